@@ -1,0 +1,49 @@
+# Each target does the set-up that it needs; when nothing changed, that takes no time.
+
+ifeq ($(OS),Windows_NT)
+RUN := .venv/Scripts/python.exe
+else
+RUN := .venv/bin/python
+endif
+
+# PYTHON: the Python to make the environment with.       PIP_ARGS: more arguments for the pip that fetches PyTorch.
+# LAB_ARGS: more arguments for JupyterLab.               ARGS: more arguments for test, notebooks, tour and bench.
+export PYTHON
+export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
+
+.PHONY: help setup lab tour test test-full oracle notebooks bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
+
+setup: ## make .venv, with everything the other targets need
+	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py
+
+lab: setup ## open the notebooks in JupyterLab
+	@$(RUN) tools/lab.py $(LAB_ARGS)
+
+tour: setup ## the notebooks without a browser: run them all, write them as web pages
+	@$(RUN) tools/tour.py $(ARGS)
+
+test: setup ## lint, types, unit tests and every notebook against its stored outputs
+	@$(RUN) tools/test.py $(ARGS)
+
+test-full: setup ## the same with the slow tests and many more random cases
+	@$(RUN) tools/test.py --full $(ARGS)
+
+oracle: ## add real PyTorch to .venv, so that `make test` also compares with it
+	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --oracle --pip-args="$(PIP_ARGS)"
+
+notebooks: setup ## run the notebooks again and store their outputs
+	@$(RUN) tools/notebooks.py $(ARGS)
+
+bench: setup ## time against numpy and, where installed, PyTorch: ratios
+	@$(RUN) -m benchmarks $(ARGS)
+
+lock: ## pin the newest versions of all dependencies (needs uv)
+	@tools/lock.sh
+
+clean: ## remove .venv and everything else that make made
+	rm -rf .venv build
