@@ -22,22 +22,22 @@ setup: ## make .venv, with everything the other targets need
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py
 
 lab: setup ## open the notebooks in JupyterLab
-	@$(RUN) tools/lab.py $(LAB_ARGS)
+	@$(RUN) -m tools.lab $(LAB_ARGS)
 
 tour: setup ## the notebooks without a browser: run them all, write them as web pages
-	@$(RUN) tools/tour.py $(ARGS)
+	@$(RUN) -m tools.tour $(ARGS)
 
 test: setup ## lint, types, unit tests and every notebook against its stored outputs
-	@$(RUN) tools/test.py $(ARGS)
+	@$(RUN) -m tools.test $(ARGS)
 
 test-full: setup ## the same with the slow tests and many more random cases
-	@$(RUN) tools/test.py --full $(ARGS)
+	@$(RUN) -m tools.test --full $(ARGS)
 
 oracle: ## add real PyTorch to .venv, so that `make test` also compares with it
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --oracle --pip-args="$(PIP_ARGS)"
 
 notebooks: setup ## run the notebooks again and store their outputs
-	@$(RUN) tools/notebooks.py $(ARGS)
+	@$(RUN) -m tools.notebooks $(ARGS)
 
 bench: setup ## time against numpy and, where installed, PyTorch: ratios
 	@$(RUN) -m benchmarks $(ARGS)

@@ -85,7 +85,8 @@ def ensure_oracle(pip_args: list[str]) -> None:
 
 def fingerprint() -> dict[str, str]:
     """What the environment depends on. The folder counts, because a venv cannot be moved."""
-    files = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in ("requirements.lock", "pyproject.toml")}
+    names = ("requirements.lock", "pyproject.toml")
+    files = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in names}
     return {**files, "python": ".".join(map(str, sys.version_info[:2])), "folder": str(ROOT)}
 
 

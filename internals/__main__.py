@@ -1,0 +1,51 @@
+"""The command line: `python -m internals COMMAND`.
+
+A command is one line in `COMMANDS`; its module is imported only when the command is called, and has a
+`main(arguments)` that returns the exit status.
+
+How the real one differs: PyTorch has no such front end; its tools are separate modules and scripts, such as
+`python -m torch.utils.collect_env` and `torchrun`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    module: str
+    summary: str
+
+
+COMMANDS: dict[str, Command] = {
+    "doctor": Command("internals.doctor", "what is present and absent here, what for, and how to get it"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command named by the first argument and returns its exit status: 2 when there is none of that name."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(usage())
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in COMMANDS:
+        print(f"internals has no command '{name}'; it has: {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    command: int = importlib.import_module(COMMANDS[name].module).main(rest)
+    return command
+
+
+def usage() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        ["usage: python -m internals COMMAND [...]", "", *lines, "", "python -m internals COMMAND --help tells more"]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
