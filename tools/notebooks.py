@@ -49,7 +49,9 @@ def refresh(path: Path) -> tuple[bool, str]:
     """Runs one notebook and writes it if anything changed. A notebook that fails is left as it was."""
     before = path.read_text(encoding="utf-8")
     try:
-        after = to_text(normalise(execute(nbformat.reads(before, as_version=4), path.parent)))
+        notebook = nbformat.reads(before, as_version=4)
+        execute(notebook, path.parent)
+        after = to_text(normalise(notebook))
     except CellExecutionError as error:
         return False, f"FAILED, left as it was\n{error}"
     if after == before:
@@ -60,20 +62,22 @@ def refresh(path: Path) -> tuple[bool, str]:
     return True, "written"
 
 
-def execute(notebook: nbformat.NotebookNode, folder: Path, **settings: Any) -> nbformat.NotebookNode:
-    """A copy of the notebook with the outputs of a fresh kernel, run in `folder`. Raises `CellExecutionError`."""
-    notebook = copy.deepcopy(notebook)
+def execute(notebook: nbformat.NotebookNode, folder: Path, **settings: Any) -> None:
+    """Runs the notebook in a fresh kernel in `folder` and fills its outputs in, up to a cell that fails.
+
+    Raises `CellExecutionError` for that cell.
+    """
     client = NotebookClient(
         notebook,
         kernel_name=KERNEL,
         timeout=CELL_TIMEOUT,
         record_timing=False,
         coalesce_streams=True,
+        extra_arguments=["--log-level=ERROR"],  # of the kernel's own log, which is not part of the notebook
         resources={"metadata": {"path": str(folder)}},
         **settings,
     )
     client.execute()
-    return notebook
 
 
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

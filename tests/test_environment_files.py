@@ -1,0 +1,76 @@
+"""environment.yml, pyproject.toml, requirements.lock and docs/dependencies.md say the same."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+CONDA_NAMES = {"graphviz": "python-graphviz"}  # where conda calls a package otherwise
+NOT_IN_CONDA = {"graphviz-pure"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+WANTED = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
+
+
+def conda_lists() -> tuple[list[str], list[str]]:
+    """What environment.yml takes from conda, and what it takes from pip."""
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    pip = [line for entry in entries if isinstance(entry, dict) for line in entry["pip"]]
+    return [entry for entry in entries if isinstance(entry, str)], pip
+
+
+def name_of(requirement: str) -> str:
+    match = re.match(r"[A-Za-z0-9_.-]+", requirement)
+    assert match, requirement
+    return match.group().lower()
+
+
+def locked() -> dict[str, str]:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", "\n".join(lines), re.M))
+
+
+def test_environment_yml_agrees_with_pyproject() -> None:
+    conda, pip = conda_lists()
+    expected_conda = {
+        r.replace(name_of(r), CONDA_NAMES.get(name_of(r), name_of(r)), 1)
+        for r in WANTED
+        if name_of(r) not in NOT_IN_CONDA
+    }
+    assert set(conda) - {"pip"} == expected_conda | {"python" + PROJECT["requires-python"]}
+    assert set(pip) == {r for r in WANTED if name_of(r) in NOT_IN_CONDA}
+
+
+def test_lock_pins_every_dependency_and_what_builds_the_project() -> None:
+    pins = locked()
+    assert {name_of(r) for r in WANTED} | {"setuptools"} <= pins.keys()
+    assert not {"torch", "wheel"} & pins.keys()
+
+
+def test_lock_pins_versions_that_pyproject_allows() -> None:
+    packaging = pytest.importorskip("packaging.requirements")
+    pins = locked()
+    for requirement in map(packaging.Requirement, WANTED):
+        assert requirement.specifier.contains(pins[requirement.name.lower()]), requirement
+
+
+@pytest.mark.parametrize("file", ["requirements.lock", "requirements-oracle.lock", "environment.yml", "pyproject.toml"])
+def test_no_registry_address(file: str) -> None:
+    text = (ROOT / file).read_text()
+    assert not re.search(r"https?://|--(extra-)?index-url|--find-links|--trusted-host", text)
+
+
+def test_oracle_is_the_version_that_the_bench_extra_names() -> None:
+    (bench,) = PROJECT["optional-dependencies"]["bench"]
+    pinned = re.search(r"^torch==(\d+\.\d+)\.", (ROOT / "requirements-oracle.lock").read_text(), re.M)
+    assert pinned and bench == f"torch=={pinned.group(1)}.*"
+
+
+def test_every_dependency_is_explained() -> None:
+    text = (ROOT / "docs" / "dependencies.md").read_text().lower()
+    explained = set(re.findall(r"^\| `([^`]+)`", text, re.M))
+    assert explained == {name_of(r) for r in WANTED} | {"torch", "setuptools"}

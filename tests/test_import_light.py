@@ -1,0 +1,43 @@
+"""`import internals` is quick: what is heavy is imported where it is first used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numba", "llvmlite", "graphviz", "matplotlib", "yaml", "jupyterlab", "IPython", "torch", "viz")
+
+
+def modules_after(statement: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has loaded after a statement."""
+    program = f"import sys; {statement}; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return {name.partition(".")[0] for name in run.stdout.split()}
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert not modules_after("import internals").intersection(HEAVY)
+
+
+def test_the_probe_sees_a_heavy_import() -> None:
+    assert "yaml" in modules_after("import yaml")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["doctor", "--help"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    program = f"""
+import runpy, sys
+sys.argv = ["internals", *{arguments}]
+try:
+    runpy.run_module("internals", run_name="__main__")
+except SystemExit:
+    print("loaded", *sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    listing, _, loaded = run.stdout.partition("loaded ")
+    assert "doctor" in listing
+    assert not {name.partition(".")[0] for name in loaded.split()}.intersection(HEAVY)
