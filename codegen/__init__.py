@@ -1,0 +1,23 @@
+"""From one line of YAML to the code a call runs through (`torchgen/`, `tools/autograd/`).
+
+`python -m codegen` reads `internals/aten/native_functions.yaml` and writes `internals/_generated/`:
+
+- `ops.py`        one operator handle and one call function per overload: the key set is computed in a straight line
+- `variants.py`   the in-place and out= kernels derived from a functional one (`autogen`)
+- `functions.py`  what `internals.add(...)` is: parse the arguments, call the op; `nn_functions.py` the same for nn
+- `methods.py`    what `tensor.add(...)` and `tensor + tensor` are
+- `*.pyi`         the type stubs of the last three
+
+The files are committed, and a test proves that they are fresh.
+
+How the real one differs: torchgen writes C++ (some 200,000 lines of it) at build time and commits nothing.
+"""
+
+import sys
+import types
+from pathlib import Path
+
+if "internals" not in sys.modules:  # read the schema parser without importing the package that is being generated
+    package = types.ModuleType("internals")
+    package.__path__ = [str(Path(__file__).parent.parent / "internals")]
+    sys.modules["internals"] = package

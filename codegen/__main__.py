@@ -1,0 +1,56 @@
+"""`python -m codegen` writes the generated files; `python -m codegen --check` exits 1 when one is stale.
+
+How the real one differs: see `codegen/__init__.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from codegen.gen_ops import write_ops, write_variants
+from codegen.gen_python import write_functions, write_methods
+from codegen.gen_stubs import write_function_stubs, write_method_stubs
+from codegen.model import load
+
+TARGET = Path(__file__).parent.parent / "internals" / "_generated"
+
+
+def generate() -> dict[str, str]:
+    """The text of every generated file, by file name."""
+    functions = load()
+    return {
+        "__init__.py": '"""Written by `python -m codegen`; see codegen/__init__.py."""\n',
+        "ops.py": write_ops(functions),
+        "variants.py": write_variants(functions),
+        "functions.py": write_functions(functions),
+        "nn_functions.py": write_functions(functions, "nn"),
+        "methods.py": write_methods(functions),
+        "functions.pyi": write_function_stubs(functions),
+        "nn_functions.pyi": write_function_stubs(functions, "nn"),
+        "methods.pyi": write_method_stubs(functions),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    stale = []
+    for name, text in generate().items():
+        path = TARGET / name
+        if path.exists() and path.read_text() == text:
+            continue
+        stale.append(name)
+        if "--check" not in arguments:
+            TARGET.mkdir(exist_ok=True)
+            temporary = path.with_suffix(path.suffix + ".new")
+            temporary.write_text(text)
+            os.replace(temporary, path)
+    if "--check" in arguments:
+        print("stale: " + ", ".join(stale) + "; run `python -m codegen`" if stale else "generated files are fresh")
+        return 1 if stale else 0
+    print("wrote " + ", ".join(stale) if stale else "nothing to do: generated files are fresh")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""PyTorch's layers, re-implemented so that they can be read, run, changed and seen. `import internals as torch`.
+
+The floors, from the bottom: `internals.core` (memory, geometry, dispatch), `internals.aten` (operators), `internals.Tensor` and
+the functions of this module, `internals.nn`. `docs/architecture.md` has the map.
+
+How the real one differs: every module says so at the end of its docstring.
+"""
+
+from __future__ import annotations
+
+import warnings as _warnings
+from typing import TYPE_CHECKING, Any
+
+from internals.core.device import device
+from internals.core.dtype import (
+    bool_ as bool,
+)
+from internals.core.dtype import (
+    cdouble, cfloat, complex64, complex128, double, dtype, finfo, float16, float32, float64, get_default_dtype, half, iinfo,
+    int8, int16, int32, int64, long, set_default_dtype, short, uint8,
+)  # fmt: skip
+from internals.core.dtype import float_ as float
+from internals.core.dtype import int_ as int
+from internals.core.formats import (
+    channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, strided,
+)  # fmt: skip
+from internals.core.size import Size
+from internals.random import Generator
+from internals.tensor import Tensor
+from internals._generated.functions import *  # noqa: F403
+from internals._namespace import *  # noqa: F403
+from internals import cpu
+from internals.library import Ops as _Ops
+
+if TYPE_CHECKING:
+    from internals import library, nn
+
+__version__ = "0.1.0"
+ops = _Ops()
+
+# Overflow and division by zero are ordinary values here, as in PyTorch; numpy would warn from inside our loops.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.")
+
+
+def __getattr__(name: str) -> Any:
+    """Sub-packages are imported when first used."""
+    if name in ("nn", "library", "linalg", "utils", "testing"):
+        import importlib
+
+        return importlib.import_module(f"internals.{name}")
+    raise AttributeError(f"module 'internals' has no attribute '{name}'")
+
+
+def _dispatch_trace() -> Any:
+    """Context manager: the list of dispatcher steps taken while it is open (see `internals.core.dispatcher.trace_dispatch`)."""
+    from internals.core.dispatcher import trace_dispatch
+
+    return trace_dispatch()

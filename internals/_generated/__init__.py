@@ -1,0 +1,1 @@
+"""Written by `python -m codegen`; see codegen/__init__.py."""

@@ -1,0 +1,52 @@
+"""How generated code declares its operators, and the key sets it computes (`RegisterDispatchKey.cpp`, `DispatchKeyExtractor.h`).
+
+Kernels are registered by name and imported when first called. An operator whose schema says that it writes to an argument
+or returns a view also gets a kernel for the ADInplaceOrView key; every other op falls through there.
+
+How the real one differs: registration runs in static initialisers when libtorch_cpu is loaded, for all kernels at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from internals.core import device as _device
+from internals.core.dispatch_key import DispatchKey, backend_key
+from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
+
+_INPLACE = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
+_VIEW = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)
+_CPU_FACTORY = 1 << DispatchKey.CPU | 1 << DispatchKey.BackendSelect
+
+
+def define(text: str, **kernels: str) -> OperatorHandle:
+    """Declare an op and its kernels, given as KEY="module.function" under internals.aten.native (or _generated)."""
+    op = dispatcher.define(text)
+    for key, target in kernels.items():
+        module, _, function = target.rpartition(".")
+        package = "internals" if module.startswith("_generated") else "internals.aten.native"
+        op.kernels[DispatchKey[key]] = KernelFunction(f"{package}.{module}:{function}")
+    if "CompositeImplicitAutograd" not in kernels:
+        arguments, _, returns = text.rpartition("->")
+        if "!)" in arguments:
+            op.kernels[DispatchKey.ADInplaceOrView] = _INPLACE
+        elif "(a)" in returns:
+            op.kernels[DispatchKey.ADInplaceOrView] = _VIEW
+    return op
+
+
+def list_keys(tensors: Iterable[Any]) -> int:
+    """The union of the key sets in a list of tensors; None entries count for nothing."""
+    keys = 0
+    for t in tensors:
+        if t is not None:
+            keys |= t._geometry.keys
+    return keys
+
+
+def factory_keys(device: Any) -> int:
+    """The key set of an op without tensor arguments: its device's backend, chosen by BackendSelect."""
+    if device is None or device is _device.CPU:
+        return _CPU_FACTORY
+    return 1 << backend_key(_device.resolve(device).type) | 1 << DispatchKey.BackendSelect

@@ -1,0 +1,96 @@
+"""Putting a finished result where the caller wants it: into `self` (in-place) or into `out=` (`aten/src/ATen/native/Resize.cpp`).
+
+How the real one differs: structured kernels allocate through `set_output` and never copy; that path is `TensorIterator`'s
+here. What comes through this file is computed first and copied afterwards.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.geometry import contiguous_geometry, with_keys
+from internals.core.promotion import can_cast
+from internals.core.tensor_impl import TensorImpl, array
+
+
+def write_inplace(target: Any, result: Any) -> Any:
+    """Copy `result` into `target`, which keeps its shape and dtype. Raises RuntimeError if either does not allow it."""
+    check_cast(result.dtype, target.dtype)
+    if result.shape != target.shape:
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}")
+    check_no_internal_overlap(target)
+    if target.numel():
+        array(target)[...] = array(result)
+    return target
+
+
+def write_out(out: Any, result: Any) -> Any:
+    """Copy `result` into `out`, resizing it if need be. Raises RuntimeError if the dtype can't be cast."""
+    check_cast(result.dtype, out.dtype)
+    if out.device is not result.device:
+        raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
+    resize_output(out, result.shape)
+    check_no_internal_overlap(out)
+    if out.numel():
+        array(out)[...] = array(result)
+    return out
+
+
+def write_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
+    """`write_out` for each of several results; returns them in the results' (named) tuple type."""
+    written = [write_out(o, r) for o, r in zip(outs, results)]
+    return type(results)(*written) if hasattr(results, "_fields") else tuple(written)
+
+
+def become_view(target: Any, view: Any) -> Any:
+    """`t.transpose_(0, 1)` and its kind: the tensor itself takes on the geometry of the view."""
+    target._geometry, target._offset, target._array = view._geometry, view._offset, None
+    return target
+
+
+def resize_output(out: TensorImpl, sizes: Sequence[int]) -> bool:
+    """Give `out` the sizes a result needs; warns when it had elements of its own. Returns whether it was resized."""
+    if tuple(out.shape) == tuple(sizes):
+        return False
+    if out.numel():
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the "
+            f"required output shape {list(sizes)}. This behavior is deprecated, and in a future PyTorch release outputs will not "
+            "be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
+            "zero elements with t.resize_(0).",
+            UserWarning,
+            stacklevel=4,
+        )
+    resize(out, sizes)
+    return True
+
+
+def resize(t: TensorImpl, sizes: Sequence[int]) -> None:
+    """Contiguous `sizes` for `t`; its storage grows if it is too small, and never shrinks."""
+    fresh = contiguous_geometry(sizes, t.dtype, t.device)
+    needed = (t._offset + fresh.numel) * fresh.dtype.itemsize if fresh.numel else 0
+    if needed > t._storage.nbytes():
+        t._storage.resize_(needed)
+    t._geometry = fresh if t._geometry.keys == fresh.keys else with_keys(fresh, t._geometry.keys)
+    t._array = None
+
+
+def check_cast(source: dtype, target: dtype) -> None:
+    """Raises RuntimeError when a result of dtype `source` may not be stored as `target`."""
+    if not can_cast(source, target):
+        raise RuntimeError(
+            f"result type {SCALAR_TYPE_NAME[source]} can't be cast to the desired output type {SCALAR_TYPE_NAME[target]}"
+        )
+
+
+def check_no_internal_overlap(t: TensorImpl) -> None:
+    """Raises RuntimeError when several elements of `t` are the same memory (an expanded dimension)."""
+    g = t._geometry
+    if not g.is_contiguous and any(stride == 0 and size > 1 for size, stride in zip(g.sizes, g.strides)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )

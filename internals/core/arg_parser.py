@@ -1,0 +1,319 @@
+"""From Python arguments to an operator's arguments (`torch/csrc/utils/python_arg_parser.cpp`).
+
+A Python function such as `sum` stands for several overloads. The parser tries their signatures in order, checks each
+argument against its declared type, fills in defaults and calls the operator with everything in schema order. What it finds
+depends only on the *types* of the arguments, so the finding is kept: the next call with arguments of the same types goes
+through a small adapter function compiled for just that call shape (an inline cache).
+
+How the real one differs: PyTorch parses on every call (in C++), also looks for `__torch_function__`, and generates the
+signatures from the schemas ahead of time; its error lists show C++ spellings of the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtype as dtypes
+from .device import device
+from .dispatcher import OperatorHandle
+from .dtype import dtype
+from .formats import FORMATS
+from .schema import Argument, Type
+from .tensor_impl import TensorImpl, array
+
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+OPTIONS = ("dtype", "layout", "device", "pin_memory")
+_SEQUENCES = (list, tuple)
+
+
+class PythonArgParser:
+    """Callable as `parser(args, kwargs)`. `overloads` are pairs (handle, call): the op and its generated call function.
+
+    `method` says that the first argument is `self`; functions call it `input`. `outs` maps an overload's name to its `out=`
+    twin. Raises TypeError, with the accepted signatures, when nothing matches.
+    """
+
+    __slots__ = ("name", "signatures", "overloads", "method", "cache")
+
+    def __init__(self, name: str, overloads: Sequence[tuple[Any, ...]], method: bool = False) -> None:
+        self.name, self.overloads, self.method = name, overloads, method
+        self.signatures: list[Signature] | None = None
+        self.cache: dict[Any, Callable[..., Any]] = {}
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        key: Any = tuple([_kind(a) for a in args])
+        if kwargs:
+            key = key, *[(k, _kind(v)) for k, v in kwargs.items()]
+        adapter = self.cache.get(key)
+        if adapter is None:
+            adapter = self._match(args, kwargs)
+            self.cache[key] = adapter
+        return adapter(args, kwargs)
+
+    def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+        if self.signatures is None:
+            self.signatures = [Signature(self, *o) for o in self.overloads]
+        reasons = []
+        for signature in self.signatures:
+            bound = signature.bind(args, kwargs)
+            if not isinstance(bound, str):
+                return bound
+            reasons.append(bound)
+        if len(reasons) == 1:
+            raise TypeError(f"{self.name}{reasons[0]}")
+        got = ", ".join([_type_name(a) for a in args[self.method :]] + [f"{k}={_type_name(v)}" for k, v in kwargs.items()])
+        listing = "\n".join(f" * {s}" for s in self.signatures)
+        raise TypeError(f"{self.name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{listing}\n")
+
+
+class Signature:
+    """One overload as Python sees it: parameters, their types, `out=` and `requires_grad=` where they apply."""
+
+    def __init__(self, parser: PythonArgParser, op: OperatorHandle, call: Any, out_op: Any = None, out_call: Any = None) -> None:
+        self.parser, self.op, self.call, self.out_call = parser, op, call, out_call
+        self.arguments = op.schema.arguments
+        self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
+        names = [a.name for a in self.arguments]
+        self.is_factory = all(n in names for n in OPTIONS)
+        self.positional = [a for a in self.arguments if not a.kwarg_only]
+        self.first = 1 if parser.method else 0
+        required = [a for a in self.positional[self.first :] if not a.has_default]
+        first = self.positional[self.first] if len(self.positional) > self.first else None
+        self.varargs = first is not None and _is_int_list(first.type) and len(required) <= 1 and first.type.list_size in (None, 1)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | str:
+        """An adapter for arguments of these types, or the reason why they do not fit."""
+        n = len(self.positional)
+        source: dict[str, str] = {}
+        if self.varargs and len(args) > self.first and all(_is_int(a) for a in args[self.first :]) and (
+            len(args) - self.first > 1 or self.positional[self.first].type.list_size is None
+        ):
+            name = self.positional[self.first].name
+            spread: tuple[Any, ...] = (*args[: self.first], list(args[self.first :]))
+        else:
+            name, spread = "", args
+        if len(spread) > n:
+            were = "was" if len(spread) == 1 else "were"
+            return f"() takes {n} positional argument{'s' * (n != 1)} but {len(spread)} {were} given"
+        values: dict[str, Any] = {}
+        for i, value in enumerate(spread):
+            values[self.positional[i].name] = value
+            source[self.positional[i].name] = f"list(a[{self.first}:])" if name == self.positional[i].name else f"a[{i}]"
+        extra = set()
+        for k, value in kwargs.items():
+            target = self._parameter(k)
+            if target is None:
+                return f"() got an unexpected keyword argument '{k}'"
+            if target in ("out", "requires_grad"):
+                extra.add(target)
+                continue
+            if target in values:
+                return f"() got multiple values for argument '{k}'"
+            values[target] = value
+            source[target] = f"k[{k!r}]"
+        return self._adapter(values, source, extra, kwargs)
+
+    def _parameter(self, keyword: str) -> str | None:
+        names = [a.name for a in self.arguments]
+        for candidate in (keyword, NUMPY_NAMES.get(keyword, keyword)):
+            if candidate in names:
+                return candidate
+            if candidate == "input" and names and names[0] == "self" and not self.parser.method:
+                return "self"
+        if keyword == "out" and self.out_call is not None:
+            return "out"
+        return "requires_grad" if keyword == "requires_grad" and self.is_factory else None
+
+    def _adapter(self, values: dict[str, Any], source: dict[str, str], extra: set[str], kwargs: dict[str, Any]) -> Any:
+        scope: dict[str, Any] = {"op": self.call, "out_op": self.out_call}
+        parts, missing = [], []
+        for i, a in enumerate(self.arguments):
+            if a.name not in values:
+                if not a.has_default and not a.type.optional:
+                    missing.append(a.name)
+                    continue
+                scope[f"d{i}"] = _default_value(a)
+                parts.append(f"d{i}")
+                continue
+            if not accepts(a.type, values[a.name]):
+                position = "" if a.kwarg_only or source[a.name][0] == "k" else f" (position {i + 1 - self.first})"
+                shown = "input" if a.name == "self" else a.name
+                return f"(): argument '{shown}'{position} must be {python_type(a.type)}, not {_type_name(values[a.name])}"
+            convert = converter(a.type, values[a.name])
+            if convert is None:
+                parts.append(source[a.name])
+            else:
+                scope[f"c{i}"] = convert
+                parts.append(f"c{i}({source[a.name]})")
+        if missing:
+            shown_names = ", ".join(f'"{"input" if m == "self" else m}"' for m in missing)
+            return f"() missing {len(missing)} required positional argument{'s' * (len(missing) > 1)}: {shown_names}"
+        if "out" in extra and kwargs["out"] is not None:
+            if not _is_out(kwargs["out"], self.n_out):
+                wanted = "Tensor" if self.n_out == 1 else "tuple of Tensors"
+                return f"(): argument 'out' must be {wanted}, not {_type_name(kwargs['out'])}"
+            parts.append("k['out']" if self.n_out == 1 else "*k['out']")
+            call = "out_op"
+        else:
+            call = "op"
+        code = f"{call}({', '.join(parts)})"
+        if "requires_grad" in extra:
+            code = f"{code}.requires_grad_(bool(k['requires_grad']))"
+        return eval(f"lambda a, k: {code}", scope)
+
+    def __str__(self) -> str:
+        parts, starred = [], False
+        for a in self.arguments[self.first :]:
+            if a.kwarg_only and not starred:
+                parts.append("*")
+                starred = True
+            name = "input" if a.name == "self" else a.name
+            parts.append(f"{python_type(a.type)} {name}" + (f" = {_default_text(a)}" if a.has_default else ""))
+        if self.out_call is not None:
+            parts += [*([] if starred else ["*"]), "Tensor out = None"]
+        return f"({', '.join(parts)})"
+
+
+def accepts(t: Type, value: Any) -> bool:
+    """Whether a Python value may be passed for a parameter of type `t`."""
+    if value is None:
+        return t.optional
+    if t.is_list:
+        if isinstance(value, _SEQUENCES):
+            element = Type(t.base, optional=t.optional_elements)
+            return all(accepts(element, v) for v in value)
+        return t.list_size is not None and t.base != "Tensor" and accepts(Type(t.base), value)
+    return _CHECKS[t.base](value)
+
+
+def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
+    """What turns an accepted value of this Python type into what kernels expect; None when nothing has to be done."""
+    if value is None:
+        return None
+    if t.is_list:
+        if t.base == "Tensor":
+            return list if type(value) is not list else None
+        if not isinstance(value, _SEQUENCES):
+            one, n = converter(Type(t.base), value) or _same, t.list_size or 1
+            return lambda v: [one(v)] * n
+        if t.base == "int":
+            return lambda v: [_to_int(x) for x in v]
+        return lambda v: [(converter(Type(t.base), x) or _same)(x) for x in v]
+    if t.base == "int":
+        return None if type(value) is int else _to_int
+    if t.base == "float":
+        return None if type(value) is float else _to_float
+    if t.base == "bool":
+        return None if type(value) is bool else bool
+    if t.base == "Scalar":
+        return None if type(value) in (int, float, bool, complex) else _to_number
+    if t.base == "Device":
+        return None if type(value) is device else device
+    if t.base == "ScalarType":
+        return None if type(value) is dtype else _to_dtype
+    return None
+
+
+def python_type(t: Type) -> str:
+    """The name of a schema type in error messages: `tuple of ints`, `Number`, `internals.dtype`."""
+    names = {"Scalar": "Number", "ScalarType": "internals.dtype", "Device": "internals.device", "Layout": "internals.layout",
+             "MemoryFormat": "internals.memory_format", "Generator": "internals.Generator"}  # fmt: skip
+    base = names.get(t.base, t.base)
+    return f"tuple of {base}s" if t.is_list else base
+
+
+def _is_int(v: Any) -> bool:
+    if type(v) is int:
+        return True
+    if isinstance(v, (bool, np.bool_)):
+        return False
+    return isinstance(v, (int, np.integer)) or (isinstance(v, TensorImpl) and not v.shape and v.dtype.category == 1)
+
+
+def _is_float(v: Any) -> bool:
+    return isinstance(v, (float, np.floating)) or _is_int(v) or (isinstance(v, TensorImpl) and not v.shape)
+
+
+def _is_number(v: Any) -> bool:
+    return isinstance(v, (int, float, complex, np.number, np.bool_)) or (isinstance(v, TensorImpl) and not v.shape)
+
+
+def _is_dtype(v: Any) -> bool:
+    return isinstance(v, dtype) or v in (float, int, bool, complex)
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda v: isinstance(v, TensorImpl),
+    "Scalar": _is_number,
+    "int": _is_int,
+    "float": _is_float,
+    "complex": _is_number,
+    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "str": lambda v: isinstance(v, str),
+    "ScalarType": _is_dtype,
+    "Device": lambda v: isinstance(v, (device, str)) or _is_int(v),
+    "Layout": lambda v: type(v).__name__ == "layout",
+    "MemoryFormat": lambda v: type(v).__name__ == "memory_format",
+    "Generator": lambda v: type(v).__name__ == "Generator",
+    "Storage": lambda v: type(v).__name__ in ("Storage", "TypedStorage"),
+}
+
+
+def _kind(v: Any) -> Any:
+    """What the choice of overload depends on: the type, for sequences that of their elements, for tensors whether 0-d."""
+    t = v.__class__
+    if t is list or t is tuple or isinstance(v, _SEQUENCES):
+        return (t, *{_kind(x) for x in v})
+    if isinstance(v, TensorImpl):
+        return t if v._geometry.sizes else (t, v._geometry.dtype)
+    return t
+
+
+def _same(v: Any) -> Any:
+    return v
+
+
+def _to_int(v: Any) -> int:
+    return v if type(v) is int else int(array(v)) if isinstance(v, TensorImpl) else int(v)
+
+
+def _to_float(v: Any) -> float:
+    return float(array(v)) if isinstance(v, TensorImpl) else float(v)
+
+
+def _to_number(v: Any) -> Any:
+    return array(v).item() if isinstance(v, TensorImpl) else v.item() if isinstance(v, np.generic) else v
+
+
+def _to_dtype(v: Any) -> dtype:
+    return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}[v]
+
+
+def _is_int_list(t: Type) -> bool:
+    return t.is_list and t.base == "int"
+
+
+def _is_out(v: Any, n: int) -> bool:
+    return isinstance(v, TensorImpl) if n == 1 else isinstance(v, _SEQUENCES) and len(v) == n
+
+
+def _type_name(v: Any) -> str:
+    if isinstance(v, _SEQUENCES) and v:
+        return f"{type(v).__name__} of {_type_name(v[0])}" if len(v) == 1 else f"{type(v).__name__} of ({', '.join(_type_name(x) for x in v)})"
+    return "Tensor" if isinstance(v, TensorImpl) else type(v).__name__
+
+
+def _default_value(a: Argument) -> Any:
+    """A default as kernels expect it: the schema writes `ScalarType dtype=long` and `memory_format=contiguous_format`."""
+    if a.type.base == "ScalarType" and a.default is not None:
+        return getattr(dtypes, a.default)
+    if a.type.base == "MemoryFormat" and a.default is not None:
+        return FORMATS[a.default]
+    return a.default
+
+
+def _default_text(a: Argument) -> str:
+    return str(tuple(a.default)) if isinstance(a.default, list) else str(a.default)

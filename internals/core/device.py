@@ -1,0 +1,69 @@
+"""Where a tensor's memory lives (`c10/core/Device.h`).
+
+`device("cuda:1")` parses to a type and an optional index. Devices are interned, so the hot path may compare with `is`.
+
+How the real one differs: PyTorch knows some twenty device types; here there are the ones with a backend in this package,
+and `meta`, whose tensors have a shape but no memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+TYPES = ("cpu", "cuda", "meta")
+
+
+class device:  # noqa: N801
+    """`device("cpu")`, `device("cuda", 0)`, `device("cuda:0")`. Raises RuntimeError for an unknown type or a bad index."""
+
+    __slots__ = ("type", "index")
+    type: str
+    index: int | None
+    _interned: dict[tuple[str, int | None], device] = {}
+
+    def __new__(cls, type: Any, index: int | None = None) -> device:
+        if isinstance(type, device):
+            return type
+        if isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        name, colon, number = type.partition(":")
+        if name not in TYPES:
+            raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {name}")
+        if colon:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+            if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
+        found = cls._interned.get((name, index))
+        if found is None:
+            found = object.__new__(cls)
+            object.__setattr__(found, "type", name)
+            object.__setattr__(found, "index", index)
+            found = cls._interned.setdefault((name, index), found)
+        return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"attribute '{name}' of 'device' objects is not writable")
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}'" + ("" if self.index is None else f", index={self.index}") + ")"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self) -> tuple[type[device], tuple[str, int | None]]:
+        return device, (self.type, self.index)
+
+
+CPU = device("cpu")
+META = device("meta")
+
+
+def resolve(value: device | str | int | None) -> device:
+    """A factory's `device=` argument: None means the CPU."""
+    return CPU if value is None else value if isinstance(value, device) else device(value)

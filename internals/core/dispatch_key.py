@@ -1,0 +1,89 @@
+"""Dispatch keys: the layers a call may pass through, in order of priority (`c10/core/DispatchKey.h`, `DispatchKeySet.h`).
+
+A key set is an int with one bit per key, so "which layer is next?" is `bit_length() - 1` and "without the layers above"
+is a mask. The enum's order *is* the priority: a call enters at the highest key of its arguments and works its way down to
+a backend, which computes.
+
+How the real one differs: PyTorch has about fifty functionality keys and separates them from the backend bits; and its
+tensors carry the Autograd key always (the kernel then looks whether a gradient is required), while here the bit is set only
+on tensors that require one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class DispatchKey(IntEnum):
+    """From the lowest priority to the highest. The last three are aliases for registration and never sit in a key set."""
+
+    Undefined = 0
+    CPU = 1
+    CUDA = 2
+    Meta = 3
+    BackendSelect = 4
+    ADInplaceOrView = 5
+    AutogradCPU = 6
+    AutogradCUDA = 7
+    AutogradMeta = 8
+    Tracer = 9
+    AutocastCPU = 10
+    AutocastCUDA = 11
+    PythonDispatcher = 12
+
+    Autograd = 61
+    CompositeExplicitAutograd = 62
+    CompositeImplicitAutograd = 63
+
+    def __repr__(self) -> str:
+        return f"DispatchKey.{self.name}"
+
+    __str__ = __repr__
+
+
+ADINPLACEORVIEW = int(DispatchKey.ADInplaceOrView)
+BACKENDS = (DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.Meta)
+ALIASES = (DispatchKey.Autograd, DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd)
+_AUTOGRAD_OF = {
+    DispatchKey.CPU: DispatchKey.AutogradCPU,
+    DispatchKey.CUDA: DispatchKey.AutogradCUDA,
+    DispatchKey.Meta: DispatchKey.AutogradMeta,
+}
+AUTOGRAD_KEYS = tuple(_AUTOGRAD_OF.values())
+
+
+def key_set(keys: Iterable[DispatchKey]) -> int:
+    """The bits of several keys."""
+    bits = 0
+    for k in keys:
+        bits |= 1 << k
+    return bits
+
+
+def keys_in(bits: int) -> list[DispatchKey]:
+    """The keys of a key set, highest priority first."""
+    return [DispatchKey(i) for i in range(bits.bit_length() - 1, -1, -1) if bits >> i & 1]
+
+
+def highest(bits: int) -> DispatchKey:
+    """The key a call with these keys enters at."""
+    return DispatchKey(bits.bit_length() - 1) if bits else DispatchKey.Undefined
+
+
+def below(key: int) -> int:
+    """A mask of every key of lower priority."""
+    return (1 << key) - 1
+
+
+def backend_key(device_type: str) -> DispatchKey:
+    return {"cpu": DispatchKey.CPU, "cuda": DispatchKey.CUDA, "meta": DispatchKey.Meta}[device_type]
+
+
+def autograd_key(backend: DispatchKey) -> DispatchKey:
+    """The Autograd key that sits above `backend`."""
+    return _AUTOGRAD_OF[backend]
+
+
+BACKEND_MASK = key_set(BACKENDS)
+AUTOGRAD_MASK = key_set(AUTOGRAD_KEYS)

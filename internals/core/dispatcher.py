@@ -1,0 +1,283 @@
+"""The dispatcher: from an operator and its arguments to the kernel that runs (`aten/src/ATen/core/dispatch/Dispatcher.h`).
+
+Every operator has a table from dispatch key to kernel. A call takes the union of its tensor arguments' key sets, adds and
+removes what the thread asks for, drops the keys for which the op falls through, and runs the kernel of the highest key
+left. That kernel may do its part and `redispatch` to the keys below. `Dispatcher.call` is that sentence as code; it is the
+reference, and what `viz.dispatch` records.
+
+The generated functions do not walk: they look the key set up in `OperatorHandle.table`, where the walk's result for that
+key set was stored the first time. Registering a kernel empties the table.
+
+How the real one differs: the table is an array indexed by a runtime key; kernels are C++ functions that may be boxed
+(arguments on a stack) or unboxed; here every kernel is a Python function of the schema's arguments in order.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from . import dispatch_key as dk
+from .dispatch_key import DispatchKey
+from .hot import hot
+from .schema import FunctionSchema, parse_schema
+
+Kernel = Callable[..., Any]
+
+
+class KernelFunction:
+    """A registered kernel: the function, where it came from, and whether it wants the key set to redispatch with.
+
+    `target` may be a callable or "module:function", imported on first use so that `import internals` stays light.
+    """
+
+    __slots__ = ("target", "takes_keys", "note")
+
+    def __init__(self, target: Kernel | str, takes_keys: bool = False, note: str = "") -> None:
+        self.target, self.takes_keys, self.note = target, takes_keys, note
+
+    def function(self) -> Kernel:
+        if isinstance(self.target, str):
+            module, _, name = self.target.partition(":")
+            self.target = getattr(importlib.import_module(module), name)
+        assert callable(self.target)
+        return self.target
+
+    @property
+    def name(self) -> str:
+        if isinstance(self.target, str):
+            return self.target.rpartition(".")[2].replace(":", ".")
+        f = getattr(self.target, "func", self.target)
+        module = getattr(f, "__module__", "").rpartition(".")[2]
+        return f"{module}.{getattr(f, '__qualname__', repr(f))}"
+
+
+FALLTHROUGH = KernelFunction(lambda *args: None, note="fallthrough")
+
+
+class OperatorHandle:
+    """One operator overload: its schema, its kernels, and the memo the hot path reads.
+
+    Calling it is the slow, readable way: `dispatcher.call(op, *args)`, arguments in schema order.
+    """
+
+    __slots__ = ("name", "text", "_schema", "kernels", "table", "_tensor_args")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._schema: FunctionSchema | None = None
+        head = text.partition("(")[0]
+        self.name = head if "::" in head else f"aten::{head}"
+        self.kernels: dict[DispatchKey, KernelFunction] = {}
+        self.table = _Table(self)
+        self._tensor_args: tuple[tuple[int, bool], ...] | None = None
+
+    @property
+    def schema(self) -> FunctionSchema:
+        if self._schema is None:
+            self._schema = parse_schema(self.text)
+        return self._schema
+
+    def __call__(self, *args: Any) -> Any:
+        return dispatcher.call(self, *args)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def register(self, key: DispatchKey, kernel: KernelFunction) -> KernelFunction | None:
+        """Install `kernel` for `key`; returns what it replaced."""
+        old = self.kernels.get(key)
+        self.kernels[key] = kernel
+        self.table.clear()
+        return old
+
+    def unregister(self, key: DispatchKey, restore: KernelFunction | None = None) -> None:
+        if restore is None:
+            self.kernels.pop(key, None)
+        else:
+            self.kernels[key] = restore
+        self.table.clear()
+
+    def kernel_for(self, key: DispatchKey) -> tuple[KernelFunction, str] | None:
+        """The kernel of one key and by which rule it was found, or None (`OperatorEntry::computeDispatchTableEntry`).
+
+        Rules, first match wins: "kernel", registered for this very key; "default backend kernel"
+        (CompositeExplicitAutograd) for a backend; "math kernel" (CompositeImplicitAutograd) for a backend or its Autograd
+        key, unless the backend has a kernel of its own; "autograd kernel" (the Autograd alias); "backend fallback".
+        """
+        kernels = self.kernels
+        if key in kernels:
+            return kernels[key], "kernel"
+        is_backend, is_autograd = key in dk.BACKENDS, key in dk.AUTOGRAD_KEYS
+        explicit = kernels.get(DispatchKey.CompositeExplicitAutograd)
+        if is_backend and explicit:
+            return explicit, "default backend kernel"
+        implicit = kernels.get(DispatchKey.CompositeImplicitAutograd)
+        if implicit and (is_backend or is_autograd) and not explicit:
+            backend = DispatchKey(key - DispatchKey.AutogradCPU + DispatchKey.CPU) if is_autograd else key
+            if backend not in kernels:
+                return implicit, "math kernel"
+        if is_autograd and DispatchKey.Autograd in kernels:
+            return kernels[DispatchKey.Autograd], "autograd kernel"
+        fallback = dispatcher.fallbacks.get(key)
+        return (fallback, "backend fallback") if fallback else None
+
+    def keys_of(self, args: tuple[Any, ...]) -> int:
+        """The union of the key sets of all tensors among `args` (`DispatchKeyExtractor`)."""
+        if self._tensor_args is None:
+            self._tensor_args = tuple((i, a.type.is_list) for i, a in enumerate(self.schema.arguments) if a.type.base == "Tensor")
+        keys = 0
+        for i, is_list in self._tensor_args:
+            for t in args[i] or () if is_list else (args[i],):
+                geometry = getattr(t, "_geometry", None)
+                if geometry is not None:
+                    keys |= geometry.keys
+        return keys
+
+
+class Dispatcher:
+    """The registry of operators, and the walk."""
+
+    def __init__(self) -> None:
+        self.operators: dict[str, OperatorHandle] = {}
+        self.fallbacks: dict[DispatchKey, KernelFunction] = {
+            key: FALLTHROUGH for key in DispatchKey if DispatchKey.BackendSelect <= key <= DispatchKey.PythonDispatcher
+        }
+
+    def define(self, text: str) -> OperatorHandle:
+        """Declare an operator by its schema. Raises RuntimeError when it exists already."""
+        op = OperatorHandle(text)
+        if op.name in self.operators:
+            raise RuntimeError(f"Tried to register an operator ({text}) with the same name and overload name multiple times.")
+        self.operators[op.name] = op
+        return op
+
+    def find(self, name: str) -> OperatorHandle:
+        """The operator called `name`, as "aten::add.Tensor" or "add.Tensor". Raises RuntimeError when there is none."""
+        op = self.operators.get(name if "::" in name else f"aten::{name}")
+        if op is None:
+            raise RuntimeError(f"Could not find schema for {name}. It is not declared; see internals.library.Library.define")
+        return op
+
+    def call(self, op: OperatorHandle, *args: Any) -> Any:
+        """Run `op` on `args` (in schema order): extract the keys, apply the thread's wishes, dispatch."""
+        keys = op.keys_of(args)
+        if not keys & dk.BACKEND_MASK:
+            keys |= _backend_of_factory(op, args)
+        return self.redispatch(op, (keys | tls.included) & ~tls.excluded, *args)
+
+    def redispatch(self, op: OperatorHandle, keys: int, *args: Any) -> Any:
+        """Run the kernel of the highest of `keys` that does not fall through."""
+        trace = tls.trace
+        while True:
+            key = dk.highest(keys)
+            found = op.kernel_for(key)
+            if found is None:
+                raise self._missing(op, key)
+            kernel, rule = found
+            if kernel is not FALLTHROUGH:
+                break
+            if trace is not None:
+                trace.append({"op": op.name, "key": key, "kernel": "fallthrough", "kind": "fallthrough", "rule": rule})
+            keys &= dk.below(key)
+        if trace is not None:
+            kind = "composite" if rule in ("math kernel", "default backend kernel") else "kernel"
+            trace.append({"op": op.name, "key": key, "kernel": kernel.name, "kind": kind, "rule": rule})
+        f = kernel.function()
+        return f(op, keys & dk.below(key), *args) if kernel.takes_keys else f(*args)
+
+    def resolve(self, op: OperatorHandle, keys: int) -> Kernel:
+        """What `redispatch` would run for `keys`, as one callable of the op's arguments."""
+        while True:
+            key = dk.highest(keys)
+            found = op.kernel_for(key)
+            if found is None:
+                raise self._missing(op, key)
+            kernel = found[0]
+            if kernel is not FALLTHROUGH:
+                f = kernel.function()
+                return partial(f, op, keys & dk.below(key)) if kernel.takes_keys else f
+            keys &= dk.below(key)
+
+    def _missing(self, op: OperatorHandle, key: DispatchKey) -> NotImplementedError:
+        available = [k.name for k in DispatchKey if k in op.kernels]
+        return NotImplementedError(
+            f"Could not run '{op.name}' with arguments from the '{key.name}' backend. This could be because the operator doesn't "
+            f"exist for this backend. '{op.name}' is only available for these backends: [{', '.join(available)}]."
+        )
+
+
+class _Table(dict[int, Kernel]):
+    """Key set → what to run. A key set seen for the first time is resolved by the dispatcher."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: OperatorHandle) -> None:
+        self.op = op
+
+    def __missing__(self, keys: int) -> Kernel:
+        kernel = self[keys] = dispatcher.resolve(self.op, keys)
+        return kernel
+
+
+class _ThreadLocal(threading.local):
+    """What this thread adds to and takes from every call's key set (`c10/core/impl/LocalDispatchKeySet.h`)."""
+
+    included: int = 0
+    excluded: int = 0
+    trace: list[dict[str, Any]] | None = None
+
+
+tls = _ThreadLocal()
+dispatcher = Dispatcher()
+
+
+@contextmanager
+def include_keys(*keys: DispatchKey) -> Iterator[None]:
+    """Calls in this block also go through `keys` (`c10::impl::IncludeDispatchKeyGuard`)."""
+    outer = tls.included
+    tls.included |= dk.key_set(keys)
+    try:
+        with hot.paused():
+            yield
+    finally:
+        tls.included = outer
+
+
+@contextmanager
+def exclude_keys(*keys: DispatchKey) -> Iterator[None]:
+    """Calls in this block skip `keys` (`c10::impl::ExcludeDispatchKeyGuard`)."""
+    outer = tls.excluded
+    tls.excluded |= dk.key_set(keys)
+    try:
+        with hot.paused():
+            yield
+    finally:
+        tls.excluded = outer
+
+
+@contextmanager
+def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
+    """Collect one dict per step while the block runs: `op`, `key`, `kernel`, `kind` and the `rule` that chose the kernel."""
+    outer = tls.trace
+    tls.trace = steps = []
+    try:
+        with hot.paused():
+            yield steps
+    finally:
+        tls.trace = outer
+
+
+def _backend_of_factory(op: OperatorHandle, args: tuple[Any, ...]) -> int:
+    """An op without tensor arguments goes to the backend of its `device` argument (PyTorch's BackendSelect kernel)."""
+    from . import device
+
+    where = device.CPU
+    for argument, value in zip(op.schema.arguments, args):
+        if argument.name == "device" and value is not None:
+            where = device.resolve(value)
+    return 1 << dk.backend_key(where.type) | 1 << DispatchKey.BackendSelect

@@ -1,0 +1,136 @@
+"""Element types: what the bytes of a storage mean (`c10/core/ScalarType.h`, `torch/csrc/Dtype.h`).
+
+A `dtype` is a singleton that carries its name, its numpy equivalent, its size in bytes and its *category*
+(bool < integral < floating < complex), which is all that type promotion needs to know.
+
+How the real one differs: PyTorch has more of them (bfloat16, the float8s, the quantized and the unsigned 16/32/64-bit
+types), and keeps a C++ `ScalarType` enum beside the Python object; here `dtype.code` holds that enum's number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+
+
+class dtype:  # noqa: N801 (PyTorch's spelling)
+    """One element type. Instances are singletons: compare them with `is`.
+
+    Attributes: `name`; `np`, the numpy dtype; `itemsize` in bytes; `code`, PyTorch's ScalarType number;
+    `category`, one of BOOL, INTEGRAL, FLOATING, COMPLEX.
+    """
+
+    __slots__ = ("name", "np", "itemsize", "code", "category", "is_floating_point", "is_complex", "is_signed")
+
+    name: str
+    np: np.dtype[Any]
+    itemsize: int
+    code: int
+    category: int
+    is_floating_point: bool
+    is_complex: bool
+    is_signed: bool
+
+    def __init__(self, name: str, code: int, category: int) -> None:
+        self.name, self.code, self.category = name, code, category
+        self.np = np.dtype(name)
+        self.itemsize = self.np.itemsize
+        self.is_floating_point = category == FLOATING
+        self.is_complex = category == COMPLEX
+        self.is_signed = name not in ("bool", "uint8")
+
+    def __repr__(self) -> str:
+        return f"internals.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def to_real(self) -> dtype:
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> dtype:
+        return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
+
+
+uint8 = dtype("uint8", 0, INTEGRAL)
+int8 = dtype("int8", 1, INTEGRAL)
+int16 = short = dtype("int16", 2, INTEGRAL)
+int32 = int_ = dtype("int32", 3, INTEGRAL)
+int64 = long = dtype("int64", 4, INTEGRAL)
+float16 = half = dtype("float16", 5, FLOATING)
+float32 = float_ = dtype("float32", 6, FLOATING)
+float64 = double = dtype("float64", 7, FLOATING)
+complex64 = cfloat = dtype("complex64", 9, COMPLEX)
+complex128 = cdouble = dtype("complex128", 10, COMPLEX)
+bool_ = dtype("bool", 11, BOOL)
+
+ALL = (uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128, bool_)
+BY_CODE = {d.code: d for d in ALL}
+BY_NUMPY = {d.np: d for d in ALL}
+
+# What PyTorch calls each type in error messages and in the names of its legacy tensor classes.
+SCALAR_TYPE_NAME = {
+    uint8: "Byte", int8: "Char", int16: "Short", int32: "Int", int64: "Long", float16: "Half", float32: "Float",
+    float64: "Double", complex64: "ComplexFloat", complex128: "ComplexDouble", bool_: "Bool",
+}  # fmt: skip
+
+_default = float32
+
+
+def get_default_dtype() -> dtype:
+    """The dtype of `tensor(1.0)` and of the factories: float32 unless changed."""
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Change the default floating dtype. Raises TypeError unless `d` is a floating dtype."""
+    global _default
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    _default = d
+
+
+def of_number(value: object) -> dtype:
+    """The dtype a Python number becomes: bool, int64, the default dtype, or its complex twin."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    if isinstance(value, (int, np.integer)):
+        return int64
+    if isinstance(value, (float, np.floating)):
+        return _default
+    if isinstance(value, (complex, np.complexfloating)):
+        return _default.to_complex()
+    raise TypeError(f"can't infer a dtype from a {type(value).__name__}; pass a bool, int, float or complex")
+
+
+class finfo:  # noqa: N801
+    """Limits of a floating dtype (`torch.finfo`): bits, eps, max, min, tiny, smallest_normal, resolution, dtype."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        d = type or _default
+        if d.category < FLOATING:
+            raise TypeError(f"finfo() requires a floating point input type. Use iinfo to handle '{d!r}'")
+        info = np.finfo(d.np)
+        self.bits, self.eps, self.max, self.min = info.bits, float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.tiny)
+        self.resolution, self.dtype = float(info.resolution), d.to_real().name
+
+    def __repr__(self) -> str:
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")  # fmt: skip
+
+
+class iinfo:  # noqa: N801
+    """Limits of an integral dtype (`torch.iinfo`): bits, min, max, dtype."""
+
+    def __init__(self, type: dtype) -> None:
+        if type.category != INTEGRAL:
+            raise TypeError(f"iinfo() requires an integer input type. Use finfo to handle '{type!r}'")
+        info = np.iinfo(type.np)
+        self.bits, self.min, self.max, self.dtype = info.bits, int(info.min), int(info.max), type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -1,0 +1,44 @@
+"""`memory_format` and `layout`: how a tensor's elements are arranged (`c10/core/MemoryFormat.h`, `Layout.h`).
+
+How the real one differs: PyTorch has sparse and mkldnn layouts too; here every tensor is strided.
+"""
+
+from __future__ import annotations
+
+
+class memory_format:  # noqa: N801
+    """`contiguous_format`, `preserve_format`, `channels_last` or `channels_last_3d`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"internals.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout:  # noqa: N801
+    """`strided` is the only one here."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"internals.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+strided = layout("strided")
+FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last, channels_last_3d)}

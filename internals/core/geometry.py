@@ -1,0 +1,220 @@
+"""What a tensor says about its bytes: sizes, strides, dtype, device, dispatch keys (`c10/core/TensorImpl.h`).
+
+A `Geometry` is immutable and *interned*: all tensors with the same sizes, strides, dtype, device and keys share one object.
+So "same shape, same layout, same dtype, nothing special about either" is a single identity test, and making an output
+"like its input" is a single assignment. The functions below are the arithmetic of strides: which are contiguous, and when
+an old set of strides can express a new shape (`view`).
+
+How the real one differs: every `TensorImpl` carries its own sizes and strides (`SizesAndStrides`), numel and contiguity
+flags, recomputed when they change; nothing is shared between tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from .cpu_allocator import Block, caching_allocator
+from .device import CPU, device
+from .dispatch_key import ADINPLACEORVIEW, backend_key
+from .dtype import COMPLEX, FLOATING, dtype
+from .size import Size
+
+
+class Geometry:
+    """Sizes, strides (in elements), dtype, device and dispatch keys, with what follows from them.
+
+    `numel` elements; `nbytes` a contiguous copy needs; `is_contiguous`; `plain`: a contiguous CPU tensor with memory that
+    needs no keys but its backend's; `fast`: plain and of a floating or complex dtype, the case the generated short cuts are
+    for; `free_list`: the allocator's free list that serves plain tensors.
+    """
+
+    __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "nbytes", "is_contiguous", "plain", "fast",
+                 "is_real", "free_list", "like")  # fmt: skip
+
+    sizes: Size
+    strides: tuple[int, ...]
+    dtype: dtype
+    device: device
+    keys: int
+    numel: int
+    nbytes: int
+    is_contiguous: bool
+    plain: bool
+    fast: bool
+    is_real: bool
+    free_list: list[Block]
+    like: dict[dtype, Geometry]
+
+    def __repr__(self) -> str:
+        return f"Geometry(sizes={list(self.sizes)}, strides={list(self.strides)}, dtype={self.dtype.name}, device='{self.device}')"
+
+
+_interned: dict[tuple[Any, ...], Geometry] = {}
+_contiguous: dict[tuple[Any, ...], Geometry] = {}
+INTERN_LIMIT = 1 << 14
+
+
+def geometry(sizes: Sequence[int], strides: Sequence[int], dtype: dtype, device: device = CPU, keys: int | None = None) -> Geometry:
+    """The one `Geometry` with these properties. `keys` defaults to the backend's keys."""
+    if keys is None:
+        keys = default_keys(device)
+    key = (sizes := tuple(sizes), strides := tuple(strides), dtype, device, keys)
+    found = _interned.get(key)
+    if found is None:
+        if len(_interned) >= INTERN_LIMIT:  # identity is only a short cut: forgetting costs time, never correctness
+            _interned.clear()
+            _contiguous.clear()
+        found = _interned[key] = _make(sizes, strides, dtype, device, keys)
+    return found
+
+
+def contiguous_geometry(sizes: Sequence[int], dtype: dtype, device: device = CPU) -> Geometry:
+    """The geometry of a fresh row-major tensor."""
+    key = (sizes := tuple(sizes), dtype, device)
+    found = _contiguous.get(key)
+    if found is None:
+        found = _contiguous[key] = geometry(sizes, contiguous_strides(sizes), dtype, device)
+    return found
+
+
+def like(g: Geometry, dtype: dtype) -> Geometry:
+    """The contiguous geometry with the sizes and device of `g` and another dtype."""
+    found = g.like.get(dtype)
+    if found is None:
+        found = g.like[dtype] = contiguous_geometry(g.sizes, dtype, g.device)
+    return found
+
+
+def with_keys(g: Geometry, keys: int) -> Geometry:
+    return geometry(g.sizes, g.strides, g.dtype, g.device, keys)
+
+
+def default_keys(device: device) -> int:
+    return 1 << backend_key(device.type) | 1 << ADINPLACEORVIEW
+
+
+def contiguous_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides: the last is 1, each earlier one the next times the next size (sizes of 0 count as 1).
+
+    `contiguous_strides((2, 3, 4))` is `(12, 4, 1)`.
+    """
+    strides, step = [0] * len(sizes), 1
+    for d in range(len(sizes) - 1, -1, -1):
+        strides[d] = step
+        step *= max(sizes[d], 1)
+    return tuple(strides)
+
+
+def channels_last_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Strides of NCHW (or NCDHW) sizes stored with the channel innermost."""
+    order = [0, *range(2, len(sizes)), 1]
+    packed = contiguous_strides([sizes[d] for d in order])
+    strides = [0] * len(sizes)
+    for d, s in zip(order, packed):
+        strides[d] = s
+    return tuple(strides)
+
+
+def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether walking the indices in order walks the memory in order. Dimensions of size 1 may have any stride."""
+    step = 1
+    for size, stride in zip(reversed(sizes), reversed(strides)):
+        if size == 0:
+            return True
+        if size != 1:
+            if stride != step:
+                return 0 in sizes
+            step *= size
+    return True
+
+
+def is_channels_last_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Contiguity in the order N, H, W, C (or N, D, H, W, C)."""
+    order = [0, *range(2, len(sizes)), 1]
+    return is_contiguous([sizes[d] for d in order], [strides[d] for d in order])
+
+
+def view_strides(sizes: Sequence[int], strides: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
+    """The strides that let `new` sizes see the same elements in the same order, or None if no strides can.
+
+    The old dimensions are gathered, from the right, into chunks that are contiguous among themselves; the new dimensions
+    have to fill each chunk exactly (`computeStride` in `aten/src/ATen/TensorUtils.cpp`).
+    """
+    if not sizes:
+        return (1,) * len(new)
+    if 0 in sizes:
+        return tuple(strides) if tuple(sizes) == tuple(new) else contiguous_strides(new)
+    result = [0] * len(new)
+    view_d = len(new) - 1
+    base, chunk, filled = strides[-1], 1, 1
+    for d in range(len(sizes) - 1, -1, -1):
+        chunk *= sizes[d]
+        if d == 0 or (sizes[d - 1] != 1 and strides[d - 1] != chunk * base):
+            while view_d >= 0 and (filled < chunk or new[view_d] == 1):
+                result[view_d] = filled * base
+                filled *= new[view_d]
+                view_d -= 1
+            if filled != chunk:
+                return None
+            if d > 0:
+                base, chunk, filled = strides[d - 1], 1, 1
+    return tuple(result) if view_d == -1 else None
+
+
+def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
+    """`shape` with its -1 replaced so that it holds `numel` elements. Raises RuntimeError when nothing fits."""
+    shape = tuple(shape)
+    for i, s in enumerate(shape):
+        if s < -1:
+            raise RuntimeError(f"invalid shape dimension {s} at index {i} of shape {list(shape)}")
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    known = prod(s for s in shape if s != -1)
+    if -1 in shape:
+        if known == 0 and numel == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
+                "can be any value and is ambiguous"
+            )
+        if known and numel % known == 0:
+            return tuple(numel // known if s == -1 else s for s in shape)
+    elif known == numel:
+        return shape
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A possibly negative dimension as one from 0 to ndim-1 (a 0-d tensor counts as 1-d). Raises IndexError."""
+    n = max(ndim, 1)
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim + n if dim < 0 else dim
+
+
+def wrap_dims(dims: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
+    """A reduction's `dim` argument as a tuple of dimensions; None and () mean all. Raises RuntimeError for repeats."""
+    if dims is None:
+        return tuple(range(ndim))
+    if isinstance(dims, int):
+        return (wrap_dim(dims, ndim),)
+    wrapped = tuple(wrap_dim(d, ndim) for d in dims) or tuple(range(ndim))
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped
+
+
+def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device: device, keys: int) -> Geometry:
+    g = object.__new__(Geometry)
+    g.sizes, g.strides, g.dtype, g.device, g.keys = Size(sizes), strides, dtype, device, keys
+    g.numel = prod(sizes)
+    g.nbytes = g.numel * dtype.itemsize
+    g.is_contiguous = is_contiguous(sizes, strides)
+    g.plain = g.is_contiguous and device is CPU and g.nbytes > 0 and keys == default_keys(CPU)
+    g.fast = g.plain and dtype.category >= FLOATING
+    g.is_real = dtype.category != COMPLEX
+    g.free_list = caching_allocator.free_list(g.nbytes) if g.plain else []
+    g.like = {}
+    return g

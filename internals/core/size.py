@@ -1,0 +1,48 @@
+"""`Size`: a tuple of dimension lengths that prints as PyTorch's (`torch/csrc/Size.cpp`).
+
+How the real one differs: PyTorch's sizes may be symbolic while it traces for the compiler; these are always integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any, SupportsIndex
+
+
+class Size(tuple[int, ...]):
+    """A tensor's shape. Slices, sums and multiples of a `Size` are `Size`s. Raises TypeError for entries that are no ints."""
+
+    __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Size:
+        values = []
+        for i, s in enumerate(sizes):
+            if not hasattr(s, "__index__"):
+                raise TypeError(f"Size() takes an iterable of 'int' (item {i} is '{type(s).__name__}')")
+            values.append(s.__index__())
+        return super().__new__(cls, values)
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return prod(self)
+
+    def __repr__(self) -> str:
+        return f"internals.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, i: Any) -> Any:
+        item = super().__getitem__(i)
+        return Size(item) if isinstance(i, slice) else item
+
+    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return Size((*self, *other))
+
+    def __mul__(self, n: SupportsIndex) -> Size:
+        return Size(super().__mul__(n))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> tuple[type[Size], tuple[tuple[int, ...]]]:
+        return Size, (tuple(self),)

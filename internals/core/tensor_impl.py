@@ -1,0 +1,307 @@
+"""`TensorImpl`: a storage, an offset into it, and a geometry (`c10/core/TensorImpl.h`).
+
+This is all a tensor is. The methods here answer questions about the geometry; everything that computes is an operator and
+reaches the tensor through the dispatcher. `array(t)` looks at a tensor's bytes through a numpy header over the same memory:
+that is what CPU kernels work on. The header is made once and kept.
+
+The Python class users see (`internals.Tensor`) is registered here at start-up by the floor above, and `make` builds its
+instances, so that this floor never imports upwards.
+
+How the real one differs: a `TensorImpl` is a C++ object and the Python object a wrapper around it (`THPVariable`); here
+they are one. It has no numpy header; its kernels take the raw pointer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import dtype as dt
+from .cpu_allocator import Block, caching_allocator
+from .device import CPU, device
+from .dispatch_key import AUTOGRAD_MASK, autograd_key, backend_key
+from .dtype import dtype
+from .geometry import Geometry, contiguous_geometry, geometry, is_channels_last_contiguous, with_keys, wrap_dim
+from .hot import hot
+from .size import Size
+from .storage import Storage
+
+_T = TypeVar("_T", bound="TensorImpl")
+_new = object.__new__
+_stats = caching_allocator.stats
+
+
+class VersionCounter:
+    """How often the elements were written to. Views of one storage share their counter."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+class AutogradMeta:
+    """What autograd and the view machinery know of a tensor; most tensors have none (`torch/csrc/autograd/variable.h`)."""
+
+    __slots__ = ("grad", "grad_fn", "output_nr", "base", "hooks", "retains_grad", "extra")
+
+    def __init__(self) -> None:
+        self.grad: Any = None
+        self.grad_fn: Any = None
+        self.output_nr = 0
+        self.base: Any = None
+        self.hooks: Any = None
+        self.retains_grad = False
+        self.extra: Any = None
+
+
+class TensorImpl:
+    """Storage + storage_offset + geometry. See the module's docstring."""
+
+    __slots__ = ("_storage", "_geometry", "_offset", "_array", "_version_counter", "_autograd_meta", "__weakref__")
+
+    _storage: Storage
+    _geometry: Geometry
+    _offset: int
+    _array: Any
+    _version_counter: VersionCounter | None
+    _autograd_meta: AutogradMeta | None
+
+    @property
+    def shape(self) -> Size:
+        return self._geometry.sizes
+
+    @property
+    def dtype(self) -> dtype:
+        return self._geometry.dtype
+
+    @property
+    def device(self) -> device:
+        return self._geometry.device
+
+    @property
+    def ndim(self) -> int:
+        return len(self._geometry.sizes)
+
+    @property
+    def itemsize(self) -> int:
+        return self._geometry.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._geometry.nbytes
+
+    def size(self, dim: int | None = None) -> Any:
+        """All sizes, or the one of dimension `dim`. Raises IndexError for a dimension it does not have."""
+        sizes = self._geometry.sizes
+        return sizes if dim is None else sizes[_dim(dim, sizes)]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """All strides in elements, or the one of dimension `dim`. Raises IndexError for a dimension it does not have."""
+        g = self._geometry
+        return g.strides if dim is None else g.strides[_dim(dim, g.sizes)]
+
+    def storage_offset(self) -> int:
+        """How many elements into its storage the tensor begins."""
+        return self._offset
+
+    def dim(self) -> int:
+        return len(self._geometry.sizes)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        return self._geometry.numel
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self._geometry.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element; 0 when there are none."""
+        pointer = self._storage._data.pointer
+        return pointer + self._offset * self._geometry.dtype.itemsize if pointer else 0
+
+    def untyped_storage(self) -> Storage:
+        return self._storage
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in index order, or in the order `memory_format` asks for."""
+        g = self._geometry
+        name = getattr(memory_format, "name", "contiguous_format")
+        if name == "contiguous_format":
+            return g.is_contiguous
+        ndim = {"channels_last": 4, "channels_last_3d": 5}.get(name)
+        if ndim is None:
+            raise RuntimeError(f"is_contiguous: unsupported memory format {memory_format!r}")
+        return len(g.sizes) == ndim and is_channels_last_contiguous(g.sizes, g.strides)
+
+    def is_floating_point(self) -> bool:
+        return self._geometry.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self._geometry.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self._geometry.dtype.is_signed
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._geometry.keys & AUTOGRAD_MASK != 0
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self: _T, requires_grad: bool = True) -> _T:
+        """Mark the tensor as one whose gradient is wanted. Raises RuntimeError for integral and bool tensors."""
+        g = self._geometry
+        if requires_grad and g.dtype.category < dt.FLOATING:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        bit = 1 << autograd_key(backend_key(g.device.type))
+        self._geometry = with_keys(g, g.keys | bit if requires_grad else g.keys & ~bit)
+        return self
+
+    @property
+    def _version(self) -> int:
+        """How many times the elements were written in place, through this tensor or any view of the same storage."""
+        return 0 if self._version_counter is None else self._version_counter.value
+
+    @property
+    def _base(self) -> Any:
+        """The tensor this one is a view of, or None."""
+        return None if self._autograd_meta is None else self._autograd_meta.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def forget_array(self) -> None:
+        """Drop the numpy header: the memory or the geometry under it changed."""
+        self._array = None
+
+
+_tensor_class: type = TensorImpl
+
+
+def array(t: TensorImpl) -> Any:
+    """The numpy array over the tensor's own memory, with its sizes and strides. Writing to it writes to the tensor.
+
+    It does not keep the memory alive; kernels use it while they hold the tensor. Raises RuntimeError for a tensor without
+    CPU memory.
+    """
+    a = t._array
+    if a is None:
+        g = t._geometry
+        if g.device is not CPU:
+            raise RuntimeError(f"the CPU cannot look into a tensor on '{g.device}'; move it with .to('cpu') first")
+        n = g.dtype.itemsize
+        if g.nbytes == 0:
+            a = np.empty(g.sizes, g.dtype.np)
+        elif g.is_contiguous:
+            a = np.ndarray(g.sizes, g.dtype.np, t._storage.memory(), t._offset * n)
+        else:
+            a = np.ndarray(g.sizes, g.dtype.np, t._storage.memory(), t._offset * n, [s * n for s in g.strides])
+        t._array = a
+    return a
+
+
+def make(storage: Storage, geometry: Geometry, storage_offset: int = 0, array: Any = None) -> Any:
+    """A new tensor looking at `storage`. The caller answers for the geometry fitting into it."""
+    t = _new(_tensor_class)
+    t._storage, t._geometry, t._offset, t._array = storage, geometry, storage_offset, array
+    t._version_counter = t._autograd_meta = None
+    return t
+
+
+def empty(g: Geometry) -> Any:
+    """A new tensor of geometry `g` on memory of its own, uninitialised."""
+    if g.plain and not hot.off:
+        free = g.free_list
+        if free:
+            block = free.pop()
+            block.requested, block.active = g.nbytes, True
+            stats = _stats
+            stats.total_bytes += block.size
+            stats.total_blocks += 1
+            stats.bytes = n = stats.bytes + block.size
+            if n > stats.peak_bytes:
+                stats.peak_bytes = n
+            stats.blocks = n = stats.blocks + 1
+            if n > stats.peak_blocks:
+                stats.peak_blocks = n
+        else:
+            block = caching_allocator.allocate(g.nbytes)  # type: ignore[assignment]
+        storage = _new(Storage)
+        storage._data, storage._nbytes, storage.allocator, storage._resizable = block, g.nbytes, caching_allocator, True
+        t = _new(_tensor_class)
+        t._storage, t._geometry, t._offset, t._array = storage, g, 0, ready_array(block, g)
+        t._version_counter = t._autograd_meta = None
+        return t
+    span = 0 if g.numel == 0 else 1 + sum((n - 1) * s for n, s in zip(g.sizes, g.strides))
+    return make(Storage.allocate(span * g.dtype.itemsize, g.device), g)
+
+
+def empty_contiguous(sizes: Sequence[int], dtype: dtype, device: device = CPU) -> Any:
+    """A new row-major tensor, uninitialised."""
+    return empty(contiguous_geometry(sizes, dtype, device))
+
+
+def ready_array(block: Block, g: Geometry) -> Any:
+    """The numpy header over `block` for a contiguous tensor of geometry `g`; the block keeps the last one made."""
+    if block.geometry is g:
+        return block.array
+    memory = block._memory
+    if memory is None:
+        memory = block._memory = (ctypes.c_ubyte * block.size).from_address(block.pointer)
+    block.array, block.geometry = np.ndarray(g.sizes, g.dtype.np, memory), g
+    return block.array
+
+
+def from_array(a: Any) -> Any:
+    """A tensor on new memory of our own with the contents of a numpy array whose dtype PyTorch knows."""
+    t = empty(contiguous_geometry(a.shape, dt.BY_NUMPY[a.dtype]))
+    array(t)[...] = a
+    return t
+
+
+def alias(base: TensorImpl, sizes: Sequence[int], strides: Sequence[int], storage_offset: int) -> Any:
+    """A view: a new tensor on the same storage. Dispatch keys are those of `base`."""
+    g = base._geometry
+    return make(base._storage, geometry(sizes, strides, g.dtype, g.device, g.keys), storage_offset)
+
+
+def version_counter(t: TensorImpl) -> VersionCounter:
+    """The counter of `t`, made on first demand."""
+    counter = t._version_counter
+    if counter is None:
+        counter = t._version_counter = VersionCounter()
+    return counter
+
+
+def autograd_meta(t: TensorImpl) -> AutogradMeta:
+    """The `AutogradMeta` of `t`, made on first demand."""
+    meta = t._autograd_meta
+    if meta is None:
+        meta = t._autograd_meta = AutogradMeta()
+    return meta
+
+
+def set_tensor_class(cls: type) -> None:
+    """Called once by the floor that defines the user's `Tensor` (`THPVariable_initModule` in PyTorch)."""
+    global _tensor_class
+    _tensor_class = cls
+
+
+def tensor_class() -> type:
+    return _tensor_class
+
+
+def _dim(dim: int, sizes: Size) -> int:
+    if not sizes:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_dim(dim, len(sizes))

@@ -1,0 +1,155 @@
+"""Your own operators, and your own kernels for existing ones (`torch/library.py`, `aten/src/ATen/core/library.cpp`).
+
+    lib = Library("demo", "DEF")
+    lib.define("triple(Tensor x) -> Tensor")
+    lib.impl("triple", lambda x: x * 3, "CPU")
+    internals.ops.demo.triple(internals.ones(2))
+
+`Library("aten", "IMPL").impl("add.Tensor", f, "CPU")` replaces a kernel of a built-in op until the library is closed: all
+tensors, methods and operators go through it from then on, because a registration empties the op's table and closes the
+short cuts. Use it as a context manager to undo it in time.
+
+How the real one differs: PyTorch undoes the registrations when the Library object is destroyed, and warns when a kernel is
+overridden, as here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from internals.core.arg_parser import PythonArgParser
+from internals.core.dispatch_key import DispatchKey
+from internals.core.dispatcher import FALLTHROUGH, KernelFunction, OperatorHandle, dispatcher
+from internals.core.hot import hot
+
+
+class Library:
+    """Registrations under one namespace. `kind` is "DEF" (may define ops), "IMPL" (kernels only) or "FRAGMENT".
+
+    Raises ValueError for another kind or for defining a namespace that is reserved.
+    """
+
+    def __init__(self, namespace: str, kind: str = "FRAGMENT", dispatch_key: str = "") -> None:
+        if kind not in ("DEF", "IMPL", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}; expected 'DEF', 'IMPL' or 'FRAGMENT'")
+        if namespace in ("prim", "aten") and kind == "DEF":
+            raise ValueError(f"{namespace} is a reserved namespace. Please try creating a library with another name.")
+        self.namespace, self.kind, self.dispatch_key = namespace, kind, dispatch_key
+        self._undo: list[Callable[[], None]] = []
+
+    def define(self, schema: str) -> str:
+        """Declare an op, as in native_functions.yaml but without a namespace. Returns its name."""
+        if self.kind == "IMPL":
+            raise RuntimeError(f"define() needs a library of kind 'DEF' or 'FRAGMENT'; this one is {self.kind!r}")
+        op = dispatcher.define(f"{self.namespace}::{schema}")
+        try:
+            parsed = op.schema
+        except ValueError:
+            del dispatcher.operators[op.name]
+            raise
+        if parsed.is_mutable:
+            op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
+        elif parsed.is_view:
+            op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)
+        self._undo.append(lambda: dispatcher.operators.pop(op.name, None) and None)
+        return op.name
+
+    def impl(self, name: str, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """Register `fn` as the kernel of `name` for `dispatch_key` ("CompositeImplicitAutograd" when empty).
+
+        `fn` takes the schema's arguments, positionally and in order; with `with_keyset=True` the op and the remaining key set
+        come first, for `redispatch`. `fn` may be the string "fallthrough".
+        """
+        key = _key(dispatch_key or self.dispatch_key or "CompositeImplicitAutograd")
+        op = dispatcher.find(name if "::" in name else f"{self.namespace}::{name}")
+        kernel = FALLTHROUGH if isinstance(fn, str) and fn == "fallthrough" else KernelFunction(fn, with_keyset)
+        old = op.register(key, kernel)
+        if old is not None:
+            warnings.warn(
+                f"Warning only once for all operators,  other operators may also be overridden.\n"
+                f"  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
+                f"  operator: {op.schema}\n    dispatch key: {key.name}",
+                UserWarning,
+                stacklevel=2,
+            )
+        hot.off += 1  # an overridden kernel must be seen by every call
+
+        def undo() -> None:
+            hot.off -= 1
+            op.unregister(key, old)
+
+        self._undo.append(undo)
+
+    def close(self) -> None:
+        """Undo every registration of this library, the last one first."""
+        while self._undo:
+            self._undo.pop()()
+
+    _destroy = close
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class OpNamespace:
+    """`internals.ops.demo`: attribute access finds an operator by name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> OpPacket:
+        prefix = f"{self._name}::{name}"
+        overloads = [op for n, op in dispatcher.operators.items() if n.partition(".")[0] == prefix]
+        if name.startswith("__") or not overloads:
+            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+        return OpPacket(prefix, overloads)
+
+    def __repr__(self) -> str:
+        return f"<internals.ops.{self._name}>"
+
+
+class OpPacket:
+    """`internals.ops.demo.triple`: all overloads of a name; call it, or pick one by attribute (`.default`, `.Tensor`)."""
+
+    def __init__(self, name: str, overloads: list[OperatorHandle]) -> None:
+        self._name, self._overloads = name, overloads
+        self._parser = PythonArgParser(name, [(op, op) for op in overloads], method=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._parser(args, kwargs)
+
+    def __getattr__(self, overload: str) -> OperatorHandle:
+        wanted = self._name if overload == "default" else f"{self._name}.{overload}"
+        for op in self._overloads:
+            if op.name == wanted:
+                return op
+        raise AttributeError(f"The underlying op of '{self._name}' has no overload name '{overload}'")
+
+    def overloads(self) -> list[str]:
+        return [op.schema.overload or "default" for op in self._overloads]
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self._name.replace('::', '.')}')>"
+
+
+class Ops:
+    """`internals.ops`: every registered operator, by namespace."""
+
+    def __getattr__(self, namespace: str) -> OpNamespace:
+        if namespace.startswith("__"):
+            raise AttributeError(namespace)
+        return OpNamespace(namespace)
+
+
+def _key(name: str) -> DispatchKey:
+    try:
+        return DispatchKey[name]
+    except KeyError:
+        known = ", ".join(k.name for k in DispatchKey if k)
+        raise RuntimeError(f"could not parse dispatch key: {name}; known keys are {known}") from None
