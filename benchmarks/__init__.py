@@ -1,0 +1,1 @@
+"""Measured against numpy and, where installed, PyTorch: `make bench`."""
