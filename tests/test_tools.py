@@ -164,6 +164,18 @@ def test_a_notebook_that_fails_is_left_as_it_was(tmp_path: Path) -> None:
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
+def test_only_what_is_compared_counts_as_a_change(tmp_path: Path) -> None:
+    path = tmp_path / "x.ipynb"
+    cells = [new_code_cell("# NBVAL_IGNORE_OUTPUT\nimport time; time.time_ns()"), new_code_cell("1 + 1")]
+    nbformat.write(new_notebook(cells=cells), path)
+    assert notebooks.refresh(path) == (True, "written")
+    before = path.read_bytes()
+    assert notebooks.refresh(path) == (True, "unchanged")
+    assert path.read_bytes() == before
+    path.write_bytes(before.replace(b"1 + 1", b"1 + 2"))
+    assert notebooks.refresh(path) == (True, "written")
+
+
 def test_machine_paths_are_taken_out_of_what_is_stored() -> None:
     text = f"File {notebooks.ROOT}/internals/x.py, {sys.prefix}/lib/y.py, /tmp/ipykernel_12/345.py:3: UserWarning"
     assert notebooks.without_machine_paths(text) == "File internals/x.py, .venv/lib/y.py, <cell>:3: UserWarning"

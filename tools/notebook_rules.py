@@ -14,10 +14,9 @@ from typing import Any
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from tools.notebooks import KEPT_CELL_METADATA, METADATA
+from tools.notebooks import KEPT_CELL_METADATA, METADATA, is_exempt
 
 MAX_EXEMPT = 0.05
-EXEMPTIONS = ("nbval-ignore-output", "nbval-skip")
 # Calls that change something and return None: a cell may end with one and show nothing.
 SILENT_CALLS = {"append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "update", "discard", "close"}
 MACHINE = re.compile(r"/(root|home|Users|tmp|work|private|var/folders|opt)/\w|[A-Z]:\\Users|\b0x[0-9a-f]{8,16}\b")
@@ -82,12 +81,6 @@ def few_exemptions(notebook: NotebookNode) -> Iterator[str]:
     for number in exempt:
         if not reason(cells[number - 1]):
             yield f"cell {number} is not compared and does not say why: add a line '# not compared: REASON'"
-
-
-def is_exempt(cell: NotebookNode) -> bool:
-    comments = {line.strip().lstrip("#").strip() for line in cell.source.splitlines() if line.strip().startswith("#")}
-    tags = set(cell.metadata.get("tags", []))
-    return any(name in tags or name.upper().replace("-", "_") in comments for name in EXEMPTIONS)
 
 
 def reason(cell: NotebookNode) -> str:

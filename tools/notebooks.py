@@ -26,6 +26,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": KERNEL},
     "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
 }
+EXEMPTIONS = ("nbval-ignore-output", "nbval-skip")
 KEPT_CELL_METADATA = ("tags", "slideshow", "jupyter", "editable", "deletable", "nbval_reason")
 
 
@@ -54,7 +55,7 @@ def refresh(path: Path) -> tuple[bool, str]:
         after = to_text(normalise(notebook))
     except CellExecutionError as error:
         return False, f"FAILED, left as it was\n{error}"
-    if after == before:
+    if compared(after) == compared(before):
         return True, "unchanged"
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_text(after, encoding="utf-8", newline="\n")
@@ -96,6 +97,22 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
                 output.traceback = [without_machine_paths(line) for line in output.traceback]
     nbformat.validate(notebook)
     return notebook
+
+
+def compared(text: str) -> str:
+    """A notebook's text without the outputs that are never compared, such as times: they alone are no change."""
+    notebook = nbformat.reads(text, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and is_exempt(cell):
+            cell.outputs = []
+    return to_text(notebook)
+
+
+def is_exempt(cell: nbformat.NotebookNode) -> bool:
+    """Whether nbval leaves this cell uncompared, by a tag or by a comment line."""
+    lines = [line.strip() for line in cell.source.splitlines()]
+    marks = {line.lstrip("#").strip() for line in lines if line.startswith("#")} | set(cell.metadata.get("tags", []))
+    return any(name in marks or name.upper().replace("-", "_") in marks for name in EXEMPTIONS)
 
 
 def stable_id(cell: nbformat.NotebookNode, seen: dict[str, int]) -> str:
