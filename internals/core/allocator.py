@@ -20,14 +20,16 @@ class DataPtr:
     """An address, and how to give it back.
 
     Attributes: `pointer`, the address as an int (0 for no memory); `context`, what the deleter is called with;
-    `deleter`; `device`.
+    `deleter`; `device`. `recycle` is the free list a dying storage may put it on directly; None means: call the deleter.
     """
 
-    __slots__ = ("pointer", "context", "deleter", "device", "_memory")
+    __slots__ = ("pointer", "context", "deleter", "device", "recycle", "_memory")
+
+    recycle: list[Any] | None
 
     def __init__(self, pointer: int, context: Any, deleter: Callable[[Any], None], device: device = CPU) -> None:
         self.pointer, self.context, self.deleter, self.device = pointer, context, deleter, device
-        self._memory: Any = None
+        self.recycle = self._memory = None
 
     def clear(self) -> None:
         """Call the deleter on the context, once; afterwards this pointer owns nothing."""

@@ -31,10 +31,11 @@ class Block(DataPtr):
     """A `DataPtr` that goes back to its size class instead of to the system.
 
     `size` is the size of the class in bytes, `requested` what was asked for; `array` and `geometry` are the numpy header
-    kept ready and the geometry it was made for; `active` says whether somebody owns the block at the moment.
+    kept ready and the geometry it was made for; `active` says whether somebody owns the block at the moment, `uses` how
+    often it was handed out.
     """
 
-    __slots__ = ("size", "requested", "free_list", "array", "geometry", "active", "allocator")
+    __slots__ = ("size", "requested", "free_list", "array", "geometry", "active", "uses")
 
     size: int
     requested: int
@@ -42,16 +43,16 @@ class Block(DataPtr):
     array: Any
     geometry: Any
     active: bool
-    allocator: CachingAllocator
+    uses: int
 
     def clear(self) -> None:
         self.deleter(self)
 
 
 class Stats:
-    """Running counters of a `CachingAllocator`, updated on every allocation and free."""
+    """Running counters of a `CachingAllocator`. What can be counted from the blocks themselves is not kept here."""
 
-    __slots__ = ("bytes", "peak_bytes", "total_bytes", "blocks", "peak_blocks", "total_blocks",
+    __slots__ = ("bytes", "peak_bytes", "retired_bytes", "retired_blocks",
                  "reserved", "peak_reserved", "total_reserved", "segments", "total_segments")  # fmt: skip
 
     def __init__(self) -> None:
@@ -96,13 +97,10 @@ class CachingAllocator(Allocator):
         hit = bool(free)
         block = free.pop() if hit else self._grow(round_size(nbytes), free)
         block.requested, block.active = nbytes, True
+        block.uses += 1
         stats = self.stats
         stats.bytes += block.size
-        stats.blocks += 1
-        stats.total_bytes += block.size
-        stats.total_blocks += 1
         stats.peak_bytes = max(stats.peak_bytes, stats.bytes)
-        stats.peak_blocks = max(stats.peak_blocks, stats.blocks)
         if self.history is not None:
             self._record("cache_hit" if hit else "alloc", block)
         return block
@@ -113,7 +111,6 @@ class CachingAllocator(Allocator):
             raise RuntimeError(f"double free: the block of {block.size} bytes at {block.pointer:#x} is not in use")
         block.active = False
         self.stats.bytes -= block.size
-        self.stats.blocks -= 1
         if block.size > SMALL and self.stats.reserved - self.stats.bytes > MAX_CACHED:
             self._give_back(block)
         else:
@@ -141,11 +138,17 @@ class CachingAllocator(Allocator):
         ]
 
     def memory_stats(self) -> dict[str, int]:
-        """Counters under the keys of `torch.cuda.memory_stats()`; bytes are those of the size classes."""
+        """Counters under the keys of `torch.cuda.memory_stats()`; bytes are those of the size classes.
+
+        The numbers of blocks and segments have no peak: nobody keeps it.
+        """
         s = self.stats
+        in_use = sum(b.active for b in self.blocks.values())
+        uses = s.retired_blocks + sum(b.uses for b in self.blocks.values())
+        used_bytes = s.retired_bytes + sum(b.uses * b.size for b in self.blocks.values())
         table = {
-            "allocation": (s.blocks, s.peak_blocks, s.total_blocks, s.total_blocks - s.blocks),
-            "allocated_bytes": (s.bytes, s.peak_bytes, s.total_bytes, s.total_bytes - s.bytes),
+            "allocation": (in_use, None, uses, uses - in_use),
+            "allocated_bytes": (s.bytes, s.peak_bytes, used_bytes, used_bytes - s.bytes),
             "segment": (s.segments, None, s.total_segments, s.total_segments - s.segments),
             "reserved_bytes": (s.reserved, s.peak_reserved, s.total_reserved, s.total_reserved - s.reserved),
         }
@@ -154,7 +157,7 @@ class CachingAllocator(Allocator):
 
     def reset_peak_memory_stats(self) -> None:
         s = self.stats
-        s.peak_bytes, s.peak_blocks, s.peak_reserved = s.bytes, s.blocks, s.reserved
+        s.peak_bytes, s.peak_reserved = s.bytes, s.reserved
 
     @contextmanager
     def record_history(self) -> Iterator[list[dict[str, Any]]]:
@@ -177,7 +180,9 @@ class CachingAllocator(Allocator):
             self.empty_cache()
             memory = self.upstream.allocate(size)
         block = Block(memory.pointer, memory, self.release)
-        block.size, block.free_list, block.array, block.geometry, block.allocator = size, free, None, None, self
+        block.size, block.free_list, block.array, block.geometry, block.uses = size, free, None, None, 0
+        if size <= SMALL and self is caching_allocator:
+            block.recycle = free
         self.blocks[block.pointer] = block
         s = self.stats
         s.segments += 1
@@ -189,6 +194,8 @@ class CachingAllocator(Allocator):
 
     def _give_back(self, block: Block) -> None:
         del self.blocks[block.pointer]
+        self.stats.retired_blocks += block.uses
+        self.stats.retired_bytes += block.uses * block.size
         self.stats.segments -= 1
         self.stats.reserved -= block.size
         if self.history is not None:

@@ -18,8 +18,9 @@ from typing import Any
 
 from . import cpu_allocator
 from .allocator import Allocator, DataPtr
-from .cpu_allocator import SMALL, Block, caching_allocator
+from .cpu_allocator import Block, caching_allocator
 from .device import CPU, META, device
+from .hot import hot
 
 _stats = caching_allocator.stats
 
@@ -55,14 +56,13 @@ class Storage:
             data = self._data
         except AttributeError:  # construction failed
             return
-        if data.__class__ is Block and data.size <= SMALL and caching_allocator.history is None and data.active:  # type: ignore[attr-defined]
-            if data.allocator is caching_allocator:  # type: ignore[attr-defined]
-                data.active = False  # type: ignore[attr-defined]
-                _stats.bytes -= data.size  # type: ignore[attr-defined]
-                _stats.blocks -= 1
-                data.free_list.append(data)  # type: ignore[attr-defined]
-                return
-        data.clear()
+        free = data.recycle
+        if free is None or hot.off or not data.active:  # type: ignore[attr-defined]
+            data.clear()
+        else:  # what `CachingAllocator.release` does, for a small block that nobody watches
+            data.active = False  # type: ignore[attr-defined]
+            _stats.bytes -= data.size  # type: ignore[attr-defined]
+            free.append(data)
 
     def data_ptr(self) -> int:
         """The address of the first byte; 0 when there is none."""

@@ -224,22 +224,19 @@ def empty(g: Geometry) -> Any:
         free = g.free_list
         if free:
             block = free.pop()
-            block.requested, block.active = g.nbytes, True
+            block.active = True
+            block.uses += 1
             stats = _stats
-            stats.total_bytes += block.size
-            stats.total_blocks += 1
             stats.bytes = n = stats.bytes + block.size
             if n > stats.peak_bytes:
                 stats.peak_bytes = n
-            stats.blocks = n = stats.blocks + 1
-            if n > stats.peak_blocks:
-                stats.peak_blocks = n
         else:
             block = caching_allocator.allocate(g.nbytes)  # type: ignore[assignment]
         storage = _new(Storage)
         storage._data, storage._nbytes, storage.allocator, storage._resizable = block, g.nbytes, caching_allocator, True
         t = _new(_tensor_class)
-        t._storage, t._geometry, t._offset, t._array = storage, g, 0, ready_array(block, g)
+        t._storage, t._geometry, t._offset = storage, g, 0
+        t._array = block.array if block.geometry is g else ready_array(block, g)
         t._version_counter = t._autograd_meta = None
         return t
     span = 0 if g.numel == 0 else 1 + sum((n - 1) * s for n, s in zip(g.sizes, g.strides))
@@ -253,12 +250,10 @@ def empty_contiguous(sizes: Sequence[int], dtype: dtype, device: device = CPU) -
 
 def ready_array(block: Block, g: Geometry) -> Any:
     """The numpy header over `block` for a contiguous tensor of geometry `g`; the block keeps the last one made."""
-    if block.geometry is g:
-        return block.array
     memory = block._memory
     if memory is None:
         memory = block._memory = (ctypes.c_ubyte * block.size).from_address(block.pointer)
-    block.array, block.geometry = np.ndarray(g.sizes, g.dtype.np, memory), g
+    block.array, block.geometry, block.requested = np.ndarray(g.sizes, g.dtype.np, memory), g, g.nbytes
     return block.array
 
 
