@@ -32,6 +32,7 @@ def main() -> int:
         f"--ServerApp.root_dir={ROOT}",
         f"--LabApp.app_settings_dir={SETTINGS}",
         "--LabApp.extension_manager=readonly",
+        "--log-level=WARN",  # the address, which is what one looks for, is printed at any level
         *(["--allow-root"] if is_root() else []),
         *(["--no-browser"] if not has_browser() else []),
         *sys.argv[1:],
