@@ -67,9 +67,17 @@ OPERATORS = [
     ("and", "bitwise_and", None), ("or", "bitwise_or", None), ("xor", "bitwise_xor", None),
     ("eq", "eq", None), ("ne", "ne", None), ("lt", "lt", None), ("le", "le", None), ("gt", "gt", None), ("ge", "ge", None),
 ]  # fmt: skip
-COMMUTATIVE = [("radd", "add"), ("rmul", "mul"), ("rand", "bitwise_and"), ("ror", "bitwise_or"), ("rxor", "bitwise_xor")]
-INPLACE = [("iadd", "add_"), ("isub", "sub_"), ("imul", "mul_"), ("itruediv", "div_"), ("ifloordiv", "floor_divide_"),
-           ("imod", "remainder_"), ("ipow", "pow_"), ("iand", "bitwise_and_"), ("ior", "bitwise_or_"), ("ixor", "bitwise_xor_")]  # fmt: skip
+COMMUTATIVE = [
+    ("radd", "add"),
+    ("rmul", "mul"),
+    ("rand", "bitwise_and"),
+    ("ror", "bitwise_or"),
+    ("rxor", "bitwise_xor"),
+]
+INPLACE = [
+    ("iadd", "add_"), ("isub", "sub_"), ("imul", "mul_"), ("itruediv", "div_"), ("ifloordiv", "floor_divide_"),
+    ("imod", "remainder_"), ("ipow", "pow_"), ("iand", "bitwise_and_"), ("ior", "bitwise_or_"), ("ixor", "bitwise_xor_"),
+]  # fmt: skip
 UNARY = [("neg", "neg"), ("abs", "abs"), ("invert", "bitwise_not")]
 
 
@@ -81,21 +89,25 @@ def write_functions(functions: list[NativeFunction], module: str = "") -> str:
         f"def {name}(*args, **kwargs):\n    {_doc(group)}\n    return _{name}(args, kwargs)\n"
         for name, group in groups.items()
     )
-    return FUNCTIONS_HEAD + body
+    return FUNCTIONS_HEAD + f"\n__all__ = {list(groups)!r}\n" + body
 
 
 def write_methods(functions: list[NativeFunction]) -> str:
     out = [METHODS_HEAD]
     for name, group in grouped(functions, "method").items():
         if len(group) == 1 and len(group[0].parameters) == 1:
-            out.append(f"\n    def {name}(self):\n        {_doc(group)}\n        return ops.{group[0].identifier}(self)\n")
+            out.append(
+                f"\n    def {name}(self):\n        {_doc(group)}\n        return ops.{group[0].identifier}(self)\n"
+            )
             continue
         out.append(
             f"\n    def {name}(self, *args, **kwargs):\n        {_doc(group)}\n        return _{name}((self, *args), kwargs)\n"
         )
     out += [_operator(*row) for row in OPERATORS]
     out += [_plain(dunder, method) for dunder, method in COMMUTATIVE]
-    out += [f"\n    def __{dunder}__(self, other):\n        return self.{method}(other)\n" for dunder, method in INPLACE]
+    out += [
+        f"\n    def __{dunder}__(self, other):\n        return self.{method}(other)\n" for dunder, method in INPLACE
+    ]
     out += [f"\n    def __{dunder}__(self):\n        return self.{method}()\n" for dunder, method in UNARY]
     out.append("\n    __hash__ = object.__hash__\n\n")
     out += [
@@ -123,7 +135,7 @@ def _doc(group: list[NativeFunction]) -> str:
 def _operator(dunder: str, method: str, loop: str | None) -> str:
     if loop is None:
         return _plain(dunder, method)
-    return f'''
+    return f"""
     def __{dunder}__(self, other, _loop=np.{loop}):
         g = self._geometry
         if g.fast and not hot.off:
@@ -144,7 +156,7 @@ def _operator(dunder: str, method: str, loop: str | None) -> str:
         if isinstance(other, _operands):
             return _{method}((self, other), {{}})
         return NotImplemented
-'''
+"""
 
 
 def _indent(text: str, columns: int) -> str:

@@ -25,8 +25,8 @@ _Number = _bool | _int | _float | _complex
 '''
 
 PYTHON_TYPE = {
-    "Tensor": "Tensor", "Scalar": "_Number", "int": "_int", "float": "_float", "bool": "_bool", "str": "str", "complex": "_complex",
-    "ScalarType": "_dtype", "Layout": "_layout", "Device": "_device | str | _int", "MemoryFormat": "_memory_format",
+    "Tensor": "Tensor", "Scalar": "_Number", "int": "_int", "float": "_float", "bool": "_bool", "str": "str",
+    "complex": "_complex", "ScalarType": "_dtype", "Layout": "_layout", "Device": "_device | str | _int", "MemoryFormat": "_memory_format",
     "Generator": "Generator", "Storage": "Any",
 }  # fmt: skip
 
@@ -99,5 +99,7 @@ def _python(t: Type) -> str:
 def _returns(returns: tuple[Return, ...]) -> str:
     if len(returns) == 1:
         t = returns[0].type
-        return "Any" if t.base == "Scalar" else f"tuple[{PYTHON_TYPE[t.base]}, ...]" if t.is_list else PYTHON_TYPE[t.base]
+        return (
+            "Any" if t.base == "Scalar" else f"tuple[{PYTHON_TYPE[t.base]}, ...]" if t.is_list else PYTHON_TYPE[t.base]
+        )
     return "Any" if any(r.name for r in returns) else f"tuple[{', '.join(_python(r.type) for r in returns)}]"

@@ -78,7 +78,11 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
         first, *rest = s.arguments
         arguments = (replace(first, alias="a!"), *rest)
         schema = FunctionSchema(s.namespace, name, overload, arguments, (Return(tensor, "", "a!"),))
-        variants: tuple[str, ...] = ("method",) if "function" not in function.variants or s.name not in _FUNCTION_INPLACE else ("function", "method")
+        variants: tuple[str, ...] = (
+            ("method",)
+            if "function" not in function.variants or s.name not in _FUNCTION_INPLACE
+            else ("function", "method")
+        )
     else:
         names = [r.name or f"out{i}" for i, r in enumerate(s.returns)] if len(s.returns) > 1 else ["out"]
         outs = tuple(Argument(n, tensor, kwarg_only=True, alias=f"{chr(97 + i)}!") for i, n in enumerate(names))

@@ -11,26 +11,51 @@ from __future__ import annotations
 import warnings as _warnings
 from typing import TYPE_CHECKING, Any
 
+from internals import cpu
+from internals._generated.functions import *
+from internals._namespace import *
 from internals.core.device import device
 from internals.core.dtype import (
     bool_ as bool,
 )
 from internals.core.dtype import (
-    cdouble, cfloat, complex64, complex128, double, dtype, finfo, float16, float32, float64, get_default_dtype, half, iinfo,
-    int8, int16, int32, int64, long, set_default_dtype, short, uint8,
+    cdouble,
+    cfloat,
+    complex64,
+    complex128,
+    double,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    half,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    long,
+    set_default_dtype,
+    short,
+    uint8,
 )  # fmt: skip
 from internals.core.dtype import float_ as float
 from internals.core.dtype import int_ as int
 from internals.core.formats import (
-    channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, strided,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
 )  # fmt: skip
 from internals.core.size import Size
+from internals.library import Ops as _Ops
 from internals.random import Generator
 from internals.tensor import Tensor
-from internals._generated.functions import *  # noqa: F403
-from internals._namespace import *  # noqa: F403
-from internals import cpu
-from internals.library import Ops as _Ops
 
 if TYPE_CHECKING:
     from internals import library, nn

@@ -51,10 +51,14 @@ class Library:
             del dispatcher.operators[op.name]
             raise
         if parsed.is_mutable:
-            op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
+            op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction(
+                "internals.aten.adinplaceorview:inplace", takes_keys=True
+            )
         elif parsed.is_view:
-            op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)
-        self._undo.append(lambda: dispatcher.operators.pop(op.name, None) and None)
+            op.kernels[DispatchKey.ADInplaceOrView] = KernelFunction(
+                "internals.aten.adinplaceorview:view", takes_keys=True
+            )
+        self._undo.append(lambda: self._forget(op.name))
         return op.name
 
     def impl(self, name: str, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
@@ -83,6 +87,10 @@ class Library:
 
         self._undo.append(undo)
 
+    @staticmethod
+    def _forget(name: str) -> None:
+        dispatcher.operators.pop(name, None)
+
     def close(self) -> None:
         """Undo every registration of this library, the last one first."""
         while self._undo:
@@ -93,7 +101,9 @@ class Library:
     def __enter__(self) -> Library:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 

@@ -88,13 +88,17 @@ class TensorIterator:
         with_dims = {t.device for t in tensors if t.shape} or {t.device for t in tensors}
         if len(with_dims) > 1:
             a, b = sorted(map(str, with_dims))
-            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {b} and {a}!")
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {b} and {a}!"
+            )
 
     def _check_output(self, out: Any, tensors: list[Any]) -> None:
         check_cast(self.result_dtype, out.dtype)
         if tuple(out.shape) != self.shape:
             if self.is_inplace:
-                raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(self.shape)}")
+                raise RuntimeError(
+                    f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(self.shape)}"
+                )
             resize_output(out, self.shape)
         check_no_internal_overlap(out)
         for t in tensors:

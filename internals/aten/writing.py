@@ -20,7 +20,9 @@ def write_inplace(target: Any, result: Any) -> Any:
     """Copy `result` into `target`, which keeps its shape and dtype. Raises RuntimeError if either does not allow it."""
     check_cast(result.dtype, target.dtype)
     if result.shape != target.shape:
-        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}")
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        )
     check_no_internal_overlap(target)
     if target.numel():
         array(target)[...] = array(result)

@@ -26,6 +26,7 @@ class DataPtr:
     __slots__ = ("pointer", "context", "deleter", "device", "recycle", "_memory")
 
     recycle: list[Any] | None
+    _memory: Any
 
     def __init__(self, pointer: int, context: Any, deleter: Callable[[Any], None], device: device = CPU) -> None:
         self.pointer, self.context, self.deleter, self.device = pointer, context, deleter, device
@@ -40,7 +41,9 @@ class DataPtr:
             deleter(context)
 
     def __repr__(self) -> str:
-        return f"DataPtr(context={type(self.context).__name__}, deleter={name_of(self.deleter)}, device='{self.device}')"
+        return (
+            f"DataPtr(context={type(self.context).__name__}, deleter={name_of(self.deleter)}, device='{self.device}')"
+        )
 
 
 class Allocator:

@@ -64,15 +64,21 @@ class PythonArgParser:
             reasons.append(bound)
         if len(reasons) == 1:
             raise TypeError(f"{self.name}{reasons[0]}")
-        got = ", ".join([_type_name(a) for a in args[self.method :]] + [f"{k}={_type_name(v)}" for k, v in kwargs.items()])
+        got = ", ".join(
+            [_type_name(a) for a in args[self.method :]] + [f"{k}={_type_name(v)}" for k, v in kwargs.items()]
+        )
         listing = "\n".join(f" * {s}" for s in self.signatures)
-        raise TypeError(f"{self.name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{listing}\n")
+        raise TypeError(
+            f"{self.name}() received an invalid combination of arguments - got ({got}), but expected one of:\n{listing}\n"
+        )
 
 
 class Signature:
     """One overload as Python sees it: parameters, their types, `out=` and `requires_grad=` where they apply."""
 
-    def __init__(self, parser: PythonArgParser, op: OperatorHandle, call: Any, out_op: Any = None, out_call: Any = None) -> None:
+    def __init__(
+        self, parser: PythonArgParser, op: OperatorHandle, call: Any, out_op: Any = None, out_call: Any = None
+    ) -> None:
         self.parser, self.op, self.call, self.out_call = parser, op, call, out_call
         self.arguments = op.schema.arguments
         self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
@@ -82,14 +88,19 @@ class Signature:
         self.first = 1 if parser.method else 0
         required = [a for a in self.positional[self.first :] if not a.has_default]
         first = self.positional[self.first] if len(self.positional) > self.first else None
-        self.varargs = first is not None and _is_int_list(first.type) and len(required) <= 1 and first.type.list_size in (None, 1)
+        self.varargs = (
+            first is not None and _is_int_list(first.type) and len(required) <= 1 and first.type.list_size in (None, 1)
+        )
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | str:
         """An adapter for arguments of these types, or the reason why they do not fit."""
         n = len(self.positional)
         source: dict[str, str] = {}
-        if self.varargs and len(args) > self.first and all(_is_int(a) for a in args[self.first :]) and (
-            len(args) - self.first > 1 or self.positional[self.first].type.list_size is None
+        if (
+            self.varargs
+            and len(args) > self.first
+            and all(_is_int(a) for a in args[self.first :])
+            and (len(args) - self.first > 1 or self.positional[self.first].type.list_size is None)
         ):
             name = self.positional[self.first].name
             spread: tuple[Any, ...] = (*args[: self.first], list(args[self.first :]))
@@ -101,7 +112,9 @@ class Signature:
         values: dict[str, Any] = {}
         for i, value in enumerate(spread):
             values[self.positional[i].name] = value
-            source[self.positional[i].name] = f"list(a[{self.first}:])" if name == self.positional[i].name else f"a[{i}]"
+            source[self.positional[i].name] = (
+                f"list(a[{self.first}:])" if name == self.positional[i].name else f"a[{i}]"
+            )
         extra = set()
         for k, value in kwargs.items():
             target = self._parameter(k)
@@ -141,7 +154,9 @@ class Signature:
             if not accepts(a.type, values[a.name]):
                 position = "" if a.kwarg_only or source[a.name][0] == "k" else f" (position {i + 1 - self.first})"
                 shown = "input" if a.name == "self" else a.name
-                return f"(): argument '{shown}'{position} must be {python_type(a.type)}, not {_type_name(values[a.name])}"
+                return (
+                    f"(): argument '{shown}'{position} must be {python_type(a.type)}, not {_type_name(values[a.name])}"
+                )
             convert = converter(a.type, values[a.name])
             if convert is None:
                 parts.append(source[a.name])
@@ -302,7 +317,11 @@ def _is_out(v: Any, n: int) -> bool:
 
 def _type_name(v: Any) -> str:
     if isinstance(v, _SEQUENCES) and v:
-        return f"{type(v).__name__} of {_type_name(v[0])}" if len(v) == 1 else f"{type(v).__name__} of ({', '.join(_type_name(x) for x in v)})"
+        return (
+            f"{type(v).__name__} of {_type_name(v[0])}"
+            if len(v) == 1
+            else f"{type(v).__name__} of ({', '.join(_type_name(x) for x in v)})"
+        )
     return "Tensor" if isinstance(v, TensorImpl) else type(v).__name__
 
 

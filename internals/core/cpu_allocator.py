@@ -52,12 +52,14 @@ class Block(DataPtr):
 class Stats:
     """Running counters of a `CachingAllocator`. What can be counted from the blocks themselves is not kept here."""
 
-    __slots__ = ("bytes", "peak_bytes", "retired_bytes", "retired_blocks",
-                 "reserved", "peak_reserved", "total_reserved", "segments", "total_segments")  # fmt: skip
+    __slots__ = (
+        "bytes", "peak_bytes", "retired_bytes", "retired_blocks",
+        "reserved", "peak_reserved", "total_reserved", "segments", "total_segments",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        for name in Stats.__slots__:
-            setattr(self, name, 0)
+        self.bytes = self.peak_bytes = self.retired_bytes = self.retired_blocks = 0
+        self.reserved = self.peak_reserved = self.total_reserved = self.segments = self.total_segments = 0
 
 
 class SystemAllocator(Allocator):
@@ -133,7 +135,12 @@ class CachingAllocator(Allocator):
     def snapshot(self) -> list[dict[str, Any]]:
         """Every block held, by address: `address`, `size` of its class, `requested` bytes, `state` "active" or "cached"."""
         return [
-            {"address": b.pointer, "size": b.size, "requested": b.requested, "state": "active" if b.active else "cached"}
+            {
+                "address": b.pointer,
+                "size": b.size,
+                "requested": b.requested,
+                "state": "active" if b.active else "cached",
+            }
             for b in sorted(self.blocks.values(), key=lambda b: b.pointer)
         ]
 
@@ -243,7 +250,8 @@ def _system_functions() -> tuple[Callable[[int], int], Callable[[Any], None]]:
 
 def _out_of_memory(nbytes: int) -> int:
     raise RuntimeError(
-        f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. Error code 12 (Cannot allocate memory)"
+        f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. "
+        "Error code 12 (Cannot allocate memory)"
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 TYPES = ("cpu", "cuda", "meta")
 
 
-class device:  # noqa: N801
+class device:
     """`device("cpu")`, `device("cuda", 0)`, `device("cuda:0")`. Raises RuntimeError for an unknown type or a bad index."""
 
     __slots__ = ("type", "index")
@@ -33,7 +33,9 @@ class device:  # noqa: N801
             raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {name}")
         if colon:
             if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
@@ -56,7 +58,7 @@ class device:  # noqa: N801
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
-    def __reduce__(self) -> tuple[type[device], tuple[str, int | None]]:
+    def __reduce__(self) -> Any:
         return device, (self.type, self.index)
 
 

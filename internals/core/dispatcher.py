@@ -129,7 +129,9 @@ class OperatorHandle:
     def keys_of(self, args: tuple[Any, ...]) -> int:
         """The union of the key sets of all tensors among `args` (`DispatchKeyExtractor`)."""
         if self._tensor_args is None:
-            self._tensor_args = tuple((i, a.type.is_list) for i, a in enumerate(self.schema.arguments) if a.type.base == "Tensor")
+            self._tensor_args = tuple(
+                (i, a.type.is_list) for i, a in enumerate(self.schema.arguments) if a.type.base == "Tensor"
+            )
         keys = 0
         for i, is_list in self._tensor_args:
             for t in args[i] or () if is_list else (args[i],):
@@ -152,7 +154,9 @@ class Dispatcher:
         """Declare an operator by its schema. Raises RuntimeError when it exists already."""
         op = OperatorHandle(text)
         if op.name in self.operators:
-            raise RuntimeError(f"Tried to register an operator ({text}) with the same name and overload name multiple times.")
+            raise RuntimeError(
+                f"Tried to register an operator ({text}) with the same name and overload name multiple times."
+            )
         self.operators[op.name] = op
         return op
 
@@ -160,7 +164,9 @@ class Dispatcher:
         """The operator called `name`, as "aten::add.Tensor" or "add.Tensor". Raises RuntimeError when there is none."""
         op = self.operators.get(name if "::" in name else f"aten::{name}")
         if op is None:
-            raise RuntimeError(f"Could not find schema for {name}. It is not declared; see internals.library.Library.define")
+            raise RuntimeError(
+                f"Could not find schema for {name}. It is not declared; see internals.library.Library.define"
+            )
         return op
 
     def call(self, op: OperatorHandle, *args: Any) -> Any:
@@ -264,7 +270,8 @@ def exclude_keys(*keys: DispatchKey) -> Iterator[None]:
 def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
     """Collect one dict per step while the block runs: `op`, `key`, `kernel`, `kind` and the `rule` that chose the kernel."""
     outer = tls.trace
-    tls.trace = steps = []
+    steps: list[dict[str, Any]] = []
+    tls.trace = steps
     try:
         with hot.paused():
             yield steps

@@ -16,7 +16,7 @@ import numpy as np
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
 
-class dtype:  # noqa: N801 (PyTorch's spelling)
+class dtype:
     """One element type. Instances are singletons: compare them with `is`.
 
     Attributes: `name`; `np`, the numpy dtype; `itemsize` in bytes; `code`, PyTorch's ScalarType number;
@@ -106,7 +106,7 @@ def of_number(value: object) -> dtype:
     raise TypeError(f"can't infer a dtype from a {type(value).__name__}; pass a bool, int, float or complex")
 
 
-class finfo:  # noqa: N801
+class finfo:
     """Limits of a floating dtype (`torch.finfo`): bits, eps, max, min, tiny, smallest_normal, resolution, dtype."""
 
     def __init__(self, type: dtype | None = None) -> None:
@@ -123,7 +123,7 @@ class finfo:  # noqa: N801
                 f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")  # fmt: skip
 
 
-class iinfo:  # noqa: N801
+class iinfo:
     """Limits of an integral dtype (`torch.iinfo`): bits, min, max, dtype."""
 
     def __init__(self, type: dtype) -> None:

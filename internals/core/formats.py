@@ -6,7 +6,7 @@ How the real one differs: PyTorch has sparse and mkldnn layouts too; here every 
 from __future__ import annotations
 
 
-class memory_format:  # noqa: N801
+class memory_format:
     """`contiguous_format`, `preserve_format`, `channels_last` or `channels_last_3d`."""
 
     __slots__ = ("name",)
@@ -21,7 +21,7 @@ class memory_format:  # noqa: N801
         return self.name
 
 
-class layout:  # noqa: N801
+class layout:
     """`strided` is the only one here."""
 
     __slots__ = ("name",)

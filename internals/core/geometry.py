@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from . import dtype as dt
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
 from .dispatch_key import ADINPLACEORVIEW, backend_key
@@ -45,10 +46,11 @@ class Geometry:
     fast: bool
     is_real: bool
     free_list: list[Block]
-    like: dict[dtype, Geometry]
+    like: dict[dt.dtype, Geometry]
 
     def __repr__(self) -> str:
-        return f"Geometry(sizes={list(self.sizes)}, strides={list(self.strides)}, dtype={self.dtype.name}, device='{self.device}')"
+        sizes, strides = list(self.sizes), list(self.strides)
+        return f"Geometry(sizes={sizes}, strides={strides}, dtype={self.dtype.name}, device='{self.device}')"
 
 
 _interned: dict[tuple[Any, ...], Geometry] = {}
@@ -56,7 +58,9 @@ _contiguous: dict[tuple[Any, ...], Geometry] = {}
 INTERN_LIMIT = 1 << 14
 
 
-def geometry(sizes: Sequence[int], strides: Sequence[int], dtype: dtype, device: device = CPU, keys: int | None = None) -> Geometry:
+def geometry(
+    sizes: Sequence[int], strides: Sequence[int], dtype: dtype, device: device = CPU, keys: int | None = None
+) -> Geometry:
     """The one `Geometry` with these properties. `keys` defaults to the backend's keys."""
     if keys is None:
         keys = default_keys(device)

@@ -122,7 +122,9 @@ class FunctionSchema:
         return str(self.returns[0]) if len(self.returns) == 1 else f"({', '.join(map(str, self.returns))})"
 
 
-_HEAD = re.compile(r"^(?:(?P<ns>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?\((?P<args>.*)\)\s*->\s*(?P<returns>.+)$", re.S)
+_HEAD = re.compile(
+    r"^(?:(?P<ns>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?\((?P<args>.*)\)\s*->\s*(?P<returns>.+)$", re.S
+)
 _TYPE = re.compile(
     r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?(?P<list>\[(?P<size>\d*)\])?(?:\((?P<alias2>[^)]*)\))?(?P<optional>\?)?$"
 )
@@ -142,7 +144,11 @@ def parse_schema(text: str) -> FunctionSchema:
     returns = m["returns"].strip()
     inner = returns[1:-1] if returns.startswith("(") else returns
     return FunctionSchema(
-        m["ns"] or "aten", m["name"], m["overload"] or "", tuple(arguments), tuple(_parse_return(r, text) for r in _split(inner) if r)
+        m["ns"] or "aten",
+        m["name"],
+        m["overload"] or "",
+        tuple(arguments),
+        tuple(_parse_return(r, text) for r in _split(inner) if r),
     )
 
 
@@ -177,7 +183,15 @@ def _parse_return(text: str, whole: str) -> Return:
     return Return(type, name, alias)
 
 
-_NAMED_DEFAULTS = {"None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "inf": float("inf"), "-inf": float("-inf")}
+_NAMED_DEFAULTS = {
+    "None": None,
+    "True": True,
+    "False": False,
+    "Mean": 1,
+    "Sum": 2,
+    "inf": float("inf"),
+    "-inf": float("-inf"),
+}
 
 
 def _parse_default(text: str, type: Type, whole: str) -> Any:

@@ -34,7 +34,7 @@ class Size(tuple[int, ...]):
         item = super().__getitem__(i)
         return Size(item) if isinstance(i, slice) else item
 
-    def __add__(self, other: Any) -> Size:  # type: ignore[override]
+    def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
             return NotImplemented
         return Size((*self, *other))

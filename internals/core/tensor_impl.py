@@ -212,7 +212,7 @@ def array(t: TensorImpl) -> Any:
 
 def make(storage: Storage, geometry: Geometry, storage_offset: int = 0, array: Any = None) -> Any:
     """A new tensor looking at `storage`. The caller answers for the geometry fitting into it."""
-    t = _new(_tensor_class)
+    t: Any = _new(_tensor_class)
     t._storage, t._geometry, t._offset, t._array = storage, geometry, storage_offset, array
     t._version_counter = t._autograd_meta = None
     return t
@@ -234,7 +234,7 @@ def empty(g: Geometry) -> Any:
             block = caching_allocator.allocate(g.nbytes)  # type: ignore[assignment]
         storage = _new(Storage)
         storage._data, storage._nbytes, storage.allocator, storage._resizable = block, g.nbytes, caching_allocator, True
-        t = _new(_tensor_class)
+        t: Any = _new(_tensor_class)
         t._storage, t._geometry, t._offset = storage, g, 0
         t._array = block.array if block.geometry is g else ready_array(block, g)
         t._version_counter = t._autograd_meta = None
