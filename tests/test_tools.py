@@ -183,6 +183,7 @@ def test_machine_paths_are_taken_out_of_what_is_stored() -> None:
 
 def test_lab_trusts_what_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
     notebook = example()
     nbformat.write(notebook, tmp_path / "x.ipynb")
     lab.trust([tmp_path / "x.ipynb"])

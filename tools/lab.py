@@ -13,7 +13,7 @@ import webbrowser
 from pathlib import Path
 
 import nbformat
-from jupyter_core.paths import jupyter_data_dir
+from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
 from nbformat.sign import NotebookNotary
 
 from tools.notebook_files import BUILD, FOLDER, ROOT, kernel_environment, notebook_paths
@@ -23,9 +23,9 @@ SETTINGS = Path(__file__).parent / "lab_settings"
 
 
 def main() -> int:
-    environment = {**os.environ, **kernel_environment()}
-    if not writable(Path(jupyter_data_dir())):
-        os.environ["JUPYTER_DATA_DIR"] = environment["JUPYTER_DATA_DIR"] = str(BUILD / "jupyter")
+    if not (writable(Path(jupyter_data_dir())) and writable(Path(jupyter_config_dir()))):
+        os.environ["JUPYTER_DATA_DIR"] = str(BUILD / "jupyter")
+        os.environ["JUPYTER_CONFIG_DIR"] = str(BUILD / "jupyter" / "config")
     trust(notebook_paths())
     command = [
         *(sys.executable, "-m", "jupyterlab"),
@@ -42,7 +42,7 @@ def main() -> int:
         command.append(f"--LabApp.default_url=/lab/tree/{FIRST.relative_to(ROOT).as_posix()}")
     print(f"lab: starting JupyterLab at {FIRST.name}; its address follows; stop it with Ctrl-C", flush=True)
     try:
-        return subprocess.run(command, cwd=ROOT, env=environment).returncode
+        return subprocess.run(command, cwd=ROOT, env={**os.environ, **kernel_environment()}).returncode
     except KeyboardInterrupt:
         return 0
 
