@@ -23,6 +23,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, 
     (tmp_path / "pyproject.toml").write_text("[project]\n")
     (tmp_path / "requirements-oracle.lock").write_text("# oracle\ntorch==2.13.0\n")
     env = tmp_path / ".venv"
+    monkeypatch.delenv("PYTHON", raising=False)
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     monkeypatch.setattr(setup_env, "ENV", env)
     monkeypatch.setattr(setup_env, "STAMP", env / "ready.json")
@@ -80,6 +81,19 @@ def test_setup_starts_afresh_after_the_folder_was_moved(project: list[tuple[str,
     stamp = json.loads(setup_env.STAMP.read_text())
     setup_env.STAMP.write_text(json.dumps({**stamp, "folder": "elsewhere"}))
     project.clear()
+    setup_env.ensure_environment()
+    assert project[0] == ("create",)
+
+
+def test_another_python_counts_only_when_it_is_asked_for(
+    project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup_env.ensure_environment()
+    project.clear()
+    monkeypatch.setattr(setup_env.sys, "version_info", (3, 99, 0))
+    setup_env.ensure_environment()
+    assert project == []
+    monkeypatch.setenv("PYTHON", "python3.99")
     setup_env.ensure_environment()
     assert project[0] == ("create",)
 

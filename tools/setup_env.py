@@ -50,6 +50,8 @@ def main() -> int:
 def ensure_environment() -> None:
     wanted = fingerprint()
     found = read_stamp()
+    if found is not None and not os.environ.get("PYTHON"):
+        wanted["python"] = found.get("python", "")  # whoever names no Python is content with the one that is there
     if found == wanted and PYTHON.exists():
         return
     # A changed lock file is installed over what is there (which keeps the oracle); anything else starts afresh.
