@@ -73,7 +73,7 @@ def probes() -> list[Probe]:
         Probe("numba", "compiled kernels, and the CUDA layer", environment, module("numba"), True),
         Probe("yaml", "reading native_functions.yaml", environment, module("yaml", "PyYAML"), True),
         Probe("graphviz", "pictures of graphs", environment, module("graphviz"), True),
-        Probe("graph layout", "pictures of graphs", environment, find_layout, True),
+        Probe("dot", "pictures of graphs", environment, find_layout, True),
         Probe("matplotlib", "plots", environment, module("matplotlib"), True),
         Probe("astpretty", "syntax trees as text", environment, module("astpretty"), True),
         Probe("jupyterlab", "opening the notebooks (make lab)", environment, module("jupyterlab"), True),

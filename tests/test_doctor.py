@@ -15,7 +15,7 @@ from internals import doctor
 
 NUMPY = doctor.Probe("numpy", "sharing", "make setup", lambda: "2.0", required=True)
 NODE = doctor.Probe("node", "the runtime", "your system", lambda: None)
-LAYOUT = doctor.Probe("graph layout", "pictures", "make setup", lambda: None, required=True)
+LAYOUT = doctor.Probe("dot", "pictures", "make setup", lambda: None, required=True)
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_required_absent(machine: Callable[..., None], capsys: pytest.CaptureFix
     machine(NUMPY, LAYOUT)
     assert doctor.main([]) == 1
     out = capsys.readouterr().out
-    assert "graph layout  absent\n" in out and "get it: make setup" in out
-    assert out.endswith("The notebooks will not run: graph layout missing.\n")
+    assert "dot    absent\n" in out and "get it: make setup" in out
+    assert out.endswith("The notebooks will not run: dot missing.\n")
 
 
 def test_json(machine: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
