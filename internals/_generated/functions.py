@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'alias', 'as_strided', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'slice', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'reshape', 'narrow', 'chunk', 'movedim', 'flatten', 'ravel', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'absolute', 'clip', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'broadcast_tensors', 'broadcast_to', 'index', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'nonzero_numpy', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'einsum', 'relu', 'relu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'convolution', 'conv1d', 'conv2d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'constant_pad_nd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
+__all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'as_strided', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'absolute', 'clip', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'broadcast_tensors', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'einsum', 'relu', 'relu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'convolution', 'conv1d', 'conv2d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'constant_pad_nd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
 
 _empty = PythonArgParser('empty', [(ops.empty_memory_format_op, ops.empty_memory_format, ops.empty_out_op, ops.empty_out)], False)
 def empty(*args, **kwargs):
@@ -174,11 +174,6 @@ def is_nonzero(*args, **kwargs):
     """aten::is_nonzero(Tensor self) -> bool"""
     return _is_nonzero(args, kwargs)
 
-_alias = PythonArgParser('alias', [(ops.alias_op, ops.alias)], False)
-def alias(*args, **kwargs):
-    """aten::alias(Tensor(a) self) -> Tensor(a)"""
-    return _alias(args, kwargs)
-
 _as_strided = PythonArgParser('as_strided', [(ops.as_strided_op, ops.as_strided)], False)
 def as_strided(*args, **kwargs):
     """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"""
@@ -214,11 +209,6 @@ def select(*args, **kwargs):
     """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)"""
     return _select(args, kwargs)
 
-_slice = PythonArgParser('slice', [(ops.slice_Tensor_op, ops.slice_Tensor)], False)
-def slice(*args, **kwargs):
-    """aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"""
-    return _slice(args, kwargs)
-
 _diagonal = PythonArgParser('diagonal', [(ops.diagonal_op, ops.diagonal)], False)
 def diagonal(*args, **kwargs):
     """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
@@ -249,9 +239,14 @@ def reshape(*args, **kwargs):
     """aten::reshape(Tensor(a) self, int[] shape) -> Tensor(a)"""
     return _reshape(args, kwargs)
 
-_narrow = PythonArgParser('narrow', [(ops.narrow_op, ops.narrow)], False)
+_broadcast_to = PythonArgParser('broadcast_to', [(ops.broadcast_to_op, ops.broadcast_to)], False)
+def broadcast_to(*args, **kwargs):
+    """aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)"""
+    return _broadcast_to(args, kwargs)
+
+_narrow = PythonArgParser('narrow', [(ops.narrow_op, ops.narrow), (ops.narrow_Tensor_op, ops.narrow_Tensor)], False)
 def narrow(*args, **kwargs):
-    """aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)"""
+    """aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)\naten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)"""
     return _narrow(args, kwargs)
 
 _chunk = PythonArgParser('chunk', [(ops.chunk_op, ops.chunk)], False)
@@ -264,10 +259,30 @@ def movedim(*args, **kwargs):
     """aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
     return _movedim(args, kwargs)
 
+_moveaxis = PythonArgParser('moveaxis', [(ops.moveaxis_intlist_op, ops.moveaxis_intlist), (ops.moveaxis_int_op, ops.moveaxis_int)], False)
+def moveaxis(*args, **kwargs):
+    """aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
+    return _moveaxis(args, kwargs)
+
+_swapaxes = PythonArgParser('swapaxes', [(ops.swapaxes_op, ops.swapaxes)], False)
+def swapaxes(*args, **kwargs):
+    """aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"""
+    return _swapaxes(args, kwargs)
+
+_swapdims = PythonArgParser('swapdims', [(ops.swapdims_op, ops.swapdims)], False)
+def swapdims(*args, **kwargs):
+    """aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
+    return _swapdims(args, kwargs)
+
 _flatten = PythonArgParser('flatten', [(ops.flatten_using_ints_op, ops.flatten_using_ints)], False)
 def flatten(*args, **kwargs):
     """aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"""
     return _flatten(args, kwargs)
+
+_unflatten = PythonArgParser('unflatten', [(ops.unflatten_int_op, ops.unflatten_int)], False)
+def unflatten(*args, **kwargs):
+    """aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)"""
+    return _unflatten(args, kwargs)
 
 _ravel = PythonArgParser('ravel', [(ops.ravel_op, ops.ravel)], False)
 def ravel(*args, **kwargs):
@@ -919,16 +934,6 @@ def broadcast_tensors(*args, **kwargs):
     """aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"""
     return _broadcast_tensors(args, kwargs)
 
-_broadcast_to = PythonArgParser('broadcast_to', [(ops.broadcast_to_op, ops.broadcast_to)], False)
-def broadcast_to(*args, **kwargs):
-    """aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)"""
-    return _broadcast_to(args, kwargs)
-
-_index = PythonArgParser('index', [(ops.index_Tensor_op, ops.index_Tensor, ops.index_Tensor_out_op, ops.index_Tensor_out)], False)
-def index(*args, **kwargs):
-    """aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
-    return _index(args, kwargs)
-
 _index_put_ = PythonArgParser('index_put_', [(ops.index_put__op, ops.index_put_)], False)
 def index_put_(*args, **kwargs):
     """aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)"""
@@ -978,11 +983,6 @@ _index_put = PythonArgParser('index_put', [(ops.index_put_op, ops.index_put)], F
 def index_put(*args, **kwargs):
     """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
     return _index_put(args, kwargs)
-
-_nonzero_numpy = PythonArgParser('nonzero_numpy', [(ops.nonzero_numpy_op, ops.nonzero_numpy)], False)
-def nonzero_numpy(*args, **kwargs):
-    """aten::nonzero_numpy(Tensor self) -> Tensor[]"""
-    return _nonzero_numpy(args, kwargs)
 
 _argwhere = PythonArgParser('argwhere', [(ops.argwhere_op, ops.argwhere)], False)
 def argwhere(*args, **kwargs):
@@ -1136,17 +1136,17 @@ def convolution(*args, **kwargs):
 
 _conv1d = PythonArgParser('conv1d', [(ops.conv1d_op, ops.conv1d), (ops.conv1d_padding_op, ops.conv1d_padding)], False)
 def conv1d(*args, **kwargs):
-    """aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=[1], int[1] padding=[0], int[1] dilation=[1], int groups=1) -> Tensor\naten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=[1], str padding="valid", int[1] dilation=[1], int groups=1) -> Tensor"""
+    """aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor\naten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1) -> Tensor"""
     return _conv1d(args, kwargs)
 
 _conv2d = PythonArgParser('conv2d', [(ops.conv2d_op, ops.conv2d), (ops.conv2d_padding_op, ops.conv2d_padding)], False)
 def conv2d(*args, **kwargs):
-    """aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=[1, 1], int[2] padding=[0, 0], int[2] dilation=[1, 1], int groups=1) -> Tensor\naten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=[1, 1], str padding="valid", int[2] dilation=[1, 1], int groups=1) -> Tensor"""
+    """aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor\naten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1) -> Tensor"""
     return _conv2d(args, kwargs)
 
 _conv_transpose2d = PythonArgParser('conv_transpose2d', [(ops.conv_transpose2d_input_op, ops.conv_transpose2d_input)], False)
 def conv_transpose2d(*args, **kwargs):
-    """aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=[1, 1], int[2] padding=[0, 0], int[2] output_padding=[0, 0], int groups=1, int[2] dilation=[1, 1]) -> Tensor"""
+    """aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor"""
     return _conv_transpose2d(args, kwargs)
 
 __adaptive_avg_pool2d = PythonArgParser('_adaptive_avg_pool2d', [(ops._adaptive_avg_pool2d_op, ops._adaptive_avg_pool2d)], False)
@@ -1156,7 +1156,7 @@ def _adaptive_avg_pool2d(*args, **kwargs):
 
 _max_pool2d = PythonArgParser('max_pool2d', [(ops.max_pool2d_op, ops.max_pool2d)], False)
 def max_pool2d(*args, **kwargs):
-    """aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], int[2] dilation=[1, 1], bool ceil_mode=False) -> Tensor"""
+    """aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"""
     return _max_pool2d(args, kwargs)
 
 _constant_pad_nd = PythonArgParser('constant_pad_nd', [(ops.constant_pad_nd_op, ops.constant_pad_nd)], False)

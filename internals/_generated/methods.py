@@ -130,10 +130,6 @@ class TensorMethods:
         """aten::view(Tensor(a) self, int[] size) -> Tensor(a)\naten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
         return _view((self, *args), kwargs)
 
-    def alias(self):
-        """aten::alias(Tensor(a) self) -> Tensor(a)"""
-        return ops.alias(self)
-
     def as_strided(self, *args, **kwargs):
         """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"""
         return _as_strided((self, *args), kwargs)
@@ -186,10 +182,6 @@ class TensorMethods:
         """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)"""
         return _select((self, *args), kwargs)
 
-    def slice(self, *args, **kwargs):
-        """aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"""
-        return _slice((self, *args), kwargs)
-
     def diagonal(self, *args, **kwargs):
         """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
         return _diagonal((self, *args), kwargs)
@@ -230,8 +222,12 @@ class TensorMethods:
         """aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
         return _expand_as((self, *args), kwargs)
 
+    def broadcast_to(self, *args, **kwargs):
+        """aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)"""
+        return _broadcast_to((self, *args), kwargs)
+
     def narrow(self, *args, **kwargs):
-        """aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)"""
+        """aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)\naten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)"""
         return _narrow((self, *args), kwargs)
 
     def chunk(self, *args, **kwargs):
@@ -242,17 +238,33 @@ class TensorMethods:
         """aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
         return _movedim((self, *args), kwargs)
 
+    def moveaxis(self, *args, **kwargs):
+        """aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
+        return _moveaxis((self, *args), kwargs)
+
+    def swapaxes(self, *args, **kwargs):
+        """aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"""
+        return _swapaxes((self, *args), kwargs)
+
+    def swapaxes_(self, *args, **kwargs):
+        """aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)"""
+        return _swapaxes_((self, *args), kwargs)
+
+    def swapdims(self, *args, **kwargs):
+        """aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
+        return _swapdims((self, *args), kwargs)
+
+    def swapdims_(self, *args, **kwargs):
+        """aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)"""
+        return _swapdims_((self, *args), kwargs)
+
     def flatten(self, *args, **kwargs):
         """aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"""
         return _flatten((self, *args), kwargs)
 
-    def mT(self):
-        """aten::mT(Tensor(a) self) -> Tensor(a)"""
-        return ops.mT(self)
-
-    def numpy_T(self):
-        """aten::numpy_T(Tensor(a) self) -> Tensor(a)"""
-        return ops.numpy_T(self)
+    def unflatten(self, *args, **kwargs):
+        """aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)"""
+        return _unflatten((self, *args), kwargs)
 
     def reshape_as(self, *args, **kwargs):
         """aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"""
@@ -906,14 +918,6 @@ class TensorMethods:
         """aten::tile(Tensor self, int[] dims) -> Tensor"""
         return _tile((self, *args), kwargs)
 
-    def broadcast_to(self, *args, **kwargs):
-        """aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)"""
-        return _broadcast_to((self, *args), kwargs)
-
-    def index(self, *args, **kwargs):
-        """aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"""
-        return _index((self, *args), kwargs)
-
     def index_put_(self, *args, **kwargs):
         """aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)"""
         return _index_put_((self, *args), kwargs)
@@ -961,10 +965,6 @@ class TensorMethods:
     def index_put(self, *args, **kwargs):
         """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
         return _index_put((self, *args), kwargs)
-
-    def nonzero_numpy(self):
-        """aten::nonzero_numpy(Tensor self) -> Tensor[]"""
-        return ops.nonzero_numpy(self)
 
     def argwhere(self):
         """aten::argwhere(Tensor self) -> Tensor"""
@@ -1369,7 +1369,6 @@ _squeeze_ = PythonArgParser('squeeze_', [(ops.squeeze__op, ops.squeeze_), (ops.s
 _unsqueeze = PythonArgParser('unsqueeze', [(ops.unsqueeze_op, ops.unsqueeze)], True)
 _unsqueeze_ = PythonArgParser('unsqueeze_', [(ops.unsqueeze__op, ops.unsqueeze_)], True)
 _select = PythonArgParser('select', [(ops.select_int_op, ops.select_int)], True)
-_slice = PythonArgParser('slice', [(ops.slice_Tensor_op, ops.slice_Tensor)], True)
 _diagonal = PythonArgParser('diagonal', [(ops.diagonal_op, ops.diagonal)], True)
 _unfold = PythonArgParser('unfold', [(ops.unfold_op, ops.unfold)], True)
 _split = PythonArgParser('split', [(ops.split_Tensor_op, ops.split_Tensor), (ops.split_sizes_op, ops.split_sizes)], True)
@@ -1378,10 +1377,17 @@ _unbind = PythonArgParser('unbind', [(ops.unbind_int_op, ops.unbind_int)], True)
 _reshape = PythonArgParser('reshape', [(ops.reshape_op, ops.reshape)], True)
 _view_as = PythonArgParser('view_as', [(ops.view_as_op, ops.view_as)], True)
 _expand_as = PythonArgParser('expand_as', [(ops.expand_as_op, ops.expand_as)], True)
-_narrow = PythonArgParser('narrow', [(ops.narrow_op, ops.narrow)], True)
+_broadcast_to = PythonArgParser('broadcast_to', [(ops.broadcast_to_op, ops.broadcast_to)], True)
+_narrow = PythonArgParser('narrow', [(ops.narrow_op, ops.narrow), (ops.narrow_Tensor_op, ops.narrow_Tensor)], True)
 _chunk = PythonArgParser('chunk', [(ops.chunk_op, ops.chunk)], True)
 _movedim = PythonArgParser('movedim', [(ops.movedim_intlist_op, ops.movedim_intlist), (ops.movedim_int_op, ops.movedim_int)], True)
+_moveaxis = PythonArgParser('moveaxis', [(ops.moveaxis_intlist_op, ops.moveaxis_intlist), (ops.moveaxis_int_op, ops.moveaxis_int)], True)
+_swapaxes = PythonArgParser('swapaxes', [(ops.swapaxes_op, ops.swapaxes)], True)
+_swapaxes_ = PythonArgParser('swapaxes_', [(ops.swapaxes__op, ops.swapaxes_)], True)
+_swapdims = PythonArgParser('swapdims', [(ops.swapdims_op, ops.swapdims)], True)
+_swapdims_ = PythonArgParser('swapdims_', [(ops.swapdims__op, ops.swapdims_)], True)
 _flatten = PythonArgParser('flatten', [(ops.flatten_using_ints_op, ops.flatten_using_ints)], True)
+_unflatten = PythonArgParser('unflatten', [(ops.unflatten_int_op, ops.unflatten_int)], True)
 _reshape_as = PythonArgParser('reshape_as', [(ops.reshape_as_op, ops.reshape_as)], True)
 _add = PythonArgParser('add', [(ops.add_Tensor_op, ops.add_Tensor), (ops.add_Scalar_op, ops.add_Scalar)], True)
 _add_ = PythonArgParser('add_', [(ops.add__Tensor_op, ops.add__Tensor), (ops.add__Scalar_op, ops.add__Scalar)], True)
@@ -1479,8 +1485,6 @@ _tril_ = PythonArgParser('tril_', [(ops.tril__op, ops.tril_)], True)
 _triu = PythonArgParser('triu', [(ops.triu_op, ops.triu)], True)
 _triu_ = PythonArgParser('triu_', [(ops.triu__op, ops.triu_)], True)
 _tile = PythonArgParser('tile', [(ops.tile_op, ops.tile)], True)
-_broadcast_to = PythonArgParser('broadcast_to', [(ops.broadcast_to_op, ops.broadcast_to)], True)
-_index = PythonArgParser('index', [(ops.index_Tensor_op, ops.index_Tensor)], True)
 _index_put_ = PythonArgParser('index_put_', [(ops.index_put__op, ops.index_put_)], True)
 _gather = PythonArgParser('gather', [(ops.gather_op, ops.gather)], True)
 _scatter = PythonArgParser('scatter', [(ops.scatter_src_op, ops.scatter_src), (ops.scatter_value_op, ops.scatter_value), (ops.scatter_reduce_op, ops.scatter_reduce), (ops.scatter_value_reduce_op, ops.scatter_value_reduce)], True)

@@ -51,12 +51,12 @@ def log_sigmoid(*args, **kwargs):
 
 _max_pool2d_with_indices = PythonArgParser('max_pool2d_with_indices', [(ops.max_pool2d_with_indices_op, ops.max_pool2d_with_indices, ops.max_pool2d_with_indices_out_op, ops.max_pool2d_with_indices_out)], False)
 def max_pool2d_with_indices(*args, **kwargs):
-    """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], int[2] dilation=[1, 1], bool ceil_mode=False) -> (Tensor, Tensor)"""
+    """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
     return _max_pool2d_with_indices(args, kwargs)
 
 _avg_pool2d = PythonArgParser('avg_pool2d', [(ops.avg_pool2d_op, ops.avg_pool2d, ops.avg_pool2d_out_op, ops.avg_pool2d_out)], False)
 def avg_pool2d(*args, **kwargs):
-    """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
+    """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
     return _avg_pool2d(args, kwargs)
 
 _adaptive_avg_pool2d = PythonArgParser('adaptive_avg_pool2d', [(ops.adaptive_avg_pool2d_op, ops.adaptive_avg_pool2d, ops.adaptive_avg_pool2d_out_op, ops.adaptive_avg_pool2d_out)], False)

@@ -566,6 +566,12 @@ def view_dtype(self, dtype, _table=view_dtype_op.table):
         return view_dtype_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
 
+_unsafe_view_op = define('_unsafe_view(Tensor self, int[] size) -> Tensor', CompositeExplicitAutograd='views._unsafe_view')
+def _unsafe_view(self, size, _table=_unsafe_view_op.table):
+    if hot.off:
+        return _unsafe_view_op(self, size)
+    return _table[self._geometry.keys](self, size)
+
 alias_op = define('alias(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.alias')
 def alias(self, _table=alias_op.table):
     if hot.off:
@@ -698,7 +704,7 @@ def split_Tensor(self, split_size, dim, _table=split_Tensor_op.table):
         return split_Tensor_op(self, split_size, dim)
     return _table[self._geometry.keys](self, split_size, dim)
 
-split_sizes_op = define('split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]', CompositeExplicitAutograd='views.split_sizes')
+split_sizes_op = define('split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='view_composites.split_sizes')
 def split_sizes(self, split_size, dim, _table=split_sizes_op.table):
     if hot.off:
         return split_sizes_op(self, split_size, dim)
@@ -728,73 +734,127 @@ def detach_(self, _table=detach__op.table):
         return detach__op(self)
     return _table[self._geometry.keys](self)
 
-reshape_op = define('reshape(Tensor(a) self, int[] shape) -> Tensor(a)', CompositeImplicitAutograd='views.reshape')
+reshape_op = define('reshape(Tensor(a) self, int[] shape) -> Tensor(a)', CompositeImplicitAutograd='view_composites.reshape')
 def reshape(self, shape, _table=reshape_op.table):
     if hot.off:
         return reshape_op(self, shape)
     return _table[self._geometry.keys](self, shape)
 
-view_as_op = define('view_as(Tensor(a) self, Tensor other) -> Tensor(a)', CompositeImplicitAutograd='views.view_as')
+view_as_op = define('view_as(Tensor(a) self, Tensor other) -> Tensor(a)', CompositeImplicitAutograd='view_composites.view_as')
 def view_as(self, other, _table=view_as_op.table):
     if hot.off:
         return view_as_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-expand_as_op = define('expand_as(Tensor(a) self, Tensor other) -> Tensor(a)', CompositeImplicitAutograd='views.expand_as')
+expand_as_op = define('expand_as(Tensor(a) self, Tensor other) -> Tensor(a)', CompositeImplicitAutograd='view_composites.expand_as')
 def expand_as(self, other, _table=expand_as_op.table):
     if hot.off:
         return expand_as_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-narrow_op = define('narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)', CompositeImplicitAutograd='views.narrow')
+broadcast_to_op = define('broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)', CompositeImplicitAutograd='view_composites.broadcast_to')
+def broadcast_to(self, size, _table=broadcast_to_op.table):
+    if hot.off:
+        return broadcast_to_op(self, size)
+    return _table[self._geometry.keys](self, size)
+
+narrow_op = define('narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)', CompositeImplicitAutograd='view_composites.narrow')
 def narrow(self, dim, start, length, _table=narrow_op.table):
     if hot.off:
         return narrow_op(self, dim, start, length)
     return _table[self._geometry.keys](self, dim, start, length)
 
-chunk_op = define('chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='views.chunk')
+narrow_Tensor_op = define('narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)', CompositeImplicitAutograd='view_composites.narrow_Tensor')
+def narrow_Tensor(self, dim, start, length, _table=narrow_Tensor_op.table):
+    if hot.off:
+        return narrow_Tensor_op(self, dim, start, length)
+    return _table[self._geometry.keys | start._geometry.keys](self, dim, start, length)
+
+chunk_op = define('chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='view_composites.chunk')
 def chunk(self, chunks, dim, _table=chunk_op.table):
     if hot.off:
         return chunk_op(self, chunks, dim)
     return _table[self._geometry.keys](self, chunks, dim)
 
-movedim_intlist_op = define('movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', CompositeImplicitAutograd='views.movedim_intlist')
+movedim_intlist_op = define('movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', CompositeImplicitAutograd='view_composites.movedim_intlist')
 def movedim_intlist(self, source, destination, _table=movedim_intlist_op.table):
     if hot.off:
         return movedim_intlist_op(self, source, destination)
     return _table[self._geometry.keys](self, source, destination)
 
-movedim_int_op = define('movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)', CompositeImplicitAutograd='views.movedim_int')
+movedim_int_op = define('movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)', CompositeImplicitAutograd='view_composites.movedim_int')
 def movedim_int(self, source, destination, _table=movedim_int_op.table):
     if hot.off:
         return movedim_int_op(self, source, destination)
     return _table[self._geometry.keys](self, source, destination)
 
-flatten_using_ints_op = define('flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)', CompositeImplicitAutograd='views.flatten')
+moveaxis_intlist_op = define('moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', CompositeImplicitAutograd='view_composites.movedim_intlist')
+def moveaxis_intlist(self, source, destination, _table=moveaxis_intlist_op.table):
+    if hot.off:
+        return moveaxis_intlist_op(self, source, destination)
+    return _table[self._geometry.keys](self, source, destination)
+
+moveaxis_int_op = define('moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)', CompositeImplicitAutograd='view_composites.movedim_int')
+def moveaxis_int(self, source, destination, _table=moveaxis_int_op.table):
+    if hot.off:
+        return moveaxis_int_op(self, source, destination)
+    return _table[self._geometry.keys](self, source, destination)
+
+swapaxes_op = define('swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)', CompositeImplicitAutograd='view_composites.swapaxes')
+def swapaxes(self, axis0, axis1, _table=swapaxes_op.table):
+    if hot.off:
+        return swapaxes_op(self, axis0, axis1)
+    return _table[self._geometry.keys](self, axis0, axis1)
+
+swapaxes__op = define('swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)', CompositeImplicitAutograd='view_composites.swapaxes_')
+def swapaxes_(self, axis0, axis1, _table=swapaxes__op.table):
+    if hot.off:
+        return swapaxes__op(self, axis0, axis1)
+    return _table[self._geometry.keys](self, axis0, axis1)
+
+swapdims_op = define('swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', CompositeImplicitAutograd='view_composites.swapdims')
+def swapdims(self, dim0, dim1, _table=swapdims_op.table):
+    if hot.off:
+        return swapdims_op(self, dim0, dim1)
+    return _table[self._geometry.keys](self, dim0, dim1)
+
+swapdims__op = define('swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', CompositeImplicitAutograd='view_composites.swapdims_')
+def swapdims_(self, dim0, dim1, _table=swapdims__op.table):
+    if hot.off:
+        return swapdims__op(self, dim0, dim1)
+    return _table[self._geometry.keys](self, dim0, dim1)
+
+flatten_using_ints_op = define('flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)', CompositeImplicitAutograd='view_composites.flatten')
 def flatten_using_ints(self, start_dim, end_dim, _table=flatten_using_ints_op.table):
     if hot.off:
         return flatten_using_ints_op(self, start_dim, end_dim)
     return _table[self._geometry.keys](self, start_dim, end_dim)
 
-mT_op = define('mT(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='views.mT')
+unflatten_int_op = define('unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)', CompositeImplicitAutograd='view_composites.unflatten')
+def unflatten_int(self, dim, sizes, _table=unflatten_int_op.table):
+    if hot.off:
+        return unflatten_int_op(self, dim, sizes)
+    return _table[self._geometry.keys](self, dim, sizes)
+
+mT_op = define('mT(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='view_composites.mT')
 def mT(self, _table=mT_op.table):
     if hot.off:
         return mT_op(self)
     return _table[self._geometry.keys](self)
 
-numpy_T_op = define('numpy_T(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='views.numpy_T')
+numpy_T_op = define('numpy_T(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='view_composites.numpy_T')
 def numpy_T(self, _table=numpy_T_op.table):
     if hot.off:
         return numpy_T_op(self)
     return _table[self._geometry.keys](self)
 
-reshape_as_op = define('reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)', CompositeImplicitAutograd='views.reshape_as')
+reshape_as_op = define('reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)', CompositeImplicitAutograd='view_composites.reshape_as')
 def reshape_as(self, other, _table=reshape_as_op.table):
     if hot.off:
         return reshape_as_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ravel_op = define('ravel(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='views.ravel')
+ravel_op = define('ravel(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='view_composites.ravel')
 def ravel(self, _table=ravel_op.table):
     if hot.off:
         return ravel_op(self)
@@ -2954,13 +3014,13 @@ def repeat_interleave_Tensor(repeats, output_size, _table=repeat_interleave_Tens
         return repeat_interleave_Tensor_op(repeats, output_size)
     return _table[repeats._geometry.keys](repeats, output_size)
 
-repeat_interleave_self_Tensor_op = define('repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor', CPU='shape.repeat_interleave_self_Tensor')
+repeat_interleave_self_Tensor_op = define('repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor', CompositeImplicitAutograd='shape.repeat_interleave_self_Tensor')
 def repeat_interleave_self_Tensor(self, repeats, dim, output_size, _table=repeat_interleave_self_Tensor_op.table):
     if hot.off:
         return repeat_interleave_self_Tensor_op(self, repeats, dim, output_size)
     return _table[self._geometry.keys | repeats._geometry.keys](self, repeats, dim, output_size)
 
-repeat_interleave_self_int_op = define('repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor', CPU='shape.repeat_interleave_self_int')
+repeat_interleave_self_int_op = define('repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor', CompositeImplicitAutograd='shape.repeat_interleave_self_int')
 def repeat_interleave_self_int(self, repeats, dim, output_size, _table=repeat_interleave_self_int_op.table):
     if hot.off:
         return repeat_interleave_self_int_op(self, repeats, dim, output_size)
@@ -3002,13 +3062,13 @@ def triu_out(self, diagonal, out, _table=triu_out_op.table):
         return triu_out_op(self, diagonal, out)
     return _table[self._geometry.keys | out._geometry.keys](self, diagonal, out)
 
-stack_op = define('stack(Tensor[] tensors, int dim=0) -> Tensor', CompositeImplicitAutograd='shape.stack')
+stack_op = define('stack(Tensor[] tensors, int dim=0) -> Tensor', CompositeExplicitAutograd='shape.stack')
 def stack(tensors, dim, _table=stack_op.table):
     if hot.off:
         return stack_op(tensors, dim)
     return _table[list_keys(tensors)](tensors, dim)
 
-stack_out_op = define('stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.stack_out')
+stack_out_op = define('stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.stack_out')
 def stack_out(tensors, dim, out, _table=stack_out_op.table):
     if hot.off:
         return stack_out_op(tensors, dim, out)
@@ -3025,12 +3085,6 @@ def broadcast_tensors(tensors, _table=broadcast_tensors_op.table):
     if hot.off:
         return broadcast_tensors_op(tensors)
     return _table[list_keys(tensors)](tensors)
-
-broadcast_to_op = define('broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)', CompositeImplicitAutograd='shape.broadcast_to')
-def broadcast_to(self, size, _table=broadcast_to_op.table):
-    if hot.off:
-        return broadcast_to_op(self, size)
-    return _table[self._geometry.keys](self, size)
 
 index_Tensor_op = define('index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', CPU='indexing.index')
 def index_Tensor(self, indices, _table=index_Tensor_op.table):
@@ -3728,55 +3782,55 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         return convolution_op(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
-conv1d_op = define('conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=[1], int[1] padding=[0], int[1] dilation=[1], int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv1d')
+conv1d_op = define('conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv1d')
 def conv1d(input, weight, bias, stride, padding, dilation, groups, _table=conv1d_op.table):
     if hot.off:
         return conv1d_op(input, weight, bias, stride, padding, dilation, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, groups)
 
-conv1d_padding_op = define('conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=[1], str padding="valid", int[1] dilation=[1], int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv1d_padding')
+conv1d_padding_op = define('conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv1d_padding')
 def conv1d_padding(input, weight, bias, stride, padding, dilation, groups, _table=conv1d_padding_op.table):
     if hot.off:
         return conv1d_padding_op(input, weight, bias, stride, padding, dilation, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, groups)
 
-conv2d_op = define('conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=[1, 1], int[2] padding=[0, 0], int[2] dilation=[1, 1], int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv2d')
+conv2d_op = define('conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv2d')
 def conv2d(input, weight, bias, stride, padding, dilation, groups, _table=conv2d_op.table):
     if hot.off:
         return conv2d_op(input, weight, bias, stride, padding, dilation, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, groups)
 
-conv2d_padding_op = define('conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=[1, 1], str padding="valid", int[2] dilation=[1, 1], int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv2d_padding')
+conv2d_padding_op = define('conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv2d_padding')
 def conv2d_padding(input, weight, bias, stride, padding, dilation, groups, _table=conv2d_padding_op.table):
     if hot.off:
         return conv2d_padding_op(input, weight, bias, stride, padding, dilation, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, groups)
 
-conv_transpose2d_input_op = define('conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=[1, 1], int[2] padding=[0, 0], int[2] output_padding=[0, 0], int groups=1, int[2] dilation=[1, 1]) -> Tensor', CompositeImplicitAutograd='convolution.conv_transpose2d')
+conv_transpose2d_input_op = define('conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor', CompositeImplicitAutograd='convolution.conv_transpose2d')
 def conv_transpose2d_input(input, weight, bias, stride, padding, output_padding, groups, dilation, _table=conv_transpose2d_input_op.table):
     if hot.off:
         return conv_transpose2d_input_op(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, output_padding, groups, dilation)
 
-max_pool2d_with_indices_op = define('max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], int[2] dilation=[1, 1], bool ceil_mode=False) -> (Tensor, Tensor)', CPU='pooling.max_pool2d_with_indices')
+max_pool2d_with_indices_op = define('max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CPU='pooling.max_pool2d_with_indices')
 def max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool2d_with_indices_op.table):
     if hot.off:
         return max_pool2d_with_indices_op(self, kernel_size, stride, padding, dilation, ceil_mode)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
 
-max_pool2d_with_indices_out_op = define('max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], int[2] dilation=[1, 1], bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', CPU='_generated.variants.max_pool2d_with_indices_out')
+max_pool2d_with_indices_out_op = define('max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', CPU='_generated.variants.max_pool2d_with_indices_out')
 def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1, _table=max_pool2d_with_indices_out_op.table):
     if hot.off:
         return max_pool2d_with_indices_out_op(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1)
     return _table[self._geometry.keys | out0._geometry.keys | out1._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1)
 
-avg_pool2d_op = define('avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CPU='pooling.avg_pool2d')
+avg_pool2d_op = define('avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CPU='pooling.avg_pool2d')
 def avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool2d_op.table):
     if hot.off:
         return avg_pool2d_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-avg_pool2d_out_op = define('avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.avg_pool2d_out')
+avg_pool2d_out_op = define('avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.avg_pool2d_out')
 def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out, _table=avg_pool2d_out_op.table):
     if hot.off:
         return avg_pool2d_out_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
@@ -3788,7 +3842,7 @@ def _adaptive_avg_pool2d(self, output_size, _table=_adaptive_avg_pool2d_op.table
         return _adaptive_avg_pool2d_op(self, output_size)
     return _table[self._geometry.keys](self, output_size)
 
-max_pool2d_op = define('max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], int[2] dilation=[1, 1], bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling.max_pool2d')
+max_pool2d_op = define('max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling.max_pool2d')
 def max_pool2d(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool2d_op.table):
     if hot.off:
         return max_pool2d_op(self, kernel_size, stride, padding, dilation, ceil_mode)

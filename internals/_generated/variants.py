@@ -732,7 +732,7 @@ def triu_out(self, diagonal, out):
     return write_out(out, shape.triu(self, diagonal))
 
 def stack_out(tensors, dim, out):
-    return write_out(out, ops.stack(tensors, dim))
+    return write_out(out, shape.stack(tensors, dim))
 
 def index_Tensor_out(self, indices, out):
     return write_out(out, indexing.index(self, indices))

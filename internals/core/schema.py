@@ -198,7 +198,7 @@ def _parse_default(text: str, type: Type, whole: str) -> Any:
     if text in _NAMED_DEFAULTS:
         return _NAMED_DEFAULTS[text]
     if text.startswith("["):
-        return [_parse_default(t, type, whole) for t in _split(text[1:-1]) if t]
+        return [_parse_default(t, Type(type.base), whole) for t in _split(text[1:-1]) if t]
     if text[0] in "\"'":
         return text[1:-1]
     if type.base in ("MemoryFormat", "Layout", "ScalarType"):
@@ -214,6 +214,8 @@ def _parse_default(text: str, type: Type, whole: str) -> Any:
 
 def _show_default(value: Any, type: Type) -> str:
     if isinstance(value, list):
+        if type.list_size and len(value) == type.list_size and len(set(value)) == 1:
+            return _show_default(value[0], type)
         return f"[{', '.join(_show_default(v, type) for v in value)}]"
     return f'"{value}"' if isinstance(value, str) and type.base == "str" else str(value)
 

@@ -1,0 +1,58 @@
+"""The generated files are fresh, and say what the YAML file says."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+import internals as torch
+from codegen import model
+from codegen.__main__ import TARGET, generate
+from internals.core.dispatcher import dispatcher
+
+
+def test_generated_files_are_fresh() -> None:
+    stale = [name for name, text in generate().items() if (TARGET / name).read_text() != text]
+    assert not stale, f"{stale} differ from what codegen writes; run `python -m codegen`"
+    extra = {p.name for p in TARGET.iterdir() if p.suffix in (".py", ".pyi")} - set(generate())
+    assert not extra, f"{extra} are not written by codegen"
+
+
+def test_every_kernel_named_in_the_yaml_exists_and_takes_the_schemas_arguments() -> None:
+    for function in model.load():
+        op = dispatcher.find(function.schema.full_name)
+        for kernel in op.kernels.values():
+            f = kernel.function()
+            if kernel.takes_keys:
+                continue
+            inspect.signature(f).bind(*function.schema.arguments)
+
+
+def test_every_variant_is_reachable_from_python() -> None:
+    from internals._generated import functions, nn_functions
+    from internals.tensor import Tensor
+
+    for f in model.load():
+        if "method" in f.variants:
+            assert hasattr(Tensor, f.schema.name), f.schema.full_name
+        if "function" in f.variants:
+            home = nn_functions if f.python_module == "nn" else functions
+            assert hasattr(home, f.schema.name), f.schema.full_name
+            if not f.python_module and not f.schema.name.startswith("_"):
+                assert hasattr(torch, f.schema.name), f.schema.full_name
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: a.b}, typo: 1}", "unknown keys \\['typo'\\]"),
+        ("- {func: 'f(Tensor x) -> Tensor', dispatch: {CPU: a.b}}\n" * 2, "declared twice"),
+    ],
+)
+def test_a_wrong_entry_is_named(tmp_path: Path, entry: str, message: str) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text(entry)
+    with pytest.raises(ValueError, match=message):
+        model.load(path)

@@ -1,0 +1,187 @@
+"""Which kernel runs: keys, fallthrough, redispatch, overriding, and the short cuts that must not change the answer."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import internals as torch
+from internals.core import dispatch_key as dk
+from internals.core.dispatch_key import DispatchKey
+from internals.core.dispatcher import dispatcher, exclude_keys, include_keys
+from internals.core.tensor_impl import array, from_array
+from internals.library import Library
+
+
+def ones(*sizes: int) -> torch.Tensor:
+    return from_array(np.ones(sizes, np.float32))
+
+
+def test_key_sets() -> None:
+    keys = ones(2)._geometry.keys
+    assert dk.keys_in(keys) == [DispatchKey.ADInplaceOrView, DispatchKey.CPU]
+    wants = ones(2).requires_grad_()
+    assert dk.keys_in(wants._geometry.keys)[0] is DispatchKey.AutogradCPU
+    assert dk.highest(0) is DispatchKey.Undefined
+    assert dk.key_set(dk.keys_in(keys)) == keys
+
+
+def test_the_order_of_keys_is_pytorchs() -> None:
+    real = pytest.importorskip("torch")._C.DispatchKey
+    ours = [k for k in DispatchKey if DispatchKey.BackendSelect <= k < DispatchKey.Autograd]
+    ours = [k for k in ours if k is not DispatchKey.PythonDispatcher]
+    numbers = [int(getattr(real, k.name)) for k in ours if hasattr(real, k.name) and "Autograd" not in k.name]
+    assert numbers == sorted(numbers) and len(numbers) >= 4
+
+
+def test_trace_of_an_inplace_op() -> None:
+    a = ones(3)
+    with torch._dispatch_trace() as steps:
+        a.add_(ones(3))
+    assert [(s["key"], s["kind"]) for s in steps] == [
+        (DispatchKey.ADInplaceOrView, "kernel"),
+        (DispatchKey.CPU, "kernel"),
+    ]
+    assert steps[0]["op"] == "aten::add_.Tensor"
+
+
+def test_trace_of_a_functional_op_shows_the_fallthrough() -> None:
+    with torch._dispatch_trace() as steps:
+        ones(3) + ones(3)
+    assert [(s["key"], s["kind"]) for s in steps] == [
+        (DispatchKey.ADInplaceOrView, "fallthrough"),
+        (DispatchKey.CPU, "kernel"),
+    ]
+
+
+def test_include_and_exclude_are_per_thread() -> None:
+    lib = Library("t_threads", "DEF")
+    lib.define("f(Tensor x) -> str")
+    lib.impl("f", lambda x: "cpu", "CPU")
+    lib.impl("f", lambda x: "tracer", "Tracer")
+    f = torch.ops.t_threads.f
+    seen: list[str] = []
+    with lib, include_keys(DispatchKey.Tracer):
+        assert f(ones(1)) == "tracer"
+        with exclude_keys(DispatchKey.Tracer):
+            assert f(ones(1)) == "cpu"
+        worker = threading.Thread(target=lambda: seen.append(f(ones(1))))
+        worker.start()
+        worker.join()
+        assert f(ones(1)) == "tracer"
+    assert seen == ["cpu"]
+
+
+def test_redispatch_reaches_the_keys_below() -> None:
+    with Library("t_redispatch", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: x, "CPU")
+        order: list[DispatchKey] = []
+
+        def tracer(op: object, keys: int, x: torch.Tensor) -> torch.Tensor:
+            order.append(dk.highest(keys))
+            return dispatcher.redispatch(op, keys, x)  # type: ignore[arg-type]
+
+        lib.impl("f", tracer, "Tracer", with_keyset=True)
+        a = ones(2)
+        with include_keys(DispatchKey.Tracer):
+            assert torch.ops.t_redispatch.f(a) is a
+        assert order == [DispatchKey.ADInplaceOrView]
+
+
+def test_a_new_op_with_defaults_lists_and_keywords() -> None:
+    with Library("t_new", "DEF") as lib:
+        lib.define("scale(Tensor x, float by=2.0, *, int[2] twice=1) -> Tensor")
+        lib.impl("scale", lambda x, by, twice: from_array(array(x) * np.float32(by * twice[0] * twice[1])), "CPU")
+        f = torch.ops.t_new.scale
+        assert array(f(ones(2))).tolist() == [2, 2]
+        assert array(f(ones(2), 3, twice=2)).tolist() == [12, 12]
+        assert f.overloads() == ["default"]
+        with pytest.raises(TypeError, match="missing 1 required positional argument"):
+            f()
+        with pytest.raises(TypeError, match=r"argument 'x' \(position 1\) must be Tensor, not int"):
+            f(1)
+    with pytest.raises(AttributeError, match="has no attribute 'scale'"):
+        _ = torch.ops.t_new.scale
+
+
+def test_overriding_a_kernel_reaches_operators_methods_and_functions_and_can_be_undone() -> None:
+    a = ones(2)
+    assert array(a + a).tolist() == [2, 2]
+    with Library("aten", "IMPL") as lib:
+        with pytest.warns(UserWarning, match="Overriding a previously registered kernel"):
+            lib.impl("add.Tensor", lambda self, other, alpha: from_array(array(self) - array(other)), "CPU")
+        assert array(a + a).tolist() == array(a.add(a)).tolist() == array(torch.add(a, a)).tolist() == [0, 0]
+    assert array(a + a).tolist() == array(a.add(a)).tolist() == [2, 2]
+
+
+def test_a_kernel_for_another_key_of_an_existing_op() -> None:
+    calls = []
+    with Library("aten", "IMPL") as lib, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lib.impl("mul.Tensor", lambda self, other: calls.append("tracer"), "Tracer")
+        ones(2) * ones(2)
+        assert not calls
+        with include_keys(DispatchKey.Tracer):
+            ones(2) * ones(2)
+        assert calls == ["tracer"]
+
+
+def test_composite_kernels_serve_every_backend_until_one_has_its_own() -> None:
+    with Library("t_composite", "DEF") as lib:
+        lib.define("f(Tensor x) -> str")
+        lib.impl("f", lambda x: "composite")
+        op = dispatcher.find("t_composite::f")
+        assert op.kernel_for(DispatchKey.CPU)[1] == op.kernel_for(DispatchKey.AutogradCPU)[1] == "math kernel"
+        lib.impl("f", lambda x: "cpu", "CPU")
+        assert op.kernel_for(DispatchKey.CPU)[1] == "kernel"
+        assert op.kernel_for(DispatchKey.AutogradCPU)[1] == "backend fallback"
+        assert op.kernel_for(DispatchKey.CUDA)[1] == "math kernel"
+
+
+def test_errors_say_what_is_missing() -> None:
+    with Library("t_missing", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        with pytest.raises(NotImplementedError, match="Could not run 't_missing::f' with arguments from the 'CPU' backend"):
+            torch.ops.t_missing.f(ones(1))
+        with pytest.raises(RuntimeError, match="could not parse dispatch key: Cpu"):
+            lib.impl("f", lambda x: x, "Cpu")
+        with pytest.raises(RuntimeError, match="Could not find schema for t_missing::g"):
+            lib.impl("g", lambda x: x, "CPU")
+        with pytest.raises(RuntimeError, match="multiple times"):
+            lib.define("f(Tensor x) -> Tensor")
+        with pytest.raises(ValueError, match="unknown type"):
+            lib.define("h(Tonsor x) -> Tensor")
+    with pytest.raises(ValueError, match="reserved namespace"):
+        Library("aten", "DEF")
+    with pytest.raises(ValueError, match="Unsupported kind"):
+        Library("x", "NEW")
+
+
+def test_the_table_and_the_walk_agree_for_every_op() -> None:
+    """What the hot path looks up is what the reference walk finds, for every op and every plain key set."""
+    plain = ones(1)._geometry.keys
+    for op in dispatcher.operators.values():
+        found = dispatcher.resolve(op, plain)
+        keys = plain
+        while (entry := op.kernel_for(dk.highest(keys)))[0].note == "fallthrough":
+            keys &= dk.below(dk.highest(keys))
+        function = entry[0].function()
+        assert getattr(found, "func", found) is function, op.name
+
+
+def test_version_counters_and_bases() -> None:
+    a = ones(4)
+    v = a.view(2, 2)
+    w = v.t()
+    assert v._base is a and w._base is a and a._base is None
+    v.add_(1)
+    w.mul_(2)
+    assert (a._version, v._version, w._version) == (2, 2, 2)
+    assert array(a).tolist() == [4, 4, 4, 4]
+    d = a.detach()
+    d.add_(1)
+    assert a._version == 3

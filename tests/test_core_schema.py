@@ -1,0 +1,82 @@
+"""A schema is parsed into parts and printed back; what cannot be parsed is named."""
+
+from __future__ import annotations
+
+import pytest
+
+import internals as torch  # noqa: F401
+from internals.core.dispatcher import dispatcher
+from internals.core.schema import parse_schema, parse_type
+
+
+def test_every_declared_schema_prints_back() -> None:
+    for op in dispatcher.operators.values():
+        if op.name.startswith("aten::"):
+            assert str(op.schema) == f"aten::{op.text}"
+            assert parse_schema(str(op.schema)) == op.schema
+
+
+def test_every_declared_schema_is_one_that_pytorch_has() -> None:
+    real = pytest.importorskip("torch")
+    ours = [op for op in dispatcher.operators.values() if op.name.startswith("aten::")]
+    theirs = {s.name + (f".{s.overload_name}" if s.overload_name else ""): s for s in real._C._jit_get_all_schemas()}
+    missing = [op.name for op in ours if op.name not in theirs and op.name not in OURS_ALONE]
+    assert not missing
+    for op in ours:
+        if op.name in OURS_ALONE or op.name in OUT_OF_A_FACTORY:
+            continue
+        names = [a.name for a in op.schema.arguments if not (op.schema.is_out and a.kwarg_only and a.is_write)]
+        real_names = [a.name for a in theirs[op.name].arguments]
+        assert names == [n for n in real_names if n in names], op.name
+
+
+# Twins that PyTorch calls otherwise, and the out= forms of factories, which here share the options of the factory.
+OURS_ALONE: set[str] = {"aten::max.dim_out", "aten::min.dim_out"}
+OUT_OF_A_FACTORY = {
+    f"aten::{n}"
+    for n in (
+        "empty.out", "zeros.out", "ones.out", "full.out", "eye.out", "eye.m_out", "arange.out", "arange.start_out",
+        "linspace.out", "rand.out", "randn.out", "randint.out", "randint.low_out", "randperm.out",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Tensor", "Tensor"),
+        ("Tensor?", "Tensor?"),
+        ("Tensor[]", "Tensor[]"),
+        ("Tensor?[]", "Tensor?[]"),
+        ("int[2]", "int[2]"),
+        ("int[1]?", "int[1]?"),
+        ("float[]?", "float[]?"),
+    ],
+)
+def test_types(text: str, shown: str) -> None:
+    assert str(parse_type(text)[0]) == shown
+
+
+def test_parts_of_a_schema() -> None:
+    s = parse_schema("demo::f.two(Tensor(a!) x, int[2] k=1, *, float? p=None) -> (Tensor(a!), Tensor indices)")
+    assert (s.namespace, s.name, s.overload) == ("demo", "f", "two")
+    x, k, p = s.arguments
+    assert x.is_write and not k.is_write and p.kwarg_only
+    assert k.default == [1, 1] and p.default is None and p.has_default
+    assert s.is_mutable and not s.is_view and not s.is_inplace and not s.is_out
+    assert s.returns[1].name == "indices"
+    assert parse_schema("view(Tensor(a) self, int[] size) -> Tensor(a)").is_view
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("add(Tensor self", "not a schema"),
+        ("add(Tensr self) -> Tensor", "unknown type 'Tensr'"),
+        ("add(Tensor) -> Tensor", "not an argument"),
+        ("add(int k=four) -> Tensor", "can't read the default 'four'"),
+    ],
+)
+def test_errors_name_the_part(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_schema(text)
