@@ -1,6 +1,6 @@
 """`make test`: lint, types, unit tests and notebooks, all at once; then what passed, what was skipped, and why.
 
-Arguments are passed on to pytest: `make test ARGS="-k storage"`.
+Arguments are passed on to pytest: `make test ARGS="-k storage"`, `make test ARGS=tests/test_doctor.py`.
 """
 
 from __future__ import annotations
@@ -57,11 +57,18 @@ def run_pytest(full: bool, arguments: list[str]) -> int:
         *("-n", str(WORKERS), "--dist", "loadfile"),
         *("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}"),
         "--nbval-sanitize-with=tests/nbval_sanitize.cfg",
-        "tests",
-        *([FOLDER.name] if FOLDER.exists() else []),
+        *([] if any(names_a_path(argument) for argument in arguments) else everything()),
         *arguments,
     ]
     return subprocess.run(command, cwd=ROOT, env=environment).returncode
+
+
+def everything() -> list[str]:
+    return ["tests", *([FOLDER.name] if FOLDER.exists() else [])]
+
+
+def names_a_path(argument: str) -> bool:
+    return not argument.startswith("-") and (ROOT / argument.partition("::")[0]).exists()
 
 
 def finished_well(name: str, process: subprocess.Popen[str]) -> bool:
