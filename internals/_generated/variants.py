@@ -717,7 +717,7 @@ def cumprod_out(self, dim, dtype, out):
     return write_out(out, scans.cumprod(self, dim, dtype))
 
 def cat_out(tensors, dim, out):
-    return write_out(out, shape.cat(tensors, dim))
+    return shape.cat(tensors, dim, out=out)
 
 def tril_(self, diagonal):
     return write_inplace(self, shape.tril(self, diagonal))
