@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from internals._generated import ops
 from internals._generated.methods import TensorMethods
 from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
+from internals.indexing import getitem, setitem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,15 @@ class Tensor(TensorImpl, TensorMethods):
         if not self.shape:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        setitem(self, index, value)
+
+    T = property(lambda self: ops.numpy_T(self), doc="The dimensions in reverse order.")
+    mT = property(lambda self: ops.mT(self), doc="The last two dimensions transposed.")
 
     def __repr__(self) -> str:
         return f"tensor({array(self)!r})"

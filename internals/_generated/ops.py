@@ -1202,7 +1202,7 @@ def minimum_out(self, other, out, _table=minimum_out_op.table):
         return minimum_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_and_Scalar_op = define('bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.bitwise_and')
+bitwise_and_Scalar_op = define('bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_and')
 def bitwise_and_Scalar(self, other, _table=bitwise_and_Scalar_op.table):
     if hot.off:
         return bitwise_and_Scalar_op(self, other)
@@ -1220,13 +1220,13 @@ def bitwise_and_Scalar_out(self, other, out, _table=bitwise_and_Scalar_out_op.ta
         return bitwise_and_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_and_Scalar_Tensor_op = define('bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='pointwise.bitwise_and_Scalar')
+bitwise_and_Scalar_Tensor_op = define('bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and')
 def bitwise_and_Scalar_Tensor(self, other, _table=bitwise_and_Scalar_Tensor_op.table):
     if hot.off:
         return bitwise_and_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-bitwise_and_Tensor_op = define('bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.bitwise_and')
+bitwise_and_Tensor_op = define('bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and')
 def bitwise_and_Tensor(self, other, _table=bitwise_and_Tensor_op.table):
     if hot.off:
         return bitwise_and_Tensor_op(self, other)
@@ -1244,7 +1244,7 @@ def bitwise_and_Tensor_out(self, other, out, _table=bitwise_and_Tensor_out_op.ta
         return bitwise_and_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_or_Scalar_op = define('bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.bitwise_or')
+bitwise_or_Scalar_op = define('bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_or')
 def bitwise_or_Scalar(self, other, _table=bitwise_or_Scalar_op.table):
     if hot.off:
         return bitwise_or_Scalar_op(self, other)
@@ -1262,13 +1262,13 @@ def bitwise_or_Scalar_out(self, other, out, _table=bitwise_or_Scalar_out_op.tabl
         return bitwise_or_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_or_Scalar_Tensor_op = define('bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='pointwise.bitwise_or_Scalar')
+bitwise_or_Scalar_Tensor_op = define('bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or')
 def bitwise_or_Scalar_Tensor(self, other, _table=bitwise_or_Scalar_Tensor_op.table):
     if hot.off:
         return bitwise_or_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-bitwise_or_Tensor_op = define('bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.bitwise_or')
+bitwise_or_Tensor_op = define('bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or')
 def bitwise_or_Tensor(self, other, _table=bitwise_or_Tensor_op.table):
     if hot.off:
         return bitwise_or_Tensor_op(self, other)
@@ -1286,7 +1286,7 @@ def bitwise_or_Tensor_out(self, other, out, _table=bitwise_or_Tensor_out_op.tabl
         return bitwise_or_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_xor_Scalar_op = define('bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.bitwise_xor')
+bitwise_xor_Scalar_op = define('bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_xor')
 def bitwise_xor_Scalar(self, other, _table=bitwise_xor_Scalar_op.table):
     if hot.off:
         return bitwise_xor_Scalar_op(self, other)
@@ -1304,13 +1304,13 @@ def bitwise_xor_Scalar_out(self, other, out, _table=bitwise_xor_Scalar_out_op.ta
         return bitwise_xor_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_xor_Scalar_Tensor_op = define('bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='pointwise.bitwise_xor_Scalar')
+bitwise_xor_Scalar_Tensor_op = define('bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor')
 def bitwise_xor_Scalar_Tensor(self, other, _table=bitwise_xor_Scalar_Tensor_op.table):
     if hot.off:
         return bitwise_xor_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-bitwise_xor_Tensor_op = define('bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.bitwise_xor')
+bitwise_xor_Tensor_op = define('bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor')
 def bitwise_xor_Tensor(self, other, _table=bitwise_xor_Tensor_op.table):
     if hot.off:
         return bitwise_xor_Tensor_op(self, other)
@@ -1328,7 +1328,7 @@ def bitwise_xor_Tensor_out(self, other, out, _table=bitwise_xor_Tensor_out_op.ta
         return bitwise_xor_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-logical_and_op = define('logical_and(Tensor self, Tensor other) -> Tensor', CPU='pointwise.logical_and')
+logical_and_op = define('logical_and(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_and')
 def logical_and(self, other, _table=logical_and_op.table):
     if hot.off:
         return logical_and_op(self, other)
@@ -1346,7 +1346,7 @@ def logical_and_out(self, other, out, _table=logical_and_out_op.table):
         return logical_and_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-logical_or_op = define('logical_or(Tensor self, Tensor other) -> Tensor', CPU='pointwise.logical_or')
+logical_or_op = define('logical_or(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_or')
 def logical_or(self, other, _table=logical_or_op.table):
     if hot.off:
         return logical_or_op(self, other)
@@ -1364,7 +1364,7 @@ def logical_or_out(self, other, out, _table=logical_or_out_op.table):
         return logical_or_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-logical_xor_op = define('logical_xor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.logical_xor')
+logical_xor_op = define('logical_xor(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_xor')
 def logical_xor(self, other, _table=logical_xor_op.table):
     if hot.off:
         return logical_xor_op(self, other)
@@ -1382,7 +1382,7 @@ def logical_xor_out(self, other, out, _table=logical_xor_out_op.table):
         return logical_xor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-eq_Scalar_op = define('eq.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.eq')
+eq_Scalar_op = define('eq.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.eq')
 def eq_Scalar(self, other, _table=eq_Scalar_op.table):
     if hot.off:
         return eq_Scalar_op(self, other)
@@ -1400,7 +1400,7 @@ def eq_Scalar_out(self, other, out, _table=eq_Scalar_out_op.table):
         return eq_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-eq_Tensor_op = define('eq.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.eq')
+eq_Tensor_op = define('eq.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.eq')
 def eq_Tensor(self, other, _table=eq_Tensor_op.table):
     if hot.off:
         return eq_Tensor_op(self, other)
@@ -1418,7 +1418,7 @@ def eq_Tensor_out(self, other, out, _table=eq_Tensor_out_op.table):
         return eq_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-ne_Scalar_op = define('ne.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.ne')
+ne_Scalar_op = define('ne.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.ne')
 def ne_Scalar(self, other, _table=ne_Scalar_op.table):
     if hot.off:
         return ne_Scalar_op(self, other)
@@ -1436,7 +1436,7 @@ def ne_Scalar_out(self, other, out, _table=ne_Scalar_out_op.table):
         return ne_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-ne_Tensor_op = define('ne.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.ne')
+ne_Tensor_op = define('ne.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.ne')
 def ne_Tensor(self, other, _table=ne_Tensor_op.table):
     if hot.off:
         return ne_Tensor_op(self, other)
@@ -1454,7 +1454,7 @@ def ne_Tensor_out(self, other, out, _table=ne_Tensor_out_op.table):
         return ne_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-lt_Scalar_op = define('lt.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.lt')
+lt_Scalar_op = define('lt.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.lt')
 def lt_Scalar(self, other, _table=lt_Scalar_op.table):
     if hot.off:
         return lt_Scalar_op(self, other)
@@ -1472,7 +1472,7 @@ def lt_Scalar_out(self, other, out, _table=lt_Scalar_out_op.table):
         return lt_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-lt_Tensor_op = define('lt.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.lt')
+lt_Tensor_op = define('lt.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.lt')
 def lt_Tensor(self, other, _table=lt_Tensor_op.table):
     if hot.off:
         return lt_Tensor_op(self, other)
@@ -1490,7 +1490,7 @@ def lt_Tensor_out(self, other, out, _table=lt_Tensor_out_op.table):
         return lt_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-le_Scalar_op = define('le.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.le')
+le_Scalar_op = define('le.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.le')
 def le_Scalar(self, other, _table=le_Scalar_op.table):
     if hot.off:
         return le_Scalar_op(self, other)
@@ -1508,7 +1508,7 @@ def le_Scalar_out(self, other, out, _table=le_Scalar_out_op.table):
         return le_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-le_Tensor_op = define('le.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.le')
+le_Tensor_op = define('le.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.le')
 def le_Tensor(self, other, _table=le_Tensor_op.table):
     if hot.off:
         return le_Tensor_op(self, other)
@@ -1526,7 +1526,7 @@ def le_Tensor_out(self, other, out, _table=le_Tensor_out_op.table):
         return le_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-gt_Scalar_op = define('gt.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.gt')
+gt_Scalar_op = define('gt.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.gt')
 def gt_Scalar(self, other, _table=gt_Scalar_op.table):
     if hot.off:
         return gt_Scalar_op(self, other)
@@ -1544,7 +1544,7 @@ def gt_Scalar_out(self, other, out, _table=gt_Scalar_out_op.table):
         return gt_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-gt_Tensor_op = define('gt.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.gt')
+gt_Tensor_op = define('gt.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.gt')
 def gt_Tensor(self, other, _table=gt_Tensor_op.table):
     if hot.off:
         return gt_Tensor_op(self, other)
@@ -1562,7 +1562,7 @@ def gt_Tensor_out(self, other, out, _table=gt_Tensor_out_op.table):
         return gt_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-ge_Scalar_op = define('ge.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.ge')
+ge_Scalar_op = define('ge.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.ge')
 def ge_Scalar(self, other, _table=ge_Scalar_op.table):
     if hot.off:
         return ge_Scalar_op(self, other)
@@ -1580,7 +1580,7 @@ def ge_Scalar_out(self, other, out, _table=ge_Scalar_out_op.table):
         return ge_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-ge_Tensor_op = define('ge.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.ge')
+ge_Tensor_op = define('ge.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.ge')
 def ge_Tensor(self, other, _table=ge_Tensor_op.table):
     if hot.off:
         return ge_Tensor_op(self, other)
@@ -1640,37 +1640,37 @@ def true_divide__Scalar(self, other, _table=true_divide__Scalar_op.table):
         return true_divide__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__and___Scalar_op = define('__and__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='pointwise.__and__')
+__and___Scalar_op = define('__and__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='bitwise.__and__')
 def __and___Scalar(self, other, _table=__and___Scalar_op.table):
     if hot.off:
         return __and___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__and___Tensor_op = define('__and__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='pointwise.__and__')
+__and___Tensor_op = define('__and__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='bitwise.__and__')
 def __and___Tensor(self, other, _table=__and___Tensor_op.table):
     if hot.off:
         return __and___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__or___Scalar_op = define('__or__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='pointwise.__or__')
+__or___Scalar_op = define('__or__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='bitwise.__or__')
 def __or___Scalar(self, other, _table=__or___Scalar_op.table):
     if hot.off:
         return __or___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__or___Tensor_op = define('__or__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='pointwise.__or__')
+__or___Tensor_op = define('__or__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='bitwise.__or__')
 def __or___Tensor(self, other, _table=__or___Tensor_op.table):
     if hot.off:
         return __or___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__xor___Scalar_op = define('__xor__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='pointwise.__xor__')
+__xor___Scalar_op = define('__xor__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='bitwise.__xor__')
 def __xor___Scalar(self, other, _table=__xor___Scalar_op.table):
     if hot.off:
         return __xor___Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__xor___Tensor_op = define('__xor__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='pointwise.__xor__')
+__xor___Tensor_op = define('__xor__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='bitwise.__xor__')
 def __xor___Tensor(self, other, _table=__xor___Tensor_op.table):
     if hot.off:
         return __xor___Tensor_op(self, other)
@@ -2288,7 +2288,7 @@ def absolute_out(self, out, _table=absolute_out_op.table):
         return absolute_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-clip_op = define('clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CompositeImplicitAutograd='pointwise_unary.clip')
+clip_op = define('clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CompositeImplicitAutograd='clamping.clip')
 def clip(self, min, max, _table=clip_op.table):
     if hot.off:
         return clip_op(self, min, max)
@@ -2306,7 +2306,7 @@ def clip_out(self, min, max, out, _table=clip_out_op.table):
         return clip_out_op(self, min, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, max, out)
 
-clip_Tensor_op = define('clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CompositeImplicitAutograd='pointwise_unary.clip_Tensor')
+clip_Tensor_op = define('clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CompositeImplicitAutograd='clamping.clip_Tensor')
 def clip_Tensor(self, min, max, _table=clip_Tensor_op.table):
     if hot.off:
         return clip_Tensor_op(self, min, max)
@@ -2324,7 +2324,7 @@ def clip_Tensor_out(self, min, max, out, _table=clip_Tensor_out_op.table):
         return clip_Tensor_out_op(self, min, max, out)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys) | out._geometry.keys](self, min, max, out)
 
-clamp_op = define('clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CPU='pointwise_unary.clamp')
+clamp_op = define('clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CPU='clamping.clamp')
 def clamp(self, min, max, _table=clamp_op.table):
     if hot.off:
         return clamp_op(self, min, max)
@@ -2342,7 +2342,7 @@ def clamp_out(self, min, max, out, _table=clamp_out_op.table):
         return clamp_out_op(self, min, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, max, out)
 
-clamp_Tensor_op = define('clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CPU='pointwise_unary.clamp_Tensor')
+clamp_Tensor_op = define('clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CPU='clamping.clamp_Tensor')
 def clamp_Tensor(self, min, max, _table=clamp_Tensor_op.table):
     if hot.off:
         return clamp_Tensor_op(self, min, max)
@@ -2360,7 +2360,7 @@ def clamp_Tensor_out(self, min, max, out, _table=clamp_Tensor_out_op.table):
         return clamp_Tensor_out_op(self, min, max, out)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys) | out._geometry.keys](self, min, max, out)
 
-clamp_min_op = define('clamp_min(Tensor self, Scalar min) -> Tensor', CPU='pointwise_unary.clamp_min')
+clamp_min_op = define('clamp_min(Tensor self, Scalar min) -> Tensor', CPU='clamping.clamp_min')
 def clamp_min(self, min, _table=clamp_min_op.table):
     if hot.off:
         return clamp_min_op(self, min)
@@ -2378,7 +2378,7 @@ def clamp_min_out(self, min, out, _table=clamp_min_out_op.table):
         return clamp_min_out_op(self, min, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, out)
 
-clamp_min_Tensor_op = define('clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', CPU='pointwise_unary.clamp_min_Tensor')
+clamp_min_Tensor_op = define('clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', CPU='clamping.clamp_min_Tensor')
 def clamp_min_Tensor(self, min, _table=clamp_min_Tensor_op.table):
     if hot.off:
         return clamp_min_Tensor_op(self, min)
@@ -2396,7 +2396,7 @@ def clamp_min_Tensor_out(self, min, out, _table=clamp_min_Tensor_out_op.table):
         return clamp_min_Tensor_out_op(self, min, out)
     return _table[self._geometry.keys | min._geometry.keys | out._geometry.keys](self, min, out)
 
-clamp_max_op = define('clamp_max(Tensor self, Scalar max) -> Tensor', CPU='pointwise_unary.clamp_max')
+clamp_max_op = define('clamp_max(Tensor self, Scalar max) -> Tensor', CPU='clamping.clamp_max')
 def clamp_max(self, max, _table=clamp_max_op.table):
     if hot.off:
         return clamp_max_op(self, max)
@@ -2414,7 +2414,7 @@ def clamp_max_out(self, max, out, _table=clamp_max_out_op.table):
         return clamp_max_out_op(self, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, max, out)
 
-clamp_max_Tensor_op = define('clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', CPU='pointwise_unary.clamp_max_Tensor')
+clamp_max_Tensor_op = define('clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', CPU='clamping.clamp_max_Tensor')
 def clamp_max_Tensor(self, max, _table=clamp_max_Tensor_op.table):
     if hot.off:
         return clamp_max_Tensor_op(self, max)

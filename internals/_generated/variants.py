@@ -7,6 +7,9 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 from internals._generated import ops
 from internals.aten.writing import become_view, write_inplace, write_out, write_outs
 from internals.aten.native import activations
+from internals.aten.native import bitwise
+from internals.aten.native import clamping
+from internals.aten.native import comparison
 from internals.aten.native import factories
 from internals.aten.native import indexing
 from internals.aten.native import linear_algebra
@@ -210,130 +213,130 @@ def minimum_out(self, other, out):
     return pointwise.minimum(self, other, out=out)
 
 def bitwise_and__Scalar(self, other):
-    return pointwise.bitwise_and(self, other, out=self)
+    return bitwise.bitwise_and(self, other, out=self)
 
 def bitwise_and_Scalar_out(self, other, out):
-    return pointwise.bitwise_and(self, other, out=out)
+    return bitwise.bitwise_and(self, other, out=out)
 
 def bitwise_and__Tensor(self, other):
-    return pointwise.bitwise_and(self, other, out=self)
+    return bitwise.bitwise_and(self, other, out=self)
 
 def bitwise_and_Tensor_out(self, other, out):
-    return pointwise.bitwise_and(self, other, out=out)
+    return bitwise.bitwise_and(self, other, out=out)
 
 def bitwise_or__Scalar(self, other):
-    return pointwise.bitwise_or(self, other, out=self)
+    return bitwise.bitwise_or(self, other, out=self)
 
 def bitwise_or_Scalar_out(self, other, out):
-    return pointwise.bitwise_or(self, other, out=out)
+    return bitwise.bitwise_or(self, other, out=out)
 
 def bitwise_or__Tensor(self, other):
-    return pointwise.bitwise_or(self, other, out=self)
+    return bitwise.bitwise_or(self, other, out=self)
 
 def bitwise_or_Tensor_out(self, other, out):
-    return pointwise.bitwise_or(self, other, out=out)
+    return bitwise.bitwise_or(self, other, out=out)
 
 def bitwise_xor__Scalar(self, other):
-    return pointwise.bitwise_xor(self, other, out=self)
+    return bitwise.bitwise_xor(self, other, out=self)
 
 def bitwise_xor_Scalar_out(self, other, out):
-    return pointwise.bitwise_xor(self, other, out=out)
+    return bitwise.bitwise_xor(self, other, out=out)
 
 def bitwise_xor__Tensor(self, other):
-    return pointwise.bitwise_xor(self, other, out=self)
+    return bitwise.bitwise_xor(self, other, out=self)
 
 def bitwise_xor_Tensor_out(self, other, out):
-    return pointwise.bitwise_xor(self, other, out=out)
+    return bitwise.bitwise_xor(self, other, out=out)
 
 def logical_and_(self, other):
-    return pointwise.logical_and(self, other, out=self)
+    return comparison.logical_and(self, other, out=self)
 
 def logical_and_out(self, other, out):
-    return pointwise.logical_and(self, other, out=out)
+    return comparison.logical_and(self, other, out=out)
 
 def logical_or_(self, other):
-    return pointwise.logical_or(self, other, out=self)
+    return comparison.logical_or(self, other, out=self)
 
 def logical_or_out(self, other, out):
-    return pointwise.logical_or(self, other, out=out)
+    return comparison.logical_or(self, other, out=out)
 
 def logical_xor_(self, other):
-    return pointwise.logical_xor(self, other, out=self)
+    return comparison.logical_xor(self, other, out=self)
 
 def logical_xor_out(self, other, out):
-    return pointwise.logical_xor(self, other, out=out)
+    return comparison.logical_xor(self, other, out=out)
 
 def eq__Scalar(self, other):
-    return pointwise.eq(self, other, out=self)
+    return comparison.eq(self, other, out=self)
 
 def eq_Scalar_out(self, other, out):
-    return pointwise.eq(self, other, out=out)
+    return comparison.eq(self, other, out=out)
 
 def eq__Tensor(self, other):
-    return pointwise.eq(self, other, out=self)
+    return comparison.eq(self, other, out=self)
 
 def eq_Tensor_out(self, other, out):
-    return pointwise.eq(self, other, out=out)
+    return comparison.eq(self, other, out=out)
 
 def ne__Scalar(self, other):
-    return pointwise.ne(self, other, out=self)
+    return comparison.ne(self, other, out=self)
 
 def ne_Scalar_out(self, other, out):
-    return pointwise.ne(self, other, out=out)
+    return comparison.ne(self, other, out=out)
 
 def ne__Tensor(self, other):
-    return pointwise.ne(self, other, out=self)
+    return comparison.ne(self, other, out=self)
 
 def ne_Tensor_out(self, other, out):
-    return pointwise.ne(self, other, out=out)
+    return comparison.ne(self, other, out=out)
 
 def lt__Scalar(self, other):
-    return pointwise.lt(self, other, out=self)
+    return comparison.lt(self, other, out=self)
 
 def lt_Scalar_out(self, other, out):
-    return pointwise.lt(self, other, out=out)
+    return comparison.lt(self, other, out=out)
 
 def lt__Tensor(self, other):
-    return pointwise.lt(self, other, out=self)
+    return comparison.lt(self, other, out=self)
 
 def lt_Tensor_out(self, other, out):
-    return pointwise.lt(self, other, out=out)
+    return comparison.lt(self, other, out=out)
 
 def le__Scalar(self, other):
-    return pointwise.le(self, other, out=self)
+    return comparison.le(self, other, out=self)
 
 def le_Scalar_out(self, other, out):
-    return pointwise.le(self, other, out=out)
+    return comparison.le(self, other, out=out)
 
 def le__Tensor(self, other):
-    return pointwise.le(self, other, out=self)
+    return comparison.le(self, other, out=self)
 
 def le_Tensor_out(self, other, out):
-    return pointwise.le(self, other, out=out)
+    return comparison.le(self, other, out=out)
 
 def gt__Scalar(self, other):
-    return pointwise.gt(self, other, out=self)
+    return comparison.gt(self, other, out=self)
 
 def gt_Scalar_out(self, other, out):
-    return pointwise.gt(self, other, out=out)
+    return comparison.gt(self, other, out=out)
 
 def gt__Tensor(self, other):
-    return pointwise.gt(self, other, out=self)
+    return comparison.gt(self, other, out=self)
 
 def gt_Tensor_out(self, other, out):
-    return pointwise.gt(self, other, out=out)
+    return comparison.gt(self, other, out=out)
 
 def ge__Scalar(self, other):
-    return pointwise.ge(self, other, out=self)
+    return comparison.ge(self, other, out=self)
 
 def ge_Scalar_out(self, other, out):
-    return pointwise.ge(self, other, out=out)
+    return comparison.ge(self, other, out=out)
 
 def ge__Tensor(self, other):
-    return pointwise.ge(self, other, out=self)
+    return comparison.ge(self, other, out=self)
 
 def ge_Tensor_out(self, other, out):
-    return pointwise.ge(self, other, out=out)
+    return comparison.ge(self, other, out=out)
 
 def true_divide__Tensor(self, other):
     return write_inplace(self, ops.true_divide_Tensor(self, other))
@@ -555,40 +558,40 @@ def clip_Tensor_out(self, min, max, out):
     return write_out(out, ops.clip_Tensor(self, min, max))
 
 def clamp_(self, min, max):
-    return pointwise_unary.clamp(self, min, max, out=self)
+    return clamping.clamp(self, min, max, out=self)
 
 def clamp_out(self, min, max, out):
-    return pointwise_unary.clamp(self, min, max, out=out)
+    return clamping.clamp(self, min, max, out=out)
 
 def clamp__Tensor(self, min, max):
-    return pointwise_unary.clamp_Tensor(self, min, max, out=self)
+    return clamping.clamp_Tensor(self, min, max, out=self)
 
 def clamp_Tensor_out(self, min, max, out):
-    return pointwise_unary.clamp_Tensor(self, min, max, out=out)
+    return clamping.clamp_Tensor(self, min, max, out=out)
 
 def clamp_min_(self, min):
-    return pointwise_unary.clamp_min(self, min, out=self)
+    return clamping.clamp_min(self, min, out=self)
 
 def clamp_min_out(self, min, out):
-    return pointwise_unary.clamp_min(self, min, out=out)
+    return clamping.clamp_min(self, min, out=out)
 
 def clamp_min__Tensor(self, min):
-    return pointwise_unary.clamp_min_Tensor(self, min, out=self)
+    return clamping.clamp_min_Tensor(self, min, out=self)
 
 def clamp_min_Tensor_out(self, min, out):
-    return pointwise_unary.clamp_min_Tensor(self, min, out=out)
+    return clamping.clamp_min_Tensor(self, min, out=out)
 
 def clamp_max_(self, max):
-    return pointwise_unary.clamp_max(self, max, out=self)
+    return clamping.clamp_max(self, max, out=self)
 
 def clamp_max_out(self, max, out):
-    return pointwise_unary.clamp_max(self, max, out=out)
+    return clamping.clamp_max(self, max, out=out)
 
 def clamp_max__Tensor(self, max):
-    return pointwise_unary.clamp_max_Tensor(self, max, out=self)
+    return clamping.clamp_max_Tensor(self, max, out=self)
 
 def clamp_max_Tensor_out(self, max, out):
-    return pointwise_unary.clamp_max_Tensor(self, max, out=out)
+    return clamping.clamp_max_Tensor(self, max, out=out)
 
 def lerp__Scalar(self, end, weight):
     return pointwise_ternary.lerp_Scalar(self, end, weight, out=self)

@@ -35,6 +35,13 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     return result
 
 
+def detach(op: OperatorHandle, keys: int, *args: Any) -> Any:
+    """Run the op and share the counter: the result is no view for autograd, but a write to it is noticed."""
+    result = _below(op, keys, args)
+    result._version_counter = version_counter(args[0])
+    return result
+
+
 def as_view(base: TensorImpl, t: TensorImpl) -> None:
     """Make `t` a view of `base`, or of the tensor `base` is itself a view of."""
     autograd_meta(t).base = base if base._base is None else base._base

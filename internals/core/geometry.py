@@ -140,6 +140,21 @@ def is_channels_last_contiguous(sizes: Sequence[int], strides: Sequence[int]) ->
     return is_contiguous([sizes[d] for d in order], [strides[d] for d in order])
 
 
+def is_channels_last_strides(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the strides *suggest* the order N, H, W, C; gaps are allowed, and where several orders fit it says no.
+
+    This is what decides the memory format of a result (`is_channels_last_strides_2d_s4` in `c10/core/MemoryFormat.h`).
+    """
+    if len(sizes) not in (4, 5) or strides[1] == 0:
+        return False
+    least = 0
+    for d in (1, *range(len(sizes) - 1, 1, -1), 0):
+        if sizes[d] == 0 or strides[d] < least or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * max(sizes[d], 1)
+    return True
+
+
 def view_strides(sizes: Sequence[int], strides: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
     """The strides that let `new` sizes see the same elements in the same order, or None if no strides can.
 
@@ -216,7 +231,8 @@ def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device
     g.numel = prod(sizes)
     g.nbytes = g.numel * dtype.itemsize
     g.is_contiguous = is_contiguous(sizes, strides)
-    g.plain = g.is_contiguous and device is CPU and g.nbytes > 0 and keys == default_keys(CPU)
+    usual = g.is_contiguous and strides == contiguous_strides(sizes)  # no odd strides in dimensions of size 1
+    g.plain = usual and device is CPU and g.nbytes > 0 and keys == default_keys(CPU)
     g.fast = g.plain and dtype.category >= FLOATING
     g.is_real = dtype.category != COMPLEX
     g.free_list = caching_allocator.free_list(g.nbytes) if g.plain else []

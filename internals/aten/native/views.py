@@ -1,7 +1,8 @@
 """Views: other sizes and strides on the same storage (`aten/src/ATen/native/TensorShape.cpp`).
 
-Nothing here touches an element. Each function computes sizes, strides and an offset and calls `alias`. The tie between a view
-and its base is made one layer up, in `internals.aten.adinplaceorview`.
+Nothing here touches an element. Each function computes sizes, strides and an offset and calls `_alias`. The tie between a view
+and its base is made one layer up, in `internals.aten.adinplaceorview`. Views that are made of other views (`reshape`, `narrow`,
+`flatten`, ...) are in `view_composites`.
 
 How the real one differs: every view op also has a `_copy` twin for backends without views, and symbolic sizes.
 """
@@ -9,10 +10,12 @@ How the real one differs: every view op also has a `_copy` twin for backends wit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
-from internals.core.dtype import dtype
-from internals.core.geometry import contiguous_strides, infer_size, view_strides, wrap_dim
+from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.geometry import geometry, infer_size, view_strides, with_keys, wrap_dim
 from internals.core.tensor_impl import TensorImpl, make
 from internals.core.tensor_impl import alias as _alias
 
@@ -27,6 +30,113 @@ def view(self: TensorImpl, size: Sequence[int]) -> Any:
             "subspaces). Use .reshape(...) instead."
         )
     return _alias(self, sizes, strides, self._offset)
+
+
+def _unsafe_view(self: TensorImpl, size: Sequence[int]) -> Any:
+    """`view` of a tensor nobody else holds: the result does not count as a view of it."""
+    return view(self, size)
+
+
+def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
+    """The same bytes read as another dtype; with another element size the last dimension shrinks or grows.
+
+    Raises RuntimeError when the last dimension is not contiguous or the bytes do not divide.
+    """
+    sizes, strides, offset = self.shape, self.stride(), self._offset
+    old, new = self.dtype.itemsize, dtype.itemsize
+    if old != new:
+        what = f"to view {SCALAR_TYPE_NAME[self.dtype]} as {SCALAR_TYPE_NAME[dtype]} (different element sizes)"
+        if not sizes:
+            raise RuntimeError(f"self.dim() cannot be 0 {what}")
+        if old < new:
+            _divisible(new // old, what, {"size(-1)": sizes[-1], "storage_offset()": offset})
+        if strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {strides[-1]}")
+        if old < new:
+            _divisible(new // old, what, {f"stride({d})": s for d, s in enumerate(strides[:-1])})
+        sizes = (*sizes[:-1], sizes[-1] * old // new)
+        strides = (*(s * old // new for s in strides[:-1]), 1)
+        offset = offset * old // new
+    g = self._geometry
+    return make(self._storage, geometry(sizes, strides, dtype, g.device, g.keys), offset)
+
+
+def alias(self: TensorImpl) -> Any:
+    """A view that looks exactly like the tensor."""
+    return make(self._storage, self._geometry, self._offset)
+
+
+def detach(self: TensorImpl) -> Any:
+    """The same memory and version counter, cut off from autograd."""
+    g = self._geometry
+    return make(self._storage, with_keys(g, g.keys & ~AUTOGRAD_MASK), self._offset)
+
+
+def as_strided(self: TensorImpl, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
+    """Any sizes and strides on the tensor's storage. Raises RuntimeError when they reach outside it."""
+    offset = self._offset if storage_offset is None else storage_offset
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if min(stride, default=0) < 0:
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if min(size, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    needed = (offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))) * self.itemsize
+    if 0 not in size and needed > self._storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {self.itemsize} "
+            f"requiring a storage size of {needed} are out of bounds for storage of size {self._storage.nbytes()}"
+        )
+    return _alias(self, size, stride, offset)
+
+
+def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any:
+    """Repeat dimensions of size 1, and new ones in front, without copying: their stride is 0. -1 keeps a size.
+
+    Raises RuntimeError when a dimension of another size would have to change.
+    """
+    sizes, strides, missing = self.shape, self.stride(), len(size) - self.dim()
+    if missing < 0:
+        raise RuntimeError(
+            f"expand({_type_and_sizes(self)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
+            f"equal to the number of dimensions in the tensor ({self.dim()})"
+        )
+    new_sizes, new_strides = [0] * len(size), [0] * len(size)
+    for d in range(len(size) - 1, -1, -1):
+        target = size[d]
+        if d >= missing:
+            n, stride = sizes[d - missing], strides[d - missing]
+        else:
+            if target == -1:
+                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}")
+            n, stride = 1, new_sizes[d + 1] * new_strides[d + 1] if sizes else 0
+        if target not in (-1, n):
+            if n != 1:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({target}) must match the existing size ({n}) at non-singleton dimension "
+                    f"{d}.  Target sizes: {list(size)}.  Tensor sizes: {list(sizes)}"
+                )
+            n, stride = target, 0
+        new_sizes[d], new_strides[d] = n, stride
+    if min(new_sizes, default=0) < 0:
+        raise RuntimeError(f"expand: sizes must be non-negative or -1, got {list(size)}")
+    return _alias(self, new_sizes, new_strides, self._offset)
+
+
+def permute(self: TensorImpl, dims: Sequence[int]) -> Any:
+    """The dimensions in another order. Raises RuntimeError unless `dims` names each of them once."""
+    sizes, strides, ndim = self.shape, self.stride(), self.dim()
+    if len(dims) != ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    order = [wrap_dim(d, ndim) for d in dims]
+    if len(set(order)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return _alias(self, [sizes[d] for d in order], [strides[d] for d in order], self._offset)
 
 
 def transpose(self: TensorImpl, dim0: int, dim1: int) -> Any:
@@ -44,20 +154,156 @@ def t(self: TensorImpl) -> Any:
     """The transpose of a matrix; a vector is returned as it is. Raises RuntimeError for more than two dimensions."""
     if self.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
-    return transpose(self, 0, 1) if self.dim() == 2 else _alias(self, self.shape, self.stride(), self._offset)
+    return transpose(self, 0, 1) if self.dim() == 2 else alias(self)
 
 
-def detach(self: TensorImpl) -> Any:
-    """The same memory and version counter, cut off from autograd."""
-    return make(self._storage, without_grad(self), self._offset)
+def squeeze(self: TensorImpl) -> Any:
+    """Without the dimensions of size 1."""
+    return _drop(self, {d for d, n in enumerate(self.shape) if n == 1})
 
 
-def without_grad(self: TensorImpl) -> Any:
-    from internals.core.dispatch_key import AUTOGRAD_MASK
-    from internals.core.geometry import with_keys
+def squeeze_dim(self: TensorImpl, dim: int) -> Any:
+    """Without dimension `dim`, if its size is 1."""
+    return squeeze_dims(self, (dim,))
 
+
+def squeeze_dims(self: TensorImpl, dim: Sequence[int]) -> Any:
+    """Without those of the dimensions `dim` that have size 1. Raises RuntimeError when one is named twice."""
+    dims = [wrap_dim(d, self.dim()) for d in dim]
+    for d in dims:
+        if dims.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return _drop(self, {d for d in dims if self.shape and self.shape[d] == 1})
+
+
+def unsqueeze(self: TensorImpl, dim: int) -> Any:
+    """A new dimension of size 1 at `dim`."""
+    sizes, strides = self.shape, self.stride()
+    d = wrap_dim(dim, len(sizes) + 1)
+    stride = sizes[d] * strides[d] if d < len(sizes) else 1
+    return _alias(self, (*sizes[:d], 1, *sizes[d:]), (*strides[:d], stride, *strides[d:]), self._offset)
+
+
+def select(self: TensorImpl, dim: int, index: int) -> Any:
+    """Position `index` of dimension `dim`, which disappears. Raises IndexError when there is no such position."""
     g = self._geometry
-    return with_keys(g, g.keys & ~AUTOGRAD_MASK)
+    sizes, strides = g.sizes, g.strides
+    if not sizes:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, len(sizes))
+    n = sizes[d]
+    if not -n <= index < n:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(sizes)} at dimension {d}")
+    i = index + n if index < 0 else index
+    return _alias(self, sizes[:d] + sizes[d + 1 :], strides[:d] + strides[d + 1 :], self._offset + i * strides[d])
 
 
-__all__ = ["contiguous_strides", "dtype"]
+def slice(self: TensorImpl, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    """Every `step`-th position of dimension `dim` from `start` up to `end`, both clamped. Raises RuntimeError unless step > 0."""
+    g = self._geometry
+    sizes, strides = g.sizes, g.strides
+    if not sizes:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, len(sizes))
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    n = sizes[d]
+    first = 0 if start is None else min(max(start + n if start < 0 else start, 0), n)
+    last = n if end is None else min(max(end + n if end < 0 else end, first), n)
+    length = (last - first + step - 1) // step
+    return _alias(
+        self, (*sizes[:d], length, *sizes[d + 1 :]), (*strides[:d], strides[d] * step, *strides[d + 1 :]), self._offset + first * strides[d]
+    )
+
+
+def diagonal(self: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonal of dimensions `dim1` and `dim2` as a new last dimension: its stride is the sum of theirs."""
+    sizes, strides, ndim = self.shape, self.stride(), self.dim()
+    a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if offset >= 0:
+        length, skip = max(min(sizes[a], sizes[b] - offset), 0), offset * strides[b]
+    else:
+        length, skip = max(min(sizes[a] + offset, sizes[b]), 0), -offset * strides[a]
+    rest = [d for d in range(ndim) if d not in (a, b)]
+    return _alias(
+        self,
+        [*(sizes[d] for d in rest), length],
+        [*(strides[d] for d in rest), strides[a] + strides[b]],
+        self._offset + (skip if length else 0),
+    )
+
+
+def unfold(self: TensorImpl, dimension: int, size: int, step: int) -> Any:
+    """All windows of `size` positions of a dimension, `step` apart: the windows overlap in memory, nothing is copied.
+
+    `arange(5).unfold(0, 3, 1)` is `[[0, 1, 2], [1, 2, 3], [2, 3, 4]]`, with strides (1, 1).
+    """
+    sizes, strides = self.shape, self.stride()
+    d = wrap_dim(dimension, len(sizes))
+    n, stride = (sizes[d], strides[d]) if sizes else (1, 1)
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not sizes:
+        return _alias(self, (size,), (1,), self._offset)
+    return _alias(
+        self, (*sizes[:d], (n - size) // step + 1, *sizes[d + 1 :], size), (*strides[:d], step * stride, *strides[d + 1 :], stride), self._offset
+    )
+
+
+def split_Tensor(self: TensorImpl, split_size: int, dim: int = 0) -> Any:
+    """Consecutive slices of `split_size` positions; the last may be shorter."""
+    n = _size_to_split(self, dim, "split")
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    if split_size == 0 and n:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+    count = max(-(-n // split_size), 1) if split_size else 1
+    return tuple(slice(self, dim, i * split_size, (i + 1) * split_size) for i in range(count))
+
+
+def split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0) -> Any:
+    """Consecutive slices of the given sizes. Raises RuntimeError unless they sum up to the dimension."""
+    n = _size_to_split(self, dim, "split")
+    if min(split_sizes, default=0) < 0:
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+    if sum(split_sizes) != n:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
+            f"split_sizes={list(split_sizes)}"
+        )
+    ends = [sum(split_sizes[: i + 1]) for i in range(len(split_sizes))]
+    return tuple(slice(self, dim, end - length, end) for end, length in zip(ends, split_sizes))
+
+
+def unbind(self: TensorImpl, dim: int = 0) -> Any:
+    """Every position of dimension `dim` as a tensor of its own."""
+    return tuple(select(self, dim, i) for i in range(self.size(dim)))
+
+
+def _size_to_split(self: TensorImpl, dim: int, op: str) -> int:
+    if not self.shape:
+        raise RuntimeError(f"{op} expects at least a 1-dimensional tensor")
+    return int(self.size(dim))
+
+
+def _drop(self: TensorImpl, dims: set[int]) -> Any:
+    kept = [d for d in range(self.dim()) if d not in dims]
+    sizes, strides = self.shape, self.stride()
+    return _alias(self, [sizes[d] for d in kept], [strides[d] for d in kept], self._offset)
+
+
+def _divisible(ratio: int, what: str, values: dict[str, int]) -> None:
+    for name, value in values.items():
+        if value % ratio:
+            raise RuntimeError(f"self.{name} must be divisible by {ratio} {what}, but got {value}")
+
+
+def _type_and_sizes(t: TensorImpl) -> str:
+    """`torch.FloatTensor{[2, 3]}`, as PyTorch's messages print a tensor in passing."""
+    return f"internals.{SCALAR_TYPE_NAME[t.dtype]}Tensor{{{list(t.shape)}}}"

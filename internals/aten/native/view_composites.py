@@ -1,0 +1,187 @@
+"""Views made of other views: `reshape`, `narrow`, `chunk`, `movedim`, `flatten`, ... (`aten/src/ATen/native/TensorShape.cpp`).
+
+They call operators only. Autograd therefore never hears of them: it sees the `view`, `slice` and `permute` they are made of.
+
+How the real one differs: `reshape` has more branches (sparse, MKL-DNN and functionalised tensors).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from internals._generated import ops
+from internals.core.geometry import infer_size, view_strides, wrap_dim
+
+
+def reshape(self: Any, shape: Sequence[int]) -> Any:
+    """`view` where strides allow it, otherwise a copy in the new shape."""
+    sizes = infer_size(shape, self.numel())
+    if view_strides(self.shape, self.stride(), sizes) is not None:
+        return ops.view(self, sizes)
+    return ops._unsafe_view(self.clone(memory_format=_contiguous_format()), sizes)
+
+
+def reshape_as(self: Any, other: Any) -> Any:
+    return ops.reshape(self, other.shape)
+
+
+def view_as(self: Any, other: Any) -> Any:
+    return ops.view(self, other.shape)
+
+
+def expand_as(self: Any, other: Any) -> Any:
+    return ops.expand(self, other.shape)
+
+
+def broadcast_to(self: Any, size: Sequence[int]) -> Any:
+    return ops.expand(self, size)
+
+
+def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Dimensions `start_dim` to `end_dim` as one. A 0-d tensor becomes 1-d."""
+    first, last = wrap_dim(start_dim, self.dim()), wrap_dim(end_dim, self.dim())
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    sizes = self.shape
+    if not sizes:
+        return ops.reshape(self, [1])
+    if first == last:
+        return self
+    return ops.reshape(self, [*sizes[:first], prod(sizes[first : last + 1]), *sizes[last + 1 :]])
+
+
+def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
+    """The inverse of `flatten`: dimension `dim` as several. Raises RuntimeError when the sizes do not multiply up to it."""
+    d = wrap_dim(dim, self.dim())
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    n = self.shape[d]
+    try:
+        inferred = infer_size(sizes, n)
+    except RuntimeError:
+        if list(sizes).count(-1) > 1:
+            raise
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({n}) in the input tensor"
+        ) from None
+    return ops.view(self, [*self.shape[:d], *inferred, *self.shape[d + 1 :]])
+
+
+def ravel(self: Any) -> Any:
+    """Contiguous and 1-d; a view if it already was contiguous."""
+    return ops.reshape(self.contiguous(), [-1])
+
+
+def narrow(self: Any, dim: int, start: int, length: int) -> Any:
+    """`length` positions of dimension `dim` from `start`. Unlike a slice it refuses to clamp."""
+    if not self.dim():
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    n = self.size(dim)
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    first = start + n if start < 0 else start
+    if first + length > n:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
+    return ops.slice_Tensor(self, dim, first, first + length, 1)
+
+
+def narrow_Tensor(self: Any, dim: int, start: Any, length: int) -> Any:
+    """`narrow` with the start in a tensor."""
+    if start.dim() or start.dtype.category != 1:
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    return narrow(self, dim, start.item(), length)
+
+
+def split_sizes(self: Any, split_size: Sequence[int], dim: int = 0) -> Any:
+    return ops.split_with_sizes(self, split_size, dim)
+
+
+def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+    """At most `chunks` slices of equal length, except that the last may be shorter."""
+    if not self.dim():
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = self.size(dim)
+    if n == 0:
+        return ops.split_with_sizes(self, [0] * chunks, dim)
+    return ops.split_Tensor(self, -(-n // chunks), dim)
+
+
+def movedim_intlist(self: Any, source: Sequence[int], destination: Sequence[int]) -> Any:
+    """Dimensions `source` go to the places `destination`; the others keep their order."""
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims as "
+            f"destination ({list(destination)} dims)"
+        )
+    ndim = self.dim()
+    origin = [wrap_dim(d, ndim) for d in source]
+    target = [wrap_dim(d, ndim) for d in destination]
+    for name, dims, given in (("source", origin, source), ("destination", target, destination)):
+        if len(set(dims)) < len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
+    if not ndim:
+        return ops.alias(self)
+    rest = iter([d for d in range(ndim) if d not in origin])
+    moved = dict(zip(target, origin))
+    return ops.permute(self, [moved[d] if d in moved else next(rest) for d in range(ndim)])
+
+
+def movedim_int(self: Any, source: int, destination: int) -> Any:
+    return movedim_intlist(self, [source], [destination])
+
+
+def swapaxes(self: Any, axis0: int, axis1: int) -> Any:
+    return ops.transpose_int(self, axis0, axis1)
+
+
+def swapdims(self: Any, dim0: int, dim1: int) -> Any:
+    return ops.transpose_int(self, dim0, dim1)
+
+
+def swapaxes_(self: Any, axis0: int, axis1: int) -> Any:
+    return ops.transpose_(self, axis0, axis1)
+
+
+def swapdims_(self: Any, dim0: int, dim1: int) -> Any:
+    return ops.transpose_(self, dim0, dim1)
+
+
+def mT(self: Any) -> Any:
+    """The last two dimensions transposed: a batch of matrices. Raises RuntimeError for a vector."""
+    if self.dim() == 1:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    if not self.dim():
+        _warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
+        return ops.alias(self)
+    return ops.transpose_int(self, -2, -1)
+
+
+def numpy_T(self: Any) -> Any:
+    """All dimensions in reverse order. Warns unless there are two: PyTorch wants `mT` or `permute` to be said."""
+    n = self.dim()
+    if n == 0:
+        _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
+    elif n > 2:
+        _warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
+            "in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+            "to reverse the dimensions of a tensor."
+        )
+    return ops.permute(self, list(range(n - 1, -1, -1)))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _contiguous_format() -> Any:
+    from internals.core.formats import contiguous_format
+
+    return contiguous_format

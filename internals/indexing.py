@@ -1,0 +1,243 @@
+"""What `x[...]` and `x[...] = value` mean (`torch/csrc/autograd/python_variable_indexing.cpp`, `ATen/TensorIndexing.h`).
+
+An index expression is taken apart from left to right. Integers become `select`, slices `slice`, None and booleans `unsqueeze`:
+each takes a view of the view before, so basic indexing copies nothing. Index tensors (and lists, and numpy arrays) are laid
+aside with the dimension they stand at; if there are any, one `index` (reading) or `index_put_` (writing) does the rest.
+
+    x[0, :, None, [2, 1]]  =  index(unsqueeze(select(x, 0, 0), 1), [None, None, tensor([2, 1])])
+
+How the real one differs: it also looks for `__torch_function__`, traces for the JIT, and asks symbolic integers.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.core.dtype import INTEGRAL, SCALAR_TYPE_NAME, bool_, uint8
+from internals.core.tensor_impl import TensorImpl, array, from_array
+
+_INTEGERS = (int, np.integer)
+
+
+def getitem(self: Any, index: Any) -> Any:
+    """`x[index]`: a view, unless the index contains tensors, lists or arrays. Raises IndexError, ValueError, TypeError."""
+    kind = index.__class__
+    if kind is int:
+        return _select(self, 0, index, 0)
+    if kind is slice:
+        sliced = _slice(self, 0, index)
+        return ops.alias(self) if sliced is self else sliced
+    if index is Ellipsis:
+        return ops.alias(self)
+    if index is None:
+        return ops.unsqueeze(self, 0)
+    sliced, tensors = _apply(self, _as_tuple(index))
+    if tensors:
+        return ops.index_Tensor(sliced, tensors)
+    return ops.alias(self) if sliced is self else sliced
+
+
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """`x[index] = value`: write a tensor, or a number, broadcast to where `x[index]` looks."""
+    if not isinstance(value, TensorImpl):
+        value = _number(self, value)
+    if index is False:
+        return
+    if index.__class__ is int:
+        return _write(_select(self, 0, index, 0), value)
+    sliced, tensors = _apply(self, (None,) if index is True else _as_tuple(index))
+    if not tensors:
+        return _write(sliced, value)
+    ops.index_put_(sliced, tensors, _without_leading_ones(value), False)
+
+
+def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+    """The view that the basic parts of `index` make, and the index tensors by dimension (None where there is none)."""
+    specified = sum(map(_dimensions, index))
+    if specified > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+    result, dim = self, 0
+    tensors: list[Any] = []
+    for place, item in enumerate(index):
+        if item.__class__ is slice:
+            result = _slice(result, dim, item)
+            dim += 1
+            continue
+        if item is Ellipsis:
+            dim += self.dim() - specified
+            continue
+        if item is None:
+            result = ops.unsqueeze(result, dim)
+            dim += 1
+            continue
+        if item is not True and item is not False and isinstance(item, _INTEGERS):
+            result = _select(result, dim, item, place)
+            continue
+        if not isinstance(item, (bool, TensorImpl)):
+            if not _is_sequence(item):
+                result = _select(result, dim, _as_integer(item), place)
+                continue
+            item = _index_tensor(item)
+        if isinstance(item, TensorImpl) and not item.shape and item.dtype.category <= INTEGRAL:
+            if item.dtype not in (bool_, uint8):
+                result = _select(result, dim, int(array(item)), place)
+                continue
+            item = bool(array(item))
+        if isinstance(item, bool):  # a new dimension, kept or emptied
+            result = ops.unsqueeze(result, dim)
+            item = from_array(np.zeros(int(item), np.int64))
+        tensors += [None] * (dim - len(tensors)) + [item]
+        dim += 1
+    return result, tensors
+
+
+def _dimensions(item: Any) -> int:
+    """How many dimensions of the tensor a part of the index uses up."""
+    if item is None or item is Ellipsis or item is True or item is False:
+        return 0
+    if isinstance(item, TensorImpl):
+        return item.dim() if item.dtype in (bool_, uint8) else 1
+    if isinstance(item, np.ndarray):
+        return item.ndim if item.dtype in (bool, np.uint8) else 1
+    return 1
+
+
+def _select(t: Any, dim: int, index: Any, place: int) -> Any:
+    sizes = t._geometry.sizes
+    if not sizes:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor "
+            "to a number"
+        )
+    n = sizes[dim]
+    if not -n <= index < n:
+        if not -(1 << 63) <= index < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
+        raise IndexError(f"index {index} is out of bounds for dimension {place} with size {n}")
+    return ops.select_int(t, dim, int(index))
+
+
+def _slice(t: Any, dim: int, item: slice) -> Any:
+    """`t` itself when the slice takes everything."""
+    sizes = t._geometry.sizes
+    if not sizes:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    n = sizes[dim]
+    start, stop, step = item.indices(n)
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    if start == 0 and stop == n and step == 1:
+        return t
+    return ops.slice_Tensor(t, dim, start, stop, step)
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    """The parts of an index expression. A short list that holds sequences, slices, None or ... is read as a tuple, with a warning."""
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, (TensorImpl, np.ndarray)) or not _is_sequence(index) or len(index) >= 32:
+        return (index,)
+    if not any(i is None or i is Ellipsis or isinstance(i, (slice, TensorImpl)) or _is_sequence(i) for i in index):
+        return (index,)
+    if not isinstance(index, str):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+            "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
+            "will result either in an error or a different result",
+            UserWarning,
+            stacklevel=4,
+        )
+    return tuple(index)
+
+
+def _index_tensor(data: Any) -> Any:
+    """A list, range or numpy array as an index tensor: bool and uint8 stay what they are, all else becomes int64."""
+    if not isinstance(data, np.ndarray):
+        data = _plain(data)
+        _check_regular(data)
+        data = np.array(data)
+    if data.dtype.kind in "USO":
+        raise TypeError(f"new(): invalid data type '{_innermost(data).__class__.__name__}'")
+    if data.dtype not in (np.bool_, np.uint8):
+        with np.errstate(all="ignore"):
+            data = data.astype(np.int64)
+    return from_array(data)
+
+
+def _write(target: Any, value: Any) -> None:
+    """Copy `value`, broadcast, into the view `target`."""
+    if value.shape != target.shape:
+        value = ops.expand(_without_leading_ones(value), target.shape)
+    ops.copy_(target, value)
+
+
+def _without_leading_ones(value: Any) -> Any:
+    sizes = value.shape
+    first = next((d for d, n in enumerate(sizes) if n != 1), len(sizes))
+    return ops.view(value, sizes[first:]) if first else value
+
+
+def _number(self: Any, value: Any) -> Any:
+    """A Python number as a 0-d tensor of the dtype of `self`."""
+    if not isinstance(value, (int, float, complex, np.integer)):
+        raise TypeError(f"can't assign a {_type_name(value)} to a internals.{SCALAR_TYPE_NAME[self.dtype]}Tensor")
+    if isinstance(value, _INTEGERS) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    return ops.scalar_tensor(value.item() if isinstance(value, np.generic) else value, self.dtype, None, self.device, None)
+
+
+def _as_integer(item: Any) -> int:
+    try:
+        if not isinstance(item, (np.generic, float, complex)):
+            return operator.index(item)
+    except TypeError:
+        pass
+    raise IndexError(
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {_type_name(item)})"
+    )
+
+
+def _is_sequence(item: Any) -> bool:
+    """What C's PySequence_Check says: it can be read by position."""
+    return hasattr(item.__class__, "__getitem__") and not isinstance(item, (dict, np.generic))
+
+
+def _plain(data: Any) -> Any:
+    """Nested sequences, possibly of tensors and arrays, as nested lists."""
+    if isinstance(data, TensorImpl):
+        return array(data).tolist()
+    if isinstance(data, np.ndarray):
+        return data.tolist()
+    if isinstance(data, (str, bytes)) or not _is_sequence(data):
+        return data
+    return [_plain(x) for x in data]
+
+
+def _check_regular(data: Any, dim: int = 0) -> None:
+    """Raises ValueError when the lists at one level have different lengths."""
+    if isinstance(data, list) and data and isinstance(data[0], list):
+        for row in data:
+            if not isinstance(row, list):
+                raise TypeError(f"expected a sequence at dim {dim + 1} (got {_type_name(row)})")
+            if len(row) != len(data[0]):
+                raise ValueError(f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {len(row)})")
+        _check_regular([x for row in data for x in row], dim + 1)
+    elif isinstance(data, list):
+        for x in data:
+            if x is None:
+                raise RuntimeError("Could not infer dtype of NoneType")
+
+
+def _innermost(a: Any) -> Any:
+    value = a.flat[0]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _type_name(value: Any) -> str:
+    kind = value.__class__
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else str(kind.__name__)
