@@ -7,6 +7,7 @@ import gc
 import os
 import random
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -332,3 +333,32 @@ def test_resize_moves_every_tensor_of_the_storage() -> None:
     assert view.data_ptr() == t.data_ptr()
     assert array(view).ctypes.data == t.data_ptr() == t.untyped_storage().data_ptr()
     assert array(view).ravel().tolist() == [1, 2]
+
+
+def test_many_threads_share_the_free_lists() -> None:
+    """The short way takes no lock: between a look at a free list and its pop nobody else may get in."""
+    before = torch.cpu.memory_stats()
+    wrong: list[float] = []
+
+    def work(value: float) -> None:
+        a = empty_contiguous((5,), float32)
+        array(a)[...] = value
+        for _ in range(3000):
+            b = a + a
+            if array(b)[0] != 2 * value:
+                wrong.append(value)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work, args=(float(i),)) for i in range(1, 7)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(interval)
+    after = torch.cpu.memory_stats()
+    assert not wrong
+    assert after["allocated_bytes.all.current"] == before["allocated_bytes.all.current"]
+    assert after["allocation.all.allocated"] - before["allocation.all.allocated"] == 6 * 3001

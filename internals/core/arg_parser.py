@@ -304,7 +304,10 @@ def _to_number(v: Any) -> Any:
 
 
 def _to_dtype(v: Any) -> dtype:
-    return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}[v]
+    found = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(v)
+    if found is None:
+        raise TypeError(f"argument 'dtype' must be internals.dtype, not {v!r}")
+    return found
 
 
 def _is_int_list(t: Type) -> bool:
