@@ -110,6 +110,8 @@ def write_methods(functions: list[NativeFunction]) -> str:
     ]
     out += [f"\n    def __{dunder}__(self):\n        return self.{method}()\n" for dunder, method in UNARY]
     out.append("\n    __hash__ = object.__hash__\n\n")
+    short = [f"aten::{method}.{overload}" for _, method, loop in OPERATORS if loop for overload in ("Tensor", "Scalar")]
+    out.append(f"\n# Overriding a kernel of one of these closes the short cuts.\nSHORT_CUTS = {short!r}\n")
     out += [
         f"\n_{name} = {_parser(name, group, functions, method=True)}"
         for name, group in grouped(functions, "method").items()

@@ -6,8 +6,8 @@
     internals.ops.demo.triple(internals.ones(2))
 
 `Library("aten", "IMPL").impl("add.Tensor", f, "CPU")` replaces a kernel of a built-in op until the library is closed: all
-tensors, methods and operators go through it from then on, because a registration empties the op's table and closes the
-short cuts. Use it as a context manager to undo it in time.
+tensors, methods and operators go through it from then on, because a registration empties the op's table and, for the
+ops behind + - * /, closes the short cuts. Use it as a context manager to undo it in time.
 
 How the real one differs: PyTorch undoes the registrations when the Library object is destroyed, and warns when a kernel is
 overridden, as here.
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from internals._generated.methods import SHORT_CUTS
 from internals.core.arg_parser import PythonArgParser
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import FALLTHROUGH, KernelFunction, OperatorHandle, dispatcher
@@ -79,10 +80,11 @@ class Library:
                 UserWarning,
                 stacklevel=2,
             )
-        hot.off += 1  # an overridden kernel must be seen by every call
+        detour = op.name in SHORT_CUTS  # `a + b` would not see the new kernel
+        hot.off += detour
 
         def undo() -> None:
-            hot.off -= 1
+            hot.off -= detour
             op.unregister(key, old)
 
         self._undo.append(undo)
