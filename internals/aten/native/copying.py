@@ -1,1 +1,308 @@
-"""Being written."""
+"""Writing into existing memory, and moving between dtypes, devices and layouts (`aten/src/ATen/native/Copy.cpp`, `Resize.cpp`).
+
+`copy_` is where all conversions happen: it reads elements of one dtype in one memory order and writes another. `clone`, `to` and
+`contiguous` are an allocation and a copy, or nothing at all when there is nothing to change. `resize_` and `set_` give a tensor
+other memory.
+
+How the real one differs: copies between devices go through streams; here there is one device with memory, and `meta`, whose
+copies are free. A float out of an integer's range is converted as the CPU pleases, in both.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.layout import strides_for, strides_like
+from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap, is_non_overlapping_and_dense
+from internals.aten.tensor_iterator import broadcast_shapes
+from internals.aten.writing import resize
+from internals.core import dtype as dt
+from internals.core.device import CPU, resolve
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.formats import channels_last, contiguous_format, preserve_format
+from internals.core.geometry import channels_last_strides, contiguous_strides, geometry
+from internals.core.scalar import C_NAME, checked
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl, array, empty
+
+
+def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
+    """Write the elements of `src` into `self`: broadcast to its shape, cast to its dtype.
+
+    Raises RuntimeError when the shapes do not fit, or when the two share memory in different places.
+    """
+    if self is src:
+        return self
+    check_no_internal_overlap(self)
+    check_no_partial_overlap(self, src)
+    shape = broadcast_shapes(self.shape, src.shape)
+    if self.shape != shape:
+        raise RuntimeError(
+            f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
+    if src.is_complex() and not self.is_complex():
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
+    if self.device is CPU:
+        _write(self, src)
+    return self
+
+
+def clone(self: TensorImpl, memory_format: Any) -> Any:
+    """The same values in memory of their own, in the same order unless `memory_format` says otherwise."""
+    g = self._geometry
+    return _write(empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self)
+
+
+def _to_copy(
+    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any
+) -> Any:
+    """A copy as `dtype`, on `device`."""
+    g = self._geometry
+    where = g.device if device is None else resolve(device)
+    if memory_format is None or memory_format is preserve_format:
+        if is_non_overlapping_and_dense(g.sizes, g.strides):
+            strides = g.strides
+        else:
+            strides = channels_last_strides(g.sizes) if _looks_channels_last(g.sizes, g.strides) else contiguous_strides(g.sizes)
+    else:
+        strides = strides_for(g.sizes, memory_format)
+    result = empty(geometry(g.sizes, strides, dtype or g.dtype, where))
+    if self.is_complex() and not result.is_complex():
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
+    return _write(result, self)
+
+
+def to_dtype_layout(
+    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, copy: bool, memory_format: Any
+) -> Any:
+    """`self` itself when it is what was asked for already, else a converted copy."""
+    where = self.device if device is None else resolve(device)
+    kind = dtype or self.dtype
+    preserve = memory_format is None or memory_format is preserve_format
+    if not copy and kind is self.dtype and where is self.device and (preserve or self.is_contiguous(memory_format)):
+        return self
+    return ops._to_copy(self, kind, layout, where, pin_memory, non_blocking, memory_format)
+
+
+def to_device(self: TensorImpl, device: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+    return to_dtype_layout(self, dtype, None, device, None, non_blocking, copy, memory_format)
+
+
+def to_dtype(self: TensorImpl, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+    return to_dtype_layout(self, dtype, None, None, None, non_blocking, copy, memory_format)
+
+
+def to_other(self: TensorImpl, other: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+    return to_dtype_layout(self, other.dtype, None, other.device, None, non_blocking, copy, memory_format)
+
+
+def type_as(self: TensorImpl, other: TensorImpl) -> Any:
+    return to_other(self, other, False, False, None)
+
+
+def contiguous(self: TensorImpl, memory_format: Any = contiguous_format) -> Any:
+    """`self` if it lies in memory in the order of `memory_format`, else a copy that does."""
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return self if self.is_contiguous(memory_format) else ops.clone(self, memory_format)
+
+
+def fill__Scalar(self: TensorImpl, value: Any) -> Any:
+    """`value` everywhere. Raises RuntimeError when the dtype cannot hold it."""
+    number = checked(value, self.dtype)
+    if self.device is CPU:
+        array(self).fill(number)
+    return self
+
+
+def fill__Tensor(self: TensorImpl, value: TensorImpl) -> Any:
+    """The one element of a 0-d tensor everywhere."""
+    if value.dim():
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+        )
+    return _write(self, value)
+
+
+def zero_(self: TensorImpl) -> Any:
+    if self.device is CPU:
+        array(self).fill(0)
+    return self
+
+
+def resize_(self: TensorImpl, size: Sequence[int], memory_format: Any) -> Any:
+    """Other sizes on the same storage, which grows if it has to; new elements are uninitialised. The same sizes change nothing.
+
+    Raises RuntimeError when the memory is borrowed (`from_numpy`) or lent (`numpy()`) and too small, or when a gradient is required.
+    """
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if any(n < 0 for n in size):
+        raise RuntimeError("numel: integer multiplication overflow")
+    if tuple(size) != self.shape:
+        resize(self, size)
+    if memory_format is not None:
+        if memory_format is preserve_format:
+            raise RuntimeError("Unsupported memory format Preserve")
+        g = self._geometry
+        self._geometry = geometry(g.sizes, strides_for(g.sizes, memory_format), g.dtype, g.device, g.keys)
+        self._array = None
+    return self
+
+
+def resize_as_(self: TensorImpl, the_template: TensorImpl, memory_format: Any) -> Any:
+    """The sizes of another tensor; with `preserve_format` its memory order too."""
+    if memory_format is preserve_format:
+        memory_format = channels_last if the_template.is_contiguous(channels_last) else None
+    return ops.resize_(self, list(the_template.shape), memory_format)
+
+
+def set_(self: TensorImpl) -> Any:
+    """An empty tensor on an empty storage."""
+    return _adopt(self, Storage.allocate(0, self.device), 0, (0,), (1,))
+
+
+def set__source_Tensor(self: TensorImpl, source: TensorImpl) -> Any:
+    """Look at the storage of `source`, with its geometry. Raises RuntimeError for another dtype."""
+    _check_same_dtype(self, source)
+    return _adopt(self, source._storage, source._offset, source.shape, source.stride())
+
+
+def set__source_Tensor_storage_offset(
+    self: TensorImpl, source: TensorImpl, storage_offset: int, size: Sequence[int], stride: Sequence[int]
+) -> Any:
+    """Look at the storage of `source` with a geometry of one's own."""
+    _check_same_dtype(self, source)
+    return _adopt(self, source._storage, storage_offset, size, stride or contiguous_strides(size))
+
+
+def set__source_Storage(self: TensorImpl, source: Any) -> Any:
+    """All of a storage as a vector."""
+    storage = _untyped(self, source)
+    return _adopt(self, storage, 0, (storage.nbytes() // self.itemsize,), (1,))
+
+
+def set__source_Storage_storage_offset(
+    self: TensorImpl, source: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]
+) -> Any:
+    """A storage with a geometry of one's own; it grows when the geometry does not fit."""
+    return _adopt(self, _untyped(self, source), storage_offset, size, stride or contiguous_strides(size))
+
+
+def item(self: TensorImpl) -> Any:
+    """The only element as a Python number. Raises RuntimeError when there is not exactly one."""
+    if self.numel() != 1:
+        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    if self.device.type == "meta":
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    return ops._local_scalar_dense(self)
+
+
+def _local_scalar_dense(self: TensorImpl) -> Any:
+    return array(self).item()
+
+
+def is_nonzero(self: TensorImpl) -> bool:
+    """The truth value of a single element. Raises RuntimeError when there is not exactly one."""
+    n = self.numel()
+    if n != 1:
+        what = "no values" if n == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+    return bool(item(self))
+
+
+def equal(self: TensorImpl, other: TensorImpl) -> bool:
+    """Whether both have the same shape and equal elements. NaN equals nothing."""
+    if self.device is not other.device:
+        raise RuntimeError(
+            f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}"
+        )
+    return self.shape == other.shape and bool(np.array_equal(array(self), array(other)))
+
+
+def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    """|self - other| <= atol + rtol * |other|, elementwise; infinities are close to themselves only."""
+    if self.dtype is not other.dtype:
+        raise RuntimeError(f"{SCALAR_TYPE_NAME[self.dtype]} did not match {SCALAR_TYPE_NAME[other.dtype]}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    close = self.eq(other)
+    if equal_nan and self.dtype.category >= dt.FLOATING:
+        close = close.logical_or(self.ne(self).logical_and(other.ne(other)))
+    if rtol == 0 and atol == 0:
+        return close
+    if self.dtype.category < dt.FLOATING:
+        self, other = self.to(dt.get_default_dtype()), other.to(dt.get_default_dtype())
+    allowed = other.mul(rtol).abs().add(atol)
+    difference = self.sub(other).abs()
+    return close.logical_or(difference.isfinite().logical_and(difference.le(allowed)))
+
+
+def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Whether all elements are close. Raises RuntimeError for different dtypes or shapes that do not broadcast."""
+    return bool(isclose(self, other, rtol, atol, equal_nan).all().item())
+
+
+def _write(target: Any, source: TensorImpl) -> Any:
+    if target.device is CPU:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            if source.is_complex():
+                warnings.simplefilter("ignore")
+            array(target)[...] = array(source)
+    return target
+
+
+def _adopt(t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], stride: Sequence[int]) -> Any:
+    """Point `t` at `storage`, which grows if the geometry needs more."""
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"unequal size length ({len(size)}) and stride length ({len(stride)})"
+        )
+    g = t._geometry
+    last = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if prod(size) else 0
+    needed = (offset + last) * g.dtype.itemsize if last else 0
+    if needed > storage.nbytes():
+        storage.resize_(needed)
+    t._storage, t._offset, t._array = storage, offset, None
+    t._geometry = geometry(size, stride, g.dtype, storage.device, g.keys)
+    return t
+
+
+def _untyped(t: TensorImpl, source: Any) -> Storage:
+    kind = getattr(source, "dtype", None)
+    if kind is not None and kind is not t.dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {C_NAME[t.dtype.name]} or an UntypedStorage, but got type {SCALAR_TYPE_NAME[kind]} "
+            "for argument 1 'storage'"
+        )
+    return source if isinstance(source, Storage) else source.untyped()
+
+
+def _check_same_dtype(t: TensorImpl, source: TensorImpl) -> None:
+    if source.dtype is not t.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {C_NAME[source.dtype.name]} to a tensor of type {C_NAME[t.dtype.name]}"
+        )
+
+
+def _looks_channels_last(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the dimensions come in memory in the order of `channels_last` (`is_channels_last_strides_2d`)."""
+    if len(sizes) not in (4, 5) or strides[1] == 0:
+        return False
+    smallest = 0
+    for d in (1, *range(len(sizes) - 1, 1, -1), 0):
+        if sizes[d] == 0 or strides[d] < smallest or (d == 0 and smallest == strides[1]):
+            return False
+        smallest = strides[d] * max(sizes[d], 1) if sizes[d] > 1 else strides[d]
+    return True
+
+

@@ -1,1 +1,239 @@
-"""Being written."""
+"""Tensors from nothing: sizes, strides, a value (`aten/src/ATen/native/TensorFactories.cpp`, `RangeFactories.cpp`).
+
+`empty` asks the device's allocator for memory and is done; everything else is `empty` and a fill. Each factory takes the four
+tensor options at its end: `dtype` (the default dtype when None), `layout`, `device` and `pin_memory`. `*_like` and `new_*` take
+what is not given from a tensor.
+
+How the real one differs: PyTorch's factories call each other through the dispatcher (`zeros` is `empty` and then `zero_`), so
+that a backend need only provide `empty`; here they fill the memory themselves, and tensors on `meta` have none to fill.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.aten.layout import strides_for, strides_like
+from internals.core import device as devices
+from internals.core import dtype as dt
+from internals.core.device import CPU
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.geometry import contiguous_geometry, geometry
+from internals.core.scalar import checked
+from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import empty as allocate
+
+
+def empty(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any = None) -> Any:
+    """Uninitialised memory in the shape `size`. Raises RuntimeError for a negative size."""
+    check_sizes(size)
+    _check_options(layout, pin_memory)
+    where, kind = devices.resolve(device), dtype or dt.get_default_dtype()
+    if memory_format is None:
+        return allocate(contiguous_geometry(size, kind, where))
+    return allocate(geometry(size, strides_for(size, memory_format), kind, where))
+
+
+def empty_strided(
+    size: Sequence[int], stride: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    """Uninitialised memory seen through the given strides. Raises RuntimeError for negative ones."""
+    check_sizes(size)
+    _check_options(layout, pin_memory)
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    if any(s < 0 for s in stride):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}"
+        )
+    return allocate(geometry(size, stride, dtype or dt.get_default_dtype(), devices.resolve(device)))
+
+
+def empty_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
+    """Uninitialised memory of the shape of `self`, in its order (`preserve_format`) unless `memory_format` says otherwise."""
+    _check_options(layout, pin_memory)
+    strides = strides_like(self, memory_format)
+    return allocate(geometry(self.shape, strides, dtype or self.dtype, _device(device, self)))
+
+
+def new_empty(self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return empty(size, dtype or self.dtype, layout, _device(device, self), pin_memory)
+
+
+def new_empty_strided(
+    self: TensorImpl, size: Sequence[int], stride: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    return empty_strided(size, stride, dtype or self.dtype, layout, _device(device, self), pin_memory)
+
+
+def zeros(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return _filled(empty(size, dtype, layout, device, pin_memory), 0)
+
+
+def ones(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return _filled(empty(size, dtype, layout, device, pin_memory), 1)
+
+
+def full(size: Sequence[int], fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """`fill_value` everywhere; its own dtype decides when none is given. Raises RuntimeError if it does not fit."""
+    return _filled(empty(size, dtype or dt.of_number(fill_value), layout, device, pin_memory), fill_value)
+
+
+def zeros_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
+    return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 0)
+
+
+def ones_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
+    return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 1)
+
+
+def full_like(
+    self: TensorImpl, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+) -> Any:
+    return _filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), fill_value)
+
+
+def new_zeros(self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return _filled(new_empty(self, size, dtype, layout, device, pin_memory), 0)
+
+
+def new_ones(self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return _filled(new_empty(self, size, dtype, layout, device, pin_memory), 1)
+
+
+def new_full(
+    self: TensorImpl, size: Sequence[int], fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    return _filled(new_empty(self, size, dtype, layout, device, pin_memory), fill_value)
+
+
+def scalar_tensor(s: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """A number as a 0-d tensor of the default dtype: `tensor(s)` is the one that looks at the number's own type."""
+    return _filled(empty((), dtype, layout, device, pin_memory), s)
+
+
+def eye(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return eye_m(n, n, dtype, layout, device, pin_memory)
+
+
+def eye_m(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """n rows, m columns, ones on the diagonal."""
+    for name, value in (("n", n), ("m", m)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    t = _filled(empty((n, m), dtype, layout, device, pin_memory), 0)
+    if t.device is CPU:
+        np.fill_diagonal(array(t), 1) if n and m else None
+    return t
+
+
+def arange(end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return arange_start_step(0, end, 1, dtype, layout, device, pin_memory)
+
+
+def arange_start(start: Any, end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return arange_start_step(start, end, 1, dtype, layout, device, pin_memory)
+
+
+def arange_start_step(
+    start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    """start, start + step, ... as long as it is before `end`. int64 if all three are integers, else the default dtype.
+
+    Raises RuntimeError for a step of 0 or of the wrong sign, or a range without end.
+    """
+    numbers = (start, end, step)
+    kind = dtype or (dt.int64 if all(isinstance(x, int) for x in numbers) else dt.get_default_dtype())
+    if any(isinstance(x, complex) for x in numbers):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if kind.category not in (dt.INTEGRAL, dt.FLOATING):
+        raise NotImplementedError(f'"arange_cpu" not implemented for \'{SCALAR_TYPE_NAME[kind]}\'')
+    _check_range(*numbers)
+    if kind is dt.int64:
+        low, high, stride = int(start), int(end), int(step) if math.isfinite(step) else 0
+        if stride == 0:
+            raise ValueError("step must be nonzero")
+        count = -((low - high) // stride)
+    else:
+        count = math.ceil((float(end) - float(start)) / float(step))
+    t = empty((count,), kind, layout, device, pin_memory)
+    if t.device is CPU and count:
+        with np.errstate(all="ignore"):
+            if kind.category == dt.INTEGRAL:
+                array(t)[...] = (np.arange(count, dtype=np.int64) * int(step) + int(start)).astype(kind.np)
+            else:
+                array(t)[...] = np.arange(count, dtype=np.float64) * float(step) + float(start)
+    return t
+
+
+def linspace(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """`steps` values from `start` to `end`, both included, evenly spaced. Raises RuntimeError for a negative `steps`.
+
+    The second half is counted back from `end`, so that the last value is exactly `end`.
+    """
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    default = dt.get_default_dtype()
+    kind = dtype or (default.to_complex() if isinstance(start, complex) or isinstance(end, complex) else default)
+    if kind.category == dt.BOOL:
+        raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
+    t = empty((steps,), kind, layout, device, pin_memory)
+    if t.device is not CPU or not steps:
+        return t
+    a, b = checked(start, kind), checked(end, kind)
+    if steps == 1:
+        array(t)[...] = a
+        return t
+    compute = np.dtype(np.float64) if kind.category == dt.INTEGRAL else kind.np
+    if kind is dt.float16:
+        compute = np.dtype(np.float32)
+    with np.errstate(all="ignore"):
+        low, high = compute.type(a), compute.type(b)
+        step = (high - low) / compute.type(steps - 1)
+        i = np.arange(steps)
+        from_start = low + step * i.astype(compute)
+        from_end = high - step * (steps - 1 - i).astype(compute)
+        array(t)[...] = np.where(i < steps // 2, from_start, from_end).astype(kind.np)
+    return t
+
+
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raises RuntimeError for a negative size."""
+    for n in sizes:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(sizes)}")
+
+
+def _filled(t: Any, value: Any) -> Any:
+    number = checked(value, t.dtype)
+    if t.device is CPU:
+        array(t).fill(number)
+    return t
+
+
+def _device(given: Any, t: TensorImpl) -> Any:
+    return t.device if given is None else devices.resolve(given)
+
+
+def _check_options(layout: Any, pin_memory: Any) -> None:
+    if pin_memory:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
+            "system."
+        )
+    if layout is not None and layout.name != "strided":
+        raise RuntimeError(f"unsupported layout {layout!r}; every tensor here is strided")
+
+
+def _check_range(start: Any, end: Any, step: Any) -> None:
+    if not (step > 0 or step < 0):
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
+    if not ((step > 0 and end >= start) or (step < 0 and end <= start)):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")

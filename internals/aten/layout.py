@@ -1,0 +1,52 @@
+"""Which strides a new tensor gets (`c10/core/MemoryFormat.h`, `aten/src/ATen/native/TensorFactories.cpp`).
+
+A *memory format* is a wish about strides: `contiguous_format` (row-major), `channels_last` (NHWC: the channel innermost) and
+`preserve_format` (like the tensor it is made from: its own strides if they fill memory without gaps, else packed in the same
+order).
+
+How the real one differs: nothing but the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.aten.overlap import is_non_overlapping_and_dense
+from internals.aten.tensor_iterator import memory_order
+from internals.core.formats import contiguous_format, preserve_format
+from internals.core.geometry import channels_last_strides, contiguous_strides
+from internals.core.tensor_impl import TensorImpl
+
+RANK = {"channels_last": 4, "channels_last_3d": 5}
+
+
+def strides_for(sizes: Sequence[int], memory_format: Any = None) -> tuple[int, ...]:
+    """Strides of a new tensor of these sizes. Raises RuntimeError when the format does not fit the number of dimensions."""
+    if memory_format is None or memory_format is contiguous_format:
+        return contiguous_strides(sizes)
+    if memory_format is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
+    rank = RANK[memory_format.name]
+    if len(sizes) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
+    return channels_last_strides(sizes)
+
+
+def strides_like(t: TensorImpl, memory_format: Any = None) -> tuple[int, ...]:
+    """Strides of a new tensor of the sizes of `t`; None means `preserve_format`."""
+    g = t._geometry
+    if memory_format is not None and memory_format is not preserve_format:
+        return strides_for(g.sizes, memory_format)
+    if is_non_overlapping_and_dense(g.sizes, g.strides):
+        return g.strides
+    return dense_strides(g.sizes, g.strides)
+
+
+def dense_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Strides without gaps or repetitions that visit memory in the same order as `strides` (`infer_dense_strides`)."""
+    result, step = [0] * len(sizes), 1
+    for d in reversed(memory_order(sizes, [tuple(strides)])):
+        result[d] = step
+        step *= max(sizes[d], 1)
+    return tuple(result)

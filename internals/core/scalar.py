@@ -1,0 +1,69 @@
+"""A Python number as a value of one dtype (`c10/core/Scalar.h`, `c10/util/TypeCast.h`).
+
+Operators take their numbers as `Scalar`s: a bool, int, float or complex without a dtype. When a kernel stores one it has to
+become an element, and that conversion is *checked*: 300 is no uint8. Elements of one tensor stored in another are merely
+cast, as C casts.
+
+How the real one differs: `Scalar` is a tagged union, and `Scalar::to<T>()` a template; the rules are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
+
+C_NAME = {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half",
+    "float32": "float", "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "bool": "bool",
+}  # fmt: skip
+
+
+def checked(value: Any, target: dtype) -> Any:
+    """`value` as a numpy scalar of dtype `target`: floats are truncated towards zero for integers.
+
+    Raises RuntimeError when it does not fit: an imaginary part in a real dtype, a number out of range, NaN as an integer.
+    Infinities and NaN are values of the floating dtypes. Negative numbers wrap around in uint8, as in C.
+    """
+    if target.category == BOOL:
+        return np.bool_(value != 0)
+    if isinstance(value, complex) and target.category != COMPLEX:
+        if value.imag != 0:
+            raise overflow(target)
+        value = value.real
+    if target.category == INTEGRAL:
+        return _integer(value, target)
+    if target.category == FLOATING:
+        _check_magnitude(float(value), target.np, target)
+    else:
+        part = np.dtype(np.float32 if target.itemsize == 8 else np.float64)
+        _check_magnitude(complex(value).real, part, target)
+        _check_magnitude(complex(value).imag, part, target)
+    with np.errstate(all="ignore"):
+        return target.np.type(value)
+
+
+def overflow(target: dtype) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {C_NAME[target.name]} without overflow")
+
+
+def _integer(value: Any, target: dtype) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise overflow(target)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise OverflowError("int too big to convert")
+    info = np.iinfo(target.np)
+    lowest = info.min if target.is_signed else -info.max
+    if not lowest <= value <= info.max:
+        raise overflow(target)
+    whole = int(value)
+    return target.np.type(whole if whole >= info.min else whole + info.max + 1)
+
+
+def _check_magnitude(value: float, kind: np.dtype[Any], target: dtype) -> None:
+    if math.isfinite(value) and abs(value) > float(np.finfo(kind).max):
+        raise overflow(target)
