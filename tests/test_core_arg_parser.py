@@ -65,7 +65,7 @@ def test_the_cache_does_not_mix_up_calls(probe) -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
-        ((), {}, 'missing 1 required positional argument: "input"'),
+        ((), {}, 'missing 1 required positional arguments: "input"'),
         ((1,), {}, "argument 'input' (position 1) must be Tensor, not int"),
         (("t", True), {}, "argument 'n' (position 2) must be int, not bool"),
         (("t", 1, "f"), {}, "argument 'f' (position 3) must be float, not str"),
@@ -106,19 +106,17 @@ def test_out_and_requires_grad() -> None:
     assert torch.add(torch.ones(3), torch.ones(3), out=out) is out
     assert array(out).tolist() == [2, 2, 2]
     assert torch.zeros(2, requires_grad=True).requires_grad
-    with pytest.raises(TypeError, match="argument 'out' must be Tensor, not list"):
+    with pytest.raises(TypeError, match="invalid combination of arguments - got \\(Tensor, Tensor, out=list\\)"):
         torch.add(torch.ones(3), torch.ones(3), out=[])
     with pytest.raises(RuntimeError, match="only Tensors of floating point and complex dtype can require gradients"):
         torch.zeros(2, dtype=torch.int64, requires_grad=True)
 
 
 MESSAGES = [
-    lambda t: t.mm(t.ones(2, 2)),
     lambda t: t.mm(t.ones(2, 2), 3),
     lambda t: t.ones(2, 2).mm(),
     lambda t: t.relu("x"),
     lambda t: t.ones(2).cumsum("a"),
-    lambda t: t.ones(2, 2).t(1),
     lambda t: t.transpose(t.ones(2, 2), 0),
     lambda t: t.ones(2).unsqueeze(),
     lambda t: t.ones(2).unsqueeze(0, 1),

@@ -100,7 +100,7 @@ def test_a_new_op_with_defaults_lists_and_keywords() -> None:
         assert array(f(ones(2))).tolist() == [2, 2]
         assert array(f(ones(2), 3, twice=2)).tolist() == [12, 12]
         assert f.overloads() == ["default"]
-        with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        with pytest.raises(TypeError, match="missing 1 required positional arguments"):
             f()
         with pytest.raises(TypeError, match=r"argument 'x' \(position 1\) must be Tensor, not int"):
             f(1)

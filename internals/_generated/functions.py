@@ -1004,14 +1004,14 @@ def argsort(*args, **kwargs):
     """aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor\naten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
     return _argsort(args, kwargs)
 
-_mm = PythonArgParser('mm', [(ops.mm_op, ops.mm, ops.mm_out_op, ops.mm_out), (ops.mm_dtype_op, ops.mm_dtype, ops.mm_dtype_out_op, ops.mm_dtype_out)], False)
+_mm = PythonArgParser('mm', [(ops.mm_op, ops.mm, ops.mm_out_op, ops.mm_out)], False)
 def mm(*args, **kwargs):
-    """aten::mm(Tensor self, Tensor mat2) -> Tensor\naten::mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor"""
+    """aten::mm(Tensor self, Tensor mat2) -> Tensor"""
     return _mm(args, kwargs)
 
-_bmm = PythonArgParser('bmm', [(ops.bmm_op, ops.bmm, ops.bmm_out_op, ops.bmm_out), (ops.bmm_dtype_op, ops.bmm_dtype, ops.bmm_dtype_out_op, ops.bmm_dtype_out)], False)
+_bmm = PythonArgParser('bmm', [(ops.bmm_op, ops.bmm, ops.bmm_out_op, ops.bmm_out)], False)
 def bmm(*args, **kwargs):
-    """aten::bmm(Tensor self, Tensor mat2) -> Tensor\naten::bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor"""
+    """aten::bmm(Tensor self, Tensor mat2) -> Tensor"""
     return _bmm(args, kwargs)
 
 _mv = PythonArgParser('mv', [(ops.mv_op, ops.mv, ops.mv_out_op, ops.mv_out)], False)
@@ -1024,9 +1024,9 @@ def dot(*args, **kwargs):
     """aten::dot(Tensor self, Tensor tensor) -> Tensor"""
     return _dot(args, kwargs)
 
-_addmm = PythonArgParser('addmm', [(ops.addmm_op, ops.addmm, ops.addmm_out_op, ops.addmm_out), (ops.addmm_dtype_op, ops.addmm_dtype, ops.addmm_dtype_out_op, ops.addmm_dtype_out)], False)
+_addmm = PythonArgParser('addmm', [(ops.addmm_op, ops.addmm, ops.addmm_out_op, ops.addmm_out)], False)
 def addmm(*args, **kwargs):
-    """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor\naten::addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return _addmm(args, kwargs)
 
 _addmv = PythonArgParser('addmv', [(ops.addmv_op, ops.addmv, ops.addmv_out_op, ops.addmv_out)], False)
@@ -1039,9 +1039,9 @@ def addbmm(*args, **kwargs):
     """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return _addbmm(args, kwargs)
 
-_baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm, ops.baddbmm_out_op, ops.baddbmm_out), (ops.baddbmm_dtype_op, ops.baddbmm_dtype, ops.baddbmm_dtype_out_op, ops.baddbmm_dtype_out)], False)
+_baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm, ops.baddbmm_out_op, ops.baddbmm_out)], False)
 def baddbmm(*args, **kwargs):
-    """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor\naten::baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
     return _baddbmm(args, kwargs)
 
 _outer = PythonArgParser('outer', [(ops.outer_op, ops.outer, ops.outer_out_op, ops.outer_out)], False)

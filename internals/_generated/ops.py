@@ -3362,18 +3362,6 @@ def mm_out(self, mat2, out, _table=mm_out_op.table):
         return mm_out_op(self, mat2, out)
     return _table[self._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat2, out)
 
-mm_dtype_op = define('mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor', CPU='linear_algebra.mm_dtype')
-def mm_dtype(self, mat2, out_dtype, _table=mm_dtype_op.table):
-    if hot.off:
-        return mm_dtype_op(self, mat2, out_dtype)
-    return _table[self._geometry.keys | mat2._geometry.keys](self, mat2, out_dtype)
-
-mm_dtype_out_op = define('mm.dtype_out(Tensor self, Tensor mat2, ScalarType out_dtype, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mm_dtype_out')
-def mm_dtype_out(self, mat2, out_dtype, out, _table=mm_dtype_out_op.table):
-    if hot.off:
-        return mm_dtype_out_op(self, mat2, out_dtype, out)
-    return _table[self._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat2, out_dtype, out)
-
 bmm_op = define('bmm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.bmm')
 def bmm(self, mat2, _table=bmm_op.table):
     if hot.off:
@@ -3385,18 +3373,6 @@ def bmm_out(self, mat2, out, _table=bmm_out_op.table):
     if hot.off:
         return bmm_out_op(self, mat2, out)
     return _table[self._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat2, out)
-
-bmm_dtype_op = define('bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor', CPU='linear_algebra.bmm_dtype')
-def bmm_dtype(self, mat2, out_dtype, _table=bmm_dtype_op.table):
-    if hot.off:
-        return bmm_dtype_op(self, mat2, out_dtype)
-    return _table[self._geometry.keys | mat2._geometry.keys](self, mat2, out_dtype)
-
-bmm_dtype_out_op = define('bmm.dtype_out(Tensor self, Tensor mat2, ScalarType out_dtype, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bmm_dtype_out')
-def bmm_dtype_out(self, mat2, out_dtype, out, _table=bmm_dtype_out_op.table):
-    if hot.off:
-        return bmm_dtype_out_op(self, mat2, out_dtype, out)
-    return _table[self._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat2, out_dtype, out)
 
 mv_op = define('mv(Tensor self, Tensor vec) -> Tensor', CPU='linear_algebra.mv')
 def mv(self, vec, _table=mv_op.table):
@@ -3439,18 +3415,6 @@ def addmm_out(self, mat1, mat2, beta, alpha, out, _table=addmm_out_op.table):
     if hot.off:
         return addmm_out_op(self, mat1, mat2, beta, alpha, out)
     return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat1, mat2, beta, alpha, out)
-
-addmm_dtype_op = define('addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmm_dtype')
-def addmm_dtype(self, mat1, mat2, out_dtype, beta, alpha, _table=addmm_dtype_op.table):
-    if hot.off:
-        return addmm_dtype_op(self, mat1, mat2, out_dtype, beta, alpha)
-    return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys](self, mat1, mat2, out_dtype, beta, alpha)
-
-addmm_dtype_out_op = define('addmm.dtype_out(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmm_dtype_out')
-def addmm_dtype_out(self, mat1, mat2, out_dtype, beta, alpha, out, _table=addmm_dtype_out_op.table):
-    if hot.off:
-        return addmm_dtype_out_op(self, mat1, mat2, out_dtype, beta, alpha, out)
-    return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat1, mat2, out_dtype, beta, alpha, out)
 
 addmv_op = define('addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmv')
 def addmv(self, mat, vec, beta, alpha, _table=addmv_op.table):
@@ -3505,18 +3469,6 @@ def baddbmm_out(self, batch1, batch2, beta, alpha, out, _table=baddbmm_out_op.ta
     if hot.off:
         return baddbmm_out_op(self, batch1, batch2, beta, alpha, out)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys | out._geometry.keys](self, batch1, batch2, beta, alpha, out)
-
-baddbmm_dtype_op = define('baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.baddbmm_dtype')
-def baddbmm_dtype(self, batch1, batch2, out_dtype, beta, alpha, _table=baddbmm_dtype_op.table):
-    if hot.off:
-        return baddbmm_dtype_op(self, batch1, batch2, out_dtype, beta, alpha)
-    return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, out_dtype, beta, alpha)
-
-baddbmm_dtype_out_op = define('baddbmm.dtype_out(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.baddbmm_dtype_out')
-def baddbmm_dtype_out(self, batch1, batch2, out_dtype, beta, alpha, out, _table=baddbmm_dtype_out_op.table):
-    if hot.off:
-        return baddbmm_dtype_out_op(self, batch1, batch2, out_dtype, beta, alpha, out)
-    return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys | out._geometry.keys](self, batch1, batch2, out_dtype, beta, alpha, out)
 
 outer_op = define('outer(Tensor self, Tensor vec2) -> Tensor', CPU='linear_algebra.outer')
 def outer(self, vec2, _table=outer_op.table):

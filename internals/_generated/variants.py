@@ -794,14 +794,8 @@ def argsort_stable_out(self, stable, dim, descending, out):
 def mm_out(self, mat2, out):
     return write_out(out, linear_algebra.mm(self, mat2))
 
-def mm_dtype_out(self, mat2, out_dtype, out):
-    return write_out(out, linear_algebra.mm_dtype(self, mat2, out_dtype))
-
 def bmm_out(self, mat2, out):
     return write_out(out, linear_algebra.bmm(self, mat2))
-
-def bmm_dtype_out(self, mat2, out_dtype, out):
-    return write_out(out, linear_algebra.bmm_dtype(self, mat2, out_dtype))
 
 def mv_out(self, vec, out):
     return write_out(out, linear_algebra.mv(self, vec))
@@ -814,9 +808,6 @@ def addmm_(self, mat1, mat2, beta, alpha):
 
 def addmm_out(self, mat1, mat2, beta, alpha, out):
     return write_out(out, linear_algebra.addmm(self, mat1, mat2, beta, alpha))
-
-def addmm_dtype_out(self, mat1, mat2, out_dtype, beta, alpha, out):
-    return write_out(out, linear_algebra.addmm_dtype(self, mat1, mat2, out_dtype, beta, alpha))
 
 def addmv_(self, mat, vec, beta, alpha):
     return write_inplace(self, linear_algebra.addmv(self, mat, vec, beta, alpha))
@@ -835,9 +826,6 @@ def baddbmm_(self, batch1, batch2, beta, alpha):
 
 def baddbmm_out(self, batch1, batch2, beta, alpha, out):
     return write_out(out, linear_algebra.baddbmm(self, batch1, batch2, beta, alpha))
-
-def baddbmm_dtype_out(self, batch1, batch2, out_dtype, beta, alpha, out):
-    return write_out(out, linear_algebra.baddbmm_dtype(self, batch1, batch2, out_dtype, beta, alpha))
 
 def outer_out(self, vec2, out):
     return write_out(out, linear_algebra.outer(self, vec2))

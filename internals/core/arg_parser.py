@@ -14,26 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from . import dtype as dtypes
-from .device import device
+from .arg_types import SEQUENCES, accepts, converter, is_int, python_type, type_name
 from .dispatcher import OperatorHandle
-from .dtype import dtype
 from .formats import FORMATS
 from .schema import Argument, Type
-from .tensor_impl import TensorImpl, array
+from .tensor_impl import TensorImpl
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 OPTIONS = ("dtype", "layout", "device", "pin_memory")
-_SEQUENCES = (list, tuple)
 
 
 class PythonArgParser:
-    """Callable as `parser(args, kwargs)`. `overloads` are pairs (handle, call): the op and its generated call function.
+    """Callable as `parser(args, kwargs)`. `overloads` are tuples (handle, call), followed by those of the `out=` twin if any.
 
-    `method` says that the first argument is `self`; functions call it `input`. `outs` maps an overload's name to its `out=`
-    twin. Raises TypeError, with the accepted signatures, when nothing matches.
+    `method` says that the first argument is `self`; functions call it `input`. Raises TypeError, with the accepted signatures, when nothing matches.
     """
 
     __slots__ = ("name", "signatures", "overloads", "method", "cache")
@@ -56,16 +51,19 @@ class PythonArgParser:
     def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
         if self.signatures is None:
             self.signatures = [Signature(self, *o) for o in self.overloads]
-        reasons = []
+        n = len(args) + len(kwargs)
+        reasons, plausible = [], []
         for signature in self.signatures:
             bound = signature.bind(args, kwargs)
             if not isinstance(bound, str):
                 return bound
             reasons.append(bound)
-        if len(reasons) == 1:
-            raise TypeError(f"{self.name}{reasons[0]}")
+            if signature.fewest <= n <= signature.most:
+                plausible.append(bound)
+        if len(reasons) == 1 or len(plausible) == 1:
+            raise TypeError(f"{self.name}{(plausible or reasons)[0]}")
         got = ", ".join(
-            [_type_name(a) for a in args[self.method :]] + [f"{k}={_type_name(v)}" for k, v in kwargs.items()]
+            [type_name(a) for a in args[self.method :]] + [f"{k}={type_name(v)}" for k, v in kwargs.items()]
         )
         listing = "\n".join(f" * {s}" for s in self.signatures)
         raise TypeError(
@@ -84,6 +82,8 @@ class Signature:
         self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
         names = [a.name for a in self.arguments]
         self.is_factory = all(n in names for n in OPTIONS)
+        self.fewest = sum(not a.has_default for a in self.arguments)
+        self.most = len(self.arguments) + (self.n_out > 0) + self.is_factory
         self.positional = [a for a in self.arguments if not a.kwarg_only]
         self.first = 1 if parser.method else 0
         required = [a for a in self.positional[self.first :] if not a.has_default]
@@ -99,7 +99,7 @@ class Signature:
         if (
             self.varargs
             and len(args) > self.first
-            and all(_is_int(a) for a in args[self.first :])
+            and all(is_int(a) for a in args[self.first :])
             and (len(args) - self.first > 1 or self.positional[self.first].type.list_size is None)
         ):
             name = self.positional[self.first].name
@@ -107,8 +107,9 @@ class Signature:
         else:
             name, spread = "", args
         if len(spread) > n:
-            were = "was" if len(spread) == 1 else "were"
-            return f"() takes {n} positional argument{'s' * (n != 1)} but {len(spread)} {were} given"
+            takes, given = n - self.first, len(spread) - self.first
+            were = "was" if given == 1 else "were"
+            return f"() takes {takes} positional argument{'s' * (takes != 1)} but {given} {were} given"
         values: dict[str, Any] = {}
         for i, value in enumerate(spread):
             values[self.positional[i].name] = value
@@ -119,7 +120,8 @@ class Signature:
         for k, value in kwargs.items():
             target = self._parameter(k)
             if target is None:
-                return f"() got an unexpected keyword argument '{k}'"
+                absent = [a.name for a in self.positional if not a.has_default and a.name not in (*values, *kwargs)]
+                return _missing(absent) if absent else f"() got an unexpected keyword argument '{k}'"
             if target in ("out", "requires_grad"):
                 extra.add(target)
                 continue
@@ -155,7 +157,7 @@ class Signature:
                 position = "" if a.kwarg_only or source[a.name][0] == "k" else f" (position {i + 1 - self.first})"
                 shown = "input" if a.name == "self" else a.name
                 return (
-                    f"(): argument '{shown}'{position} must be {python_type(a.type)}, not {_type_name(values[a.name])}"
+                    f"(): argument '{shown}'{position} must be {python_type(a.type)}, not {type_name(values[a.name])}"
                 )
             convert = converter(a.type, values[a.name])
             if convert is None:
@@ -164,12 +166,11 @@ class Signature:
                 scope[f"c{i}"] = convert
                 parts.append(f"c{i}({source[a.name]})")
         if missing:
-            shown_names = ", ".join(f'"{"input" if m == "self" else m}"' for m in missing)
-            return f"() missing {len(missing)} required positional argument{'s' * (len(missing) > 1)}: {shown_names}"
+            return _missing(missing)
         if "out" in extra and kwargs["out"] is not None:
             if not _is_out(kwargs["out"], self.n_out):
                 wanted = "Tensor" if self.n_out == 1 else "tuple of Tensors"
-                return f"(): argument 'out' must be {wanted}, not {_type_name(kwargs['out'])}"
+                return f"(): argument 'out' must be {wanted}, not {type_name(kwargs['out'])}"
             parts.append("k['out']" if self.n_out == 1 else "*k['out']")
             call = "out_op"
         else:
@@ -192,122 +193,19 @@ class Signature:
         return f"({', '.join(parts)})"
 
 
-def accepts(t: Type, value: Any) -> bool:
-    """Whether a Python value may be passed for a parameter of type `t`."""
-    if value is None:
-        return t.optional
-    if t.is_list:
-        if isinstance(value, _SEQUENCES):
-            element = Type(t.base, optional=t.optional_elements)
-            return all(accepts(element, v) for v in value)
-        return t.list_size is not None and t.base != "Tensor" and accepts(Type(t.base), value)
-    return _CHECKS[t.base](value)
-
-
-def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
-    """What turns an accepted value of this Python type into what kernels expect; None when nothing has to be done."""
-    if value is None:
-        return None
-    if t.is_list:
-        if t.base == "Tensor":
-            return list if type(value) is not list else None
-        if not isinstance(value, _SEQUENCES):
-            one, n = converter(Type(t.base), value) or _same, t.list_size or 1
-            return lambda v: [one(v)] * n
-        if t.base == "int":
-            return lambda v: [_to_int(x) for x in v]
-        return lambda v: [(converter(Type(t.base), x) or _same)(x) for x in v]
-    if t.base == "int":
-        return None if type(value) is int else _to_int
-    if t.base == "float":
-        return None if type(value) is float else _to_float
-    if t.base == "bool":
-        return None if type(value) is bool else bool
-    if t.base == "Scalar":
-        return None if type(value) in (int, float, bool, complex) else _to_number
-    if t.base == "Device":
-        return None if type(value) is device else device
-    if t.base == "ScalarType":
-        return None if type(value) is dtype else _to_dtype
-    return None
-
-
-def python_type(t: Type) -> str:
-    """The name of a schema type in error messages: `tuple of ints`, `Number`, `internals.dtype`."""
-    names = {"Scalar": "Number", "ScalarType": "internals.dtype", "Device": "internals.device", "Layout": "internals.layout",
-             "MemoryFormat": "internals.memory_format", "Generator": "internals.Generator"}  # fmt: skip
-    base = names.get(t.base, t.base)
-    return f"tuple of {base}s" if t.is_list else base
-
-
-def _is_int(v: Any) -> bool:
-    if type(v) is int:
-        return True
-    if isinstance(v, (bool, np.bool_)):
-        return False
-    return isinstance(v, (int, np.integer)) or (isinstance(v, TensorImpl) and not v.shape and v.dtype.category == 1)
-
-
-def _is_float(v: Any) -> bool:
-    return isinstance(v, (float, np.floating)) or _is_int(v) or (isinstance(v, TensorImpl) and not v.shape)
-
-
-def _is_number(v: Any) -> bool:
-    return isinstance(v, (int, float, complex, np.number, np.bool_)) or (isinstance(v, TensorImpl) and not v.shape)
-
-
-def _is_dtype(v: Any) -> bool:
-    return isinstance(v, dtype) or v in (float, int, bool, complex)
-
-
-_CHECKS: dict[str, Callable[[Any], bool]] = {
-    "Tensor": lambda v: isinstance(v, TensorImpl),
-    "Scalar": _is_number,
-    "int": _is_int,
-    "float": _is_float,
-    "complex": _is_number,
-    "bool": lambda v: isinstance(v, (bool, np.bool_)),
-    "str": lambda v: isinstance(v, str),
-    "ScalarType": _is_dtype,
-    "Device": lambda v: isinstance(v, (device, str)) or _is_int(v),
-    "Layout": lambda v: type(v).__name__ == "layout",
-    "MemoryFormat": lambda v: type(v).__name__ == "memory_format",
-    "Generator": lambda v: type(v).__name__ == "Generator",
-    "Storage": lambda v: type(v).__name__ in ("Storage", "TypedStorage"),
-}
-
-
 def _kind(v: Any) -> Any:
     """What the choice of overload depends on: the type, for sequences that of their elements, for tensors whether 0-d."""
     t = v.__class__
-    if t is list or t is tuple or isinstance(v, _SEQUENCES):
+    if t is list or t is tuple or isinstance(v, SEQUENCES):
         return (t, *{_kind(x) for x in v})
     if isinstance(v, TensorImpl):
         return t if v._geometry.sizes else (t, v._geometry.dtype)
     return t
 
 
-def _same(v: Any) -> Any:
-    return v
-
-
-def _to_int(v: Any) -> int:
-    return v if type(v) is int else int(array(v)) if isinstance(v, TensorImpl) else int(v)
-
-
-def _to_float(v: Any) -> float:
-    return float(array(v)) if isinstance(v, TensorImpl) else float(v)
-
-
-def _to_number(v: Any) -> Any:
-    return array(v).item() if isinstance(v, TensorImpl) else v.item() if isinstance(v, np.generic) else v
-
-
-def _to_dtype(v: Any) -> dtype:
-    found = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(v)
-    if found is None:
-        raise TypeError(f"argument 'dtype' must be internals.dtype, not {v!r}")
-    return found
+def _missing(names: list[str]) -> str:
+    shown = ", ".join(f'"{"input" if n == "self" else n}"' for n in names)
+    return f"() missing {len(names)} required positional arguments: {shown}"
 
 
 def _is_int_list(t: Type) -> bool:
@@ -315,17 +213,7 @@ def _is_int_list(t: Type) -> bool:
 
 
 def _is_out(v: Any, n: int) -> bool:
-    return isinstance(v, TensorImpl) if n == 1 else isinstance(v, _SEQUENCES) and len(v) == n
-
-
-def _type_name(v: Any) -> str:
-    if isinstance(v, _SEQUENCES) and v:
-        return (
-            f"{type(v).__name__} of {_type_name(v[0])}"
-            if len(v) == 1
-            else f"{type(v).__name__} of ({', '.join(_type_name(x) for x in v)})"
-        )
-    return "Tensor" if isinstance(v, TensorImpl) else type(v).__name__
+    return isinstance(v, TensorImpl) if n == 1 else isinstance(v, SEQUENCES) and len(v) == n
 
 
 def _default_value(a: Argument) -> Any:

@@ -1,0 +1,142 @@
+"""Which Python values a schema type accepts, and what kernels get for them (`torch/csrc/utils/python_arg_parser.cpp`).
+
+`accepts(type, value)` decides whether an overload fits; `converter(type, value)` gives the function that turns an accepted value
+into the kernel's currency: plain ints for numpy integers and 0-d tensors, a list for `int[2]` given one int, a `device` for its
+name. None means that nothing has to be done.
+
+How the real one differs: PyTorch has one `FunctionParameter::check` with a case per C++ type, and unpacks the value a second
+time when the binding reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import dtype as dtypes
+from .device import device
+from .dtype import dtype
+from .schema import Type
+from .tensor_impl import TensorImpl, array
+
+SEQUENCES = (list, tuple)
+
+
+def accepts(t: Type, value: Any) -> bool:
+    """Whether a Python value may be passed for a parameter of type `t`."""
+    if value is None:
+        return t.optional
+    if t.is_list:
+        if isinstance(value, SEQUENCES):
+            element = Type(t.base, optional=t.optional_elements)
+            return all(accepts(element, v) for v in value)
+        return t.list_size is not None and t.base != "Tensor" and accepts(Type(t.base), value)
+    return _CHECKS[t.base](value)
+
+
+def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
+    """What turns an accepted value of this Python type into what kernels expect; None when nothing has to be done."""
+    if value is None:
+        return None
+    if t.is_list:
+        if t.base == "Tensor":
+            return list if type(value) is not list else None
+        if not isinstance(value, SEQUENCES):
+            one, n = converter(Type(t.base), value) or _same, t.list_size or 1
+            return lambda v: [one(v)] * n
+        if t.base == "int":
+            return lambda v: [_to_int(x) for x in v]
+        return lambda v: [(converter(Type(t.base), x) or _same)(x) for x in v]
+    if t.base == "int":
+        return None if type(value) is int else _to_int
+    if t.base == "float":
+        return None if type(value) is float else _to_float
+    if t.base == "bool":
+        return None if type(value) is bool else bool
+    if t.base == "Scalar":
+        return None if type(value) in (int, float, bool, complex) else _to_number
+    if t.base == "Device":
+        return None if type(value) is device else device
+    if t.base == "ScalarType":
+        return None if type(value) is dtype else _to_dtype
+    return None
+
+
+def python_type(t: Type) -> str:
+    """The name of a schema type in error messages: `tuple of ints`, `Number`, `internals.dtype`."""
+    names = {"Scalar": "Number", "ScalarType": "internals.dtype", "Device": "internals.device", "Layout": "internals.layout",
+             "MemoryFormat": "internals.memory_format", "Generator": "internals.Generator"}  # fmt: skip
+    base = names.get(t.base, t.base)
+    return f"tuple of {base}s" if t.is_list else base
+
+
+def is_int(v: Any) -> bool:
+    if type(v) is int:
+        return True
+    if isinstance(v, (bool, np.bool_)):
+        return False
+    return isinstance(v, (int, np.integer)) or (isinstance(v, TensorImpl) and not v.shape and v.dtype.category == 1)
+
+
+def _is_float(v: Any) -> bool:
+    return isinstance(v, (float, np.floating)) or is_int(v) or (isinstance(v, TensorImpl) and not v.shape)
+
+
+def _is_number(v: Any) -> bool:
+    return isinstance(v, (int, float, complex, np.number, np.bool_)) or (isinstance(v, TensorImpl) and not v.shape)
+
+
+def _is_dtype(v: Any) -> bool:
+    return isinstance(v, dtype) or v in (float, int, bool, complex)
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda v: isinstance(v, TensorImpl),
+    "Scalar": _is_number,
+    "int": is_int,
+    "float": _is_float,
+    "complex": _is_number,
+    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "str": lambda v: isinstance(v, str),
+    "ScalarType": _is_dtype,
+    "Device": lambda v: isinstance(v, (device, str)) or is_int(v),
+    "Layout": lambda v: type(v).__name__ == "layout",
+    "MemoryFormat": lambda v: type(v).__name__ == "memory_format",
+    "Generator": lambda v: type(v).__name__ == "Generator",
+    "Storage": lambda v: type(v).__name__ in ("Storage", "TypedStorage"),
+}
+
+
+def type_name(v: Any) -> str:
+    if isinstance(v, SEQUENCES) and v:
+        return (
+            f"{type(v).__name__} of {type_name(v[0])}"
+            if len(v) == 1
+            else f"{type(v).__name__} of ({', '.join(type_name(x) for x in v)})"
+        )
+    return "Tensor" if isinstance(v, TensorImpl) else type(v).__name__
+
+
+def _same(v: Any) -> Any:
+    return v
+
+
+def _to_int(v: Any) -> int:
+    return v if type(v) is int else int(array(v)) if isinstance(v, TensorImpl) else int(v)
+
+
+def _to_float(v: Any) -> float:
+    return float(array(v)) if isinstance(v, TensorImpl) else float(v)
+
+
+def _to_number(v: Any) -> Any:
+    return array(v).item() if isinstance(v, TensorImpl) else v.item() if isinstance(v, np.generic) else v
+
+
+def _to_dtype(v: Any) -> dtype:
+    found = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(v)
+    if found is None:
+        raise TypeError(f"argument 'dtype' must be internals.dtype, not {v!r}")
+    return found
