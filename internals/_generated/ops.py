@@ -2636,13 +2636,13 @@ def prod_int_out(self, dim, keepdim, dtype, out, _table=prod_int_out_op.table):
         return prod_int_out_op(self, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, dtype, out)
 
-var_op = define('var(Tensor self, bool unbiased=True) -> Tensor', CPU='reductions.var')
+var_op = define('var(Tensor self, bool unbiased=True) -> Tensor', CPU='moments.var')
 def var(self, unbiased, _table=var_op.table):
     if hot.off:
         return var_op(self, unbiased)
     return _table[self._geometry.keys](self, unbiased)
 
-var_dim_op = define('var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', CPU='reductions.var_dim')
+var_dim_op = define('var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', CPU='moments.var_dim')
 def var_dim(self, dim, unbiased, keepdim, _table=var_dim_op.table):
     if hot.off:
         return var_dim_op(self, dim, unbiased, keepdim)
@@ -2654,7 +2654,7 @@ def var_out(self, dim, unbiased, keepdim, out, _table=var_out_op.table):
         return var_out_op(self, dim, unbiased, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, unbiased, keepdim, out)
 
-var_correction_op = define('var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='reductions.var_correction')
+var_correction_op = define('var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.var_correction')
 def var_correction(self, dim, correction, keepdim, _table=var_correction_op.table):
     if hot.off:
         return var_correction_op(self, dim, correction, keepdim)
@@ -2666,13 +2666,13 @@ def var_correction_out(self, dim, correction, keepdim, out, _table=var_correctio
         return var_correction_out_op(self, dim, correction, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, correction, keepdim, out)
 
-std_op = define('std(Tensor self, bool unbiased=True) -> Tensor', CPU='reductions.std')
+std_op = define('std(Tensor self, bool unbiased=True) -> Tensor', CPU='moments.std')
 def std(self, unbiased, _table=std_op.table):
     if hot.off:
         return std_op(self, unbiased)
     return _table[self._geometry.keys](self, unbiased)
 
-std_dim_op = define('std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', CPU='reductions.std_dim')
+std_dim_op = define('std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', CPU='moments.std_dim')
 def std_dim(self, dim, unbiased, keepdim, _table=std_dim_op.table):
     if hot.off:
         return std_dim_op(self, dim, unbiased, keepdim)
@@ -2684,7 +2684,7 @@ def std_out(self, dim, unbiased, keepdim, out, _table=std_out_op.table):
         return std_out_op(self, dim, unbiased, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, unbiased, keepdim, out)
 
-std_correction_op = define('std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='reductions.std_correction')
+std_correction_op = define('std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.std_correction')
 def std_correction(self, dim, correction, keepdim, _table=std_correction_op.table):
     if hot.off:
         return std_correction_op(self, dim, correction, keepdim)
@@ -2696,25 +2696,43 @@ def std_correction_out(self, dim, correction, keepdim, out, _table=std_correctio
         return std_correction_out_op(self, dim, correction, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, correction, keepdim, out)
 
-var_mean_op = define('var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', CPU='reductions.var_mean')
+var_mean_op = define('var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', CPU='moments.var_mean')
 def var_mean(self, unbiased, _table=var_mean_op.table):
     if hot.off:
         return var_mean_op(self, unbiased)
     return _table[self._geometry.keys](self, unbiased)
 
-var_mean_dim_op = define('var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', CPU='reductions.var_mean_dim')
+var_mean_dim_op = define('var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.var_mean_dim')
 def var_mean_dim(self, dim, unbiased, keepdim, _table=var_mean_dim_op.table):
     if hot.off:
         return var_mean_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-var_mean_correction_op = define('var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='reductions.var_mean_correction')
+var_mean_correction_op = define('var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.var_mean_correction')
 def var_mean_correction(self, dim, correction, keepdim, _table=var_mean_correction_op.table):
     if hot.off:
         return var_mean_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
-amax_op = define('amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='reductions.amax')
+std_mean_op = define('std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', CPU='moments.std_mean')
+def std_mean(self, unbiased, _table=std_mean_op.table):
+    if hot.off:
+        return std_mean_op(self, unbiased)
+    return _table[self._geometry.keys](self, unbiased)
+
+std_mean_dim_op = define('std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.std_mean_dim')
+def std_mean_dim(self, dim, unbiased, keepdim, _table=std_mean_dim_op.table):
+    if hot.off:
+        return std_mean_dim_op(self, dim, unbiased, keepdim)
+    return _table[self._geometry.keys](self, dim, unbiased, keepdim)
+
+std_mean_correction_op = define('std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.std_mean_correction')
+def std_mean_correction(self, dim, correction, keepdim, _table=std_mean_correction_op.table):
+    if hot.off:
+        return std_mean_correction_op(self, dim, correction, keepdim)
+    return _table[self._geometry.keys](self, dim, correction, keepdim)
+
+amax_op = define('amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amax')
 def amax(self, dim, keepdim, _table=amax_op.table):
     if hot.off:
         return amax_op(self, dim, keepdim)
@@ -2726,7 +2744,7 @@ def amax_out(self, dim, keepdim, out, _table=amax_out_op.table):
         return amax_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-amin_op = define('amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='reductions.amin')
+amin_op = define('amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amin')
 def amin(self, dim, keepdim, _table=amin_op.table):
     if hot.off:
         return amin_op(self, dim, keepdim)
@@ -2738,7 +2756,7 @@ def amin_out(self, dim, keepdim, out, _table=amin_out_op.table):
         return amin_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-max_dim_op = define('max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='reductions.max_dim')
+max_dim_op = define('max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.max_dim')
 def max_dim(self, dim, keepdim, _table=max_dim_op.table):
     if hot.off:
         return max_dim_op(self, dim, keepdim)
@@ -2750,7 +2768,7 @@ def max_dim_out(self, dim, keepdim, values, indices, _table=max_dim_out_op.table
         return max_dim_out_op(self, dim, keepdim, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
 
-max_op = define('max(Tensor self) -> Tensor', CPU='reductions.max')
+max_op = define('max(Tensor self) -> Tensor', CPU='extrema.max')
 def max(self, _table=max_op.table):
     if hot.off:
         return max_op(self)
@@ -2762,7 +2780,7 @@ def max_unary_out(self, out, _table=max_unary_out_op.table):
         return max_unary_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-max_other_op = define('max.other(Tensor self, Tensor other) -> Tensor', CPU='reductions.max_other')
+max_other_op = define('max.other(Tensor self, Tensor other) -> Tensor', CPU='extrema.max_other')
 def max_other(self, other, _table=max_other_op.table):
     if hot.off:
         return max_other_op(self, other)
@@ -2774,7 +2792,7 @@ def max_out(self, other, out, _table=max_out_op.table):
         return max_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-min_dim_op = define('min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='reductions.min_dim')
+min_dim_op = define('min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.min_dim')
 def min_dim(self, dim, keepdim, _table=min_dim_op.table):
     if hot.off:
         return min_dim_op(self, dim, keepdim)
@@ -2786,7 +2804,7 @@ def min_dim_out(self, dim, keepdim, values, indices, _table=min_dim_out_op.table
         return min_dim_out_op(self, dim, keepdim, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
 
-min_op = define('min(Tensor self) -> Tensor', CPU='reductions.min')
+min_op = define('min(Tensor self) -> Tensor', CPU='extrema.min')
 def min(self, _table=min_op.table):
     if hot.off:
         return min_op(self)
@@ -2798,7 +2816,7 @@ def min_unary_out(self, out, _table=min_unary_out_op.table):
         return min_unary_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-min_other_op = define('min.other(Tensor self, Tensor other) -> Tensor', CPU='reductions.min_other')
+min_other_op = define('min.other(Tensor self, Tensor other) -> Tensor', CPU='extrema.min_other')
 def min_other(self, other, _table=min_other_op.table):
     if hot.off:
         return min_other_op(self, other)
@@ -2810,7 +2828,7 @@ def min_out(self, other, out, _table=min_out_op.table):
         return min_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-argmax_op = define('argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor', CPU='reductions.argmax')
+argmax_op = define('argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor', CPU='extrema.argmax')
 def argmax(self, dim, keepdim, _table=argmax_op.table):
     if hot.off:
         return argmax_op(self, dim, keepdim)
@@ -2822,7 +2840,7 @@ def argmax_out(self, dim, keepdim, out, _table=argmax_out_op.table):
         return argmax_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-argmin_op = define('argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor', CPU='reductions.argmin')
+argmin_op = define('argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor', CPU='extrema.argmin')
 def argmin(self, dim, keepdim, _table=argmin_op.table):
     if hot.off:
         return argmin_op(self, dim, keepdim)
@@ -2906,19 +2924,19 @@ def all_all_out(self, out, _table=all_all_out_op.table):
         return all_all_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-norm_ScalarOpt_dtype_op = define('norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor', CPU='reductions.norm_ScalarOpt_dtype')
+norm_ScalarOpt_dtype_op = define('norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dtype')
 def norm_ScalarOpt_dtype(self, p, dtype, _table=norm_ScalarOpt_dtype_op.table):
     if hot.off:
         return norm_ScalarOpt_dtype_op(self, p, dtype)
     return _table[self._geometry.keys](self, p, dtype)
 
-norm_Scalar_op = define('norm.Scalar(Tensor self, Scalar p=2) -> Tensor', CPU='reductions.norm_Scalar')
+norm_Scalar_op = define('norm.Scalar(Tensor self, Scalar p=2) -> Tensor', CPU='norms.norm_Scalar')
 def norm_Scalar(self, p, _table=norm_Scalar_op.table):
     if hot.off:
         return norm_Scalar_op(self, p)
     return _table[self._geometry.keys](self, p)
 
-norm_ScalarOpt_dim_dtype_op = define('norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor', CPU='reductions.norm_ScalarOpt_dim_dtype')
+norm_ScalarOpt_dim_dtype_op = define('norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dim_dtype')
 def norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype, _table=norm_ScalarOpt_dim_dtype_op.table):
     if hot.off:
         return norm_ScalarOpt_dim_dtype_op(self, p, dim, keepdim, dtype)
@@ -2930,7 +2948,7 @@ def norm_dtype_out(self, p, dim, keepdim, dtype, out, _table=norm_dtype_out_op.t
         return norm_dtype_out_op(self, p, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, dim, keepdim, dtype, out)
 
-norm_ScalarOpt_dim_op = define('norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor', CPU='reductions.norm_ScalarOpt_dim')
+norm_ScalarOpt_dim_op = define('norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.norm_ScalarOpt_dim')
 def norm_ScalarOpt_dim(self, p, dim, keepdim, _table=norm_ScalarOpt_dim_op.table):
     if hot.off:
         return norm_ScalarOpt_dim_op(self, p, dim, keepdim)
@@ -2942,7 +2960,31 @@ def norm_out(self, p, dim, keepdim, out, _table=norm_out_op.table):
         return norm_out_op(self, p, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, dim, keepdim, out)
 
-logsumexp_op = define('logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CPU='reductions.logsumexp')
+nuclear_norm_op = define('nuclear_norm(Tensor self, bool keepdim=False) -> Tensor', CPU='norms.nuclear_norm')
+def nuclear_norm(self, keepdim, _table=nuclear_norm_op.table):
+    if hot.off:
+        return nuclear_norm_op(self, keepdim)
+    return _table[self._geometry.keys](self, keepdim)
+
+nuclear_norm_out_op = define('nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nuclear_norm_out')
+def nuclear_norm_out(self, keepdim, out, _table=nuclear_norm_out_op.table):
+    if hot.off:
+        return nuclear_norm_out_op(self, keepdim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, keepdim, out)
+
+nuclear_norm_dim_op = define('nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor', CPU='norms.nuclear_norm_dim')
+def nuclear_norm_dim(self, dim, keepdim, _table=nuclear_norm_dim_op.table):
+    if hot.off:
+        return nuclear_norm_dim_op(self, dim, keepdim)
+    return _table[self._geometry.keys](self, dim, keepdim)
+
+nuclear_norm_dim_out_op = define('nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nuclear_norm_dim_out')
+def nuclear_norm_dim_out(self, dim, keepdim, out, _table=nuclear_norm_dim_out_op.table):
+    if hot.off:
+        return nuclear_norm_dim_out_op(self, dim, keepdim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
+
+logsumexp_op = define('logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.logsumexp')
 def logsumexp(self, dim, keepdim, _table=logsumexp_op.table):
     if hot.off:
         return logsumexp_op(self, dim, keepdim)
@@ -3470,19 +3512,19 @@ def baddbmm_out(self, batch1, batch2, beta, alpha, out, _table=baddbmm_out_op.ta
         return baddbmm_out_op(self, batch1, batch2, beta, alpha, out)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys | out._geometry.keys](self, batch1, batch2, beta, alpha, out)
 
-outer_op = define('outer(Tensor self, Tensor vec2) -> Tensor', CPU='linear_algebra.outer')
+outer_op = define('outer(Tensor self, Tensor vec2) -> Tensor', CompositeImplicitAutograd='matmul.outer')
 def outer(self, vec2, _table=outer_op.table):
     if hot.off:
         return outer_op(self, vec2)
     return _table[self._geometry.keys | vec2._geometry.keys](self, vec2)
 
-outer_out_op = define('outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.outer_out')
+outer_out_op = define('outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.outer_out')
 def outer_out(self, vec2, out, _table=outer_out_op.table):
     if hot.off:
         return outer_out_op(self, vec2, out)
     return _table[self._geometry.keys | vec2._geometry.keys | out._geometry.keys](self, vec2, out)
 
-matmul_op = define('matmul(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='linear_algebra.matmul')
+matmul_op = define('matmul(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='matmul.matmul')
 def matmul(self, other, _table=matmul_op.table):
     if hot.off:
         return matmul_op(self, other)
@@ -3494,13 +3536,13 @@ def matmul_out(self, other, out, _table=matmul_out_op.table):
         return matmul_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-einsum_op = define('einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor', CompositeImplicitAutograd='linear_algebra.einsum')
+einsum_op = define('einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor', CompositeImplicitAutograd='einsum.einsum')
 def einsum(equation, tensors, path, _table=einsum_op.table):
     if hot.off:
         return einsum_op(equation, tensors, path)
     return _table[list_keys(tensors)](equation, tensors, path)
 
-linear_op = define('linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor', CompositeImplicitAutograd='linear_algebra.linear')
+linear_op = define('linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor', CompositeImplicitAutograd='matmul.linear')
 def linear(input, weight, bias, _table=linear_op.table):
     if hot.off:
         return linear_op(input, weight, bias)

@@ -10,11 +10,14 @@ from internals.aten.native import activations
 from internals.aten.native import bitwise
 from internals.aten.native import clamping
 from internals.aten.native import comparison
+from internals.aten.native import extrema
 from internals.aten.native import factories
 from internals.aten.native import indexing
 from internals.aten.native import linear_algebra
 from internals.aten.native import losses
+from internals.aten.native import moments
 from internals.aten.native import normalization
+from internals.aten.native import norms
 from internals.aten.native import padding
 from internals.aten.native import pointwise
 from internals.aten.native import pointwise_ternary
@@ -627,97 +630,103 @@ def masked_fill__Tensor(self, mask, value):
     return write_inplace(self, pointwise_ternary.masked_fill_Tensor(self, mask, value))
 
 def sum_IntList_out(self, dim, keepdim, dtype, out):
-    return write_out(out, reductions.sum_dim_IntList(self, dim, keepdim, dtype))
+    return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)
 
 def mean_dtype_out(self, dtype, out):
-    return write_out(out, reductions.mean(self, dtype))
+    return reductions.mean(self, dtype, out=out)
 
 def mean_out(self, dim, keepdim, dtype, out):
-    return write_out(out, reductions.mean_dim(self, dim, keepdim, dtype))
+    return reductions.mean_dim(self, dim, keepdim, dtype, out=out)
 
 def prod_int_out(self, dim, keepdim, dtype, out):
-    return write_out(out, reductions.prod_dim_int(self, dim, keepdim, dtype))
+    return reductions.prod_dim_int(self, dim, keepdim, dtype, out=out)
 
 def var_out(self, dim, unbiased, keepdim, out):
-    return write_out(out, reductions.var_dim(self, dim, unbiased, keepdim))
+    return write_out(out, moments.var_dim(self, dim, unbiased, keepdim))
 
 def var_correction_out(self, dim, correction, keepdim, out):
-    return write_out(out, reductions.var_correction(self, dim, correction, keepdim))
+    return write_out(out, moments.var_correction(self, dim, correction, keepdim))
 
 def std_out(self, dim, unbiased, keepdim, out):
-    return write_out(out, reductions.std_dim(self, dim, unbiased, keepdim))
+    return write_out(out, moments.std_dim(self, dim, unbiased, keepdim))
 
 def std_correction_out(self, dim, correction, keepdim, out):
-    return write_out(out, reductions.std_correction(self, dim, correction, keepdim))
+    return write_out(out, moments.std_correction(self, dim, correction, keepdim))
 
 def amax_out(self, dim, keepdim, out):
-    return write_out(out, reductions.amax(self, dim, keepdim))
+    return extrema.amax(self, dim, keepdim, out=out)
 
 def amin_out(self, dim, keepdim, out):
-    return write_out(out, reductions.amin(self, dim, keepdim))
+    return extrema.amin(self, dim, keepdim, out=out)
 
 def max_dim_out(self, dim, keepdim, values, indices):
-    return write_outs((values, indices), reductions.max_dim(self, dim, keepdim))
+    return write_outs((values, indices), extrema.max_dim(self, dim, keepdim))
 
 def max_unary_out(self, out):
-    return write_out(out, reductions.max(self))
+    return write_out(out, extrema.max(self))
 
 def max_out(self, other, out):
-    return write_out(out, reductions.max_other(self, other))
+    return extrema.max_other(self, other, out=out)
 
 def min_dim_out(self, dim, keepdim, values, indices):
-    return write_outs((values, indices), reductions.min_dim(self, dim, keepdim))
+    return write_outs((values, indices), extrema.min_dim(self, dim, keepdim))
 
 def min_unary_out(self, out):
-    return write_out(out, reductions.min(self))
+    return write_out(out, extrema.min(self))
 
 def min_out(self, other, out):
-    return write_out(out, reductions.min_other(self, other))
+    return extrema.min_other(self, other, out=out)
 
 def argmax_out(self, dim, keepdim, out):
-    return write_out(out, reductions.argmax(self, dim, keepdim))
+    return extrema.argmax(self, dim, keepdim, out=out)
 
 def argmin_out(self, dim, keepdim, out):
-    return write_out(out, reductions.argmin(self, dim, keepdim))
+    return extrema.argmin(self, dim, keepdim, out=out)
 
 def any_out(self, dim, keepdim, out):
-    return write_out(out, reductions.any_dim(self, dim, keepdim))
+    return reductions.any_dim(self, dim, keepdim, out=out)
 
 def any_dims_out(self, dim, keepdim, out):
-    return write_out(out, reductions.any_dims(self, dim, keepdim))
+    return reductions.any_dims(self, dim, keepdim, out=out)
 
 def any_all_out(self, out):
-    return write_out(out, reductions.any(self))
+    return reductions.any(self, out=out)
 
 def all_out(self, dim, keepdim, out):
-    return write_out(out, reductions.all_dim(self, dim, keepdim))
+    return reductions.all_dim(self, dim, keepdim, out=out)
 
 def all_dims_out(self, dim, keepdim, out):
-    return write_out(out, reductions.all_dims(self, dim, keepdim))
+    return reductions.all_dims(self, dim, keepdim, out=out)
 
 def all_all_out(self, out):
-    return write_out(out, reductions.all(self))
+    return reductions.all(self, out=out)
 
 def norm_dtype_out(self, p, dim, keepdim, dtype, out):
-    return write_out(out, reductions.norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype))
+    return write_out(out, norms.norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype))
 
 def norm_out(self, p, dim, keepdim, out):
-    return write_out(out, reductions.norm_ScalarOpt_dim(self, p, dim, keepdim))
+    return write_out(out, norms.norm_ScalarOpt_dim(self, p, dim, keepdim))
+
+def nuclear_norm_out(self, keepdim, out):
+    return write_out(out, norms.nuclear_norm(self, keepdim))
+
+def nuclear_norm_dim_out(self, dim, keepdim, out):
+    return write_out(out, norms.nuclear_norm_dim(self, dim, keepdim))
 
 def logsumexp_out(self, dim, keepdim, out):
-    return write_out(out, reductions.logsumexp(self, dim, keepdim))
+    return write_out(out, norms.logsumexp(self, dim, keepdim))
 
 def cumsum_(self, dim, dtype):
-    return write_inplace(self, scans.cumsum(self, dim, dtype))
+    return scans.cumsum(self, dim, dtype, out=self)
 
 def cumsum_out(self, dim, dtype, out):
-    return write_out(out, scans.cumsum(self, dim, dtype))
+    return scans.cumsum(self, dim, dtype, out=out)
 
 def cumprod_(self, dim, dtype):
-    return write_inplace(self, scans.cumprod(self, dim, dtype))
+    return scans.cumprod(self, dim, dtype, out=self)
 
 def cumprod_out(self, dim, dtype, out):
-    return write_out(out, scans.cumprod(self, dim, dtype))
+    return scans.cumprod(self, dim, dtype, out=out)
 
 def cat_out(tensors, dim, out):
     return shape.cat(tensors, dim, out=out)
@@ -792,43 +801,43 @@ def argsort_stable_out(self, stable, dim, descending, out):
     return write_out(out, ops.argsort_stable(self, stable, dim, descending))
 
 def mm_out(self, mat2, out):
-    return write_out(out, linear_algebra.mm(self, mat2))
+    return linear_algebra.mm(self, mat2, out=out)
 
 def bmm_out(self, mat2, out):
-    return write_out(out, linear_algebra.bmm(self, mat2))
+    return linear_algebra.bmm(self, mat2, out=out)
 
 def mv_out(self, vec, out):
-    return write_out(out, linear_algebra.mv(self, vec))
+    return linear_algebra.mv(self, vec, out=out)
 
 def dot_out(self, tensor, out):
-    return write_out(out, linear_algebra.dot(self, tensor))
+    return linear_algebra.dot(self, tensor, out=out)
 
 def addmm_(self, mat1, mat2, beta, alpha):
-    return write_inplace(self, linear_algebra.addmm(self, mat1, mat2, beta, alpha))
+    return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=self)
 
 def addmm_out(self, mat1, mat2, beta, alpha, out):
-    return write_out(out, linear_algebra.addmm(self, mat1, mat2, beta, alpha))
+    return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=out)
 
 def addmv_(self, mat, vec, beta, alpha):
-    return write_inplace(self, linear_algebra.addmv(self, mat, vec, beta, alpha))
+    return linear_algebra.addmv(self, mat, vec, beta, alpha, out=self)
 
 def addmv_out(self, mat, vec, beta, alpha, out):
-    return write_out(out, linear_algebra.addmv(self, mat, vec, beta, alpha))
+    return linear_algebra.addmv(self, mat, vec, beta, alpha, out=out)
 
 def addbmm_(self, batch1, batch2, beta, alpha):
-    return write_inplace(self, linear_algebra.addbmm(self, batch1, batch2, beta, alpha))
+    return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=self)
 
 def addbmm_out(self, batch1, batch2, beta, alpha, out):
-    return write_out(out, linear_algebra.addbmm(self, batch1, batch2, beta, alpha))
+    return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=out)
 
 def baddbmm_(self, batch1, batch2, beta, alpha):
-    return write_inplace(self, linear_algebra.baddbmm(self, batch1, batch2, beta, alpha))
+    return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=self)
 
 def baddbmm_out(self, batch1, batch2, beta, alpha, out):
-    return write_out(out, linear_algebra.baddbmm(self, batch1, batch2, beta, alpha))
+    return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=out)
 
 def outer_out(self, vec2, out):
-    return write_out(out, linear_algebra.outer(self, vec2))
+    return write_out(out, ops.outer(self, vec2))
 
 def matmul_out(self, other, out):
     return write_out(out, ops.matmul(self, other))

@@ -15,6 +15,8 @@ from internals.core.geometry import contiguous_geometry, with_keys
 from internals.core.promotion import can_cast
 from internals.core.tensor_impl import TensorImpl, array
 
+from .overlap import check_no_internal_overlap
+
 
 def write_inplace(target: Any, result: Any) -> Any:
     """Copy `result` into `target`, which keeps its shape and dtype. Raises RuntimeError if either does not allow it."""
@@ -85,14 +87,4 @@ def check_cast(source: dtype, target: dtype) -> None:
     if not can_cast(source, target):
         raise RuntimeError(
             f"result type {SCALAR_TYPE_NAME[source]} can't be cast to the desired output type {SCALAR_TYPE_NAME[target]}"
-        )
-
-
-def check_no_internal_overlap(t: TensorImpl) -> None:
-    """Raises RuntimeError when several elements of `t` are the same memory (an expanded dimension)."""
-    g = t._geometry
-    if not g.is_contiguous and any(stride == 0 and size > 1 for size, stride in zip(g.sizes, g.strides)):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
         )

@@ -1,7 +1,7 @@
-"""Two operands, one result an element: arithmetic, comparison, bits and logic (`aten/src/ATen/native/BinaryOps.cpp`).
+"""Two operands, one result an element: arithmetic (`aten/src/ATen/native/BinaryOps.cpp`, `Pow.cpp`).
 
-Each kernel says which loop to run and what to compute in; `TensorIterator` does the rest. `other` may be a tensor or a
-Python number, `out` the tensor to write to.
+Each kernel says which loop to run and what to compute in; `TensorIterator` does the rest. `self` and `other` may be tensors or
+Python numbers, `out` the tensor to write to, or None.
 
 How the real one differs: the loops are C++ templates vectorised per instruction set (`cpu/BinaryOpsKernel.cpp`).
 """
@@ -13,63 +13,202 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.tensor_iterator import TensorIterator, number
+from internals.aten.dtype_checks import checked_number, not_implemented
+from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
-from internals.core.promotion import result_type
+from internals.core.dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
+
+from . import special_functions as special
 
 
 def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-    """self + alpha * other. For bool, `or`."""
-    it = TensorIterator([self, other], out)
-    return it.run(np.add if alpha == 1 else _scaled(np.add, it, alpha))
+    """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot hold."""
+    it = TensorIterator((self, other), out)
+    if alpha.__class__ is int and alpha == 1:
+        return it.run(np.add)
+    return it.run(_scaled(np.add, it.common_dtype, alpha))
 
 
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self - alpha * other. Raises RuntimeError for bool, where minus has no meaning."""
-    it = TensorIterator([self, other], out)
-    if it.common_dtype is dt.bool_:
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
-        )
-    if dt.bool_ in (getattr(self, "dtype", None), getattr(other, "dtype", None)) or isinstance(other, bool):
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
-            "or `logical_not()` operator instead."
-        )
-    return it.run(np.subtract if alpha == 1 else _scaled(np.subtract, it, alpha))
+    it = TensorIterator((self, other), out)
+    if it.common_dtype.category < FLOATING:
+        _check_no_bool(self, other)
+    if alpha.__class__ is int and alpha == 1:
+        return it.run(np.subtract)
+    return it.run(_scaled(np.subtract, it.common_dtype, alpha))
 
 
 def mul(self: Any, other: Any, out: Any = None) -> Any:
     """self * other. For bool, `and`."""
-    return TensorIterator([self, other], out).run(np.multiply)
+    return TensorIterator((self, other), out).run(np.multiply)
 
 
 def div(self: Any, other: Any, out: Any = None) -> Any:
     """True division: integers give the default floating dtype."""
-    return TensorIterator([self, other], out, promote="float").run(np.divide)
+    return TensorIterator((self, other), out, "float").run(np.divide)
+
+
+def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) -> Any:
+    """Division, then rounding: None, "trunc" (towards zero, as C) or "floor" (down, as Python's //).
+
+    Raises RuntimeError for another mode, and for an integer divided by zero.
+    """
+    if rounding_mode is None:
+        return div(self, other, out)
+    if rounding_mode == "floor":
+        return floor_divide(self, other, out)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    it = TensorIterator((self, other), out)
+    _check_real(it.common_dtype, "div_trunc_cpu")
+    return it.run(special.trunc_divide)
+
+
+def floor_divide(self: Any, other: Any, out: Any = None) -> Any:
+    """Division rounded down. Raises RuntimeError for an integer divided by zero."""
+    it = TensorIterator((self, other), out)
+    _check_real(it.common_dtype, "div_floor_cpu")
+    return it.run(special.floor_divide)
+
+
+def remainder(self: Any, other: Any, out: Any = None) -> Any:
+    """self - other * floor(self / other), as Python's %. Raises RuntimeError for an integer modulo zero."""
+    it = TensorIterator((self, other), out)
+    _check_real(it.common_dtype, "remainder_cpu")
+    return it.run(special.remainder)
+
+
+def fmod(self: Any, other: Any, out: Any = None) -> Any:
+    """self - other * trunc(self / other), as C's %. Raises RuntimeError for an integer modulo zero."""
+    it = TensorIterator((self, other), out)
+    _check_real(it.common_dtype, "fmod_cpu")
+    return it.run(special.fmod)
+
+
+def pow(self: Any, exponent: Any, out: Any = None) -> Any:
+    """self ** exponent. Integers stay integers; a negative integer power of one is 0 unless it is 1 or -1.
+
+    Raises RuntimeError for integers to the power of a negative Python integer.
+    """
+    it = TensorIterator((self, exponent), out)
+    common = it.common_dtype
+    if not hasattr(exponent, "_geometry"):
+        return _pow_number(it, exponent)
+    if common.category == BOOL:
+        raise not_implemented("pow", common)
+    return it.run(special.integer_power if common.category == INTEGRAL else np.power)
+
+
+def pow_Scalar(self: Any, exponent: Any, out: Any = None) -> Any:
+    """A number to the power of each element."""
+    if self == 1:
+        return TensorIterator((self, exponent), out).run(_ones)
+    return pow(self, exponent, out)
+
+
+def atan2(self: Any, other: Any, out: Any = None) -> Any:
+    """The angle of the point (other, self), in -pi...pi. Raises NotImplementedError for complex."""
+    it = TensorIterator((self, other), out, "float")
+    if it.common_dtype.category == COMPLEX:
+        raise not_implemented("atan2_cpu", it.common_dtype)
+    return it.run(np.arctan2)
+
+
+def maximum(self: Any, other: Any, out: Any = None) -> Any:
+    """The larger of each pair; NaN if either is. Raises RuntimeError for complex."""
+    return _extremum("maximum", np.maximum, self, other, out)
+
+
+def minimum(self: Any, other: Any, out: Any = None) -> Any:
+    """The smaller of each pair; NaN if either is. Raises RuntimeError for complex."""
+    return _extremum("minimum", np.minimum, self, other, out)
 
 
 def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
     """other - alpha * self."""
-    return other.sub(self, alpha=alpha) if hasattr(other, "_geometry") else (self * -alpha).add(other)
+    if hasattr(other, "_geometry"):
+        return other.sub(self, alpha=alpha)
+    _check_no_bool(self, other)
+    return self.mul(-alpha).add(other)
 
 
 def true_divide(self: Any, other: Any) -> Any:
     return self.div(other)
 
 
-def _scaled(loop: Callable[..., Any], it: TensorIterator, alpha: Any) -> Callable[..., Any]:
-    """`loop(a, alpha * b)`, after PyTorch's checks of alpha against the dtype."""
-    if it.common_dtype.category == dt.INTEGRAL and not isinstance(alpha, (int, bool)):
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if it.common_dtype.category == dt.BOOL and not isinstance(alpha, bool):
+def _scaled(loop: Callable[..., Any], common: dtype, alpha: Any) -> Callable[..., Any]:
+    """`loop(a, alpha * b)`, after PyTorch's checks of alpha against the dtype (`alpha_check`)."""
+    if isinstance(alpha, bool) and common.category != BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    scale = number(alpha, it.common_dtype)
+    if common.category < FLOATING and not isinstance(alpha, (int, np.integer)):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if common.category < COMPLEX and isinstance(alpha, complex):
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    scale = checked_number(alpha, common)
 
+    @special.in_single
     def run(a: Any, b: Any, out: Any) -> None:
         loop(a, np.multiply(b, scale), out=out)
 
     return run
 
 
-__all__ = ["add", "sub", "mul", "div", "rsub", "true_divide", "result_type"]
+def _pow_number(it: TensorIterator, exponent: Any) -> Any:
+    """Powers everybody uses have loops of their own, faster and more exact than the general one."""
+    common = it.common_dtype
+    integral = common.category <= INTEGRAL
+    if integral and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if exponent == 0:
+        return it.run(_ones)
+    if exponent == 1:
+        return it.run(lambda a, b, out: np.copyto(out, a))
+    if integral:
+        checked_number(exponent, common)
+        return it.run(special.integer_power)
+    if exponent in _POWERS and (common.category == FLOATING or exponent in (2, 3)):
+        return it.run(special.in_single(_POWERS[exponent]))
+    return it.run(np.power)
+
+
+_POWERS: dict[Any, Any] = {
+    0.5: lambda a, b, out: np.sqrt(a, out=out),
+    2: lambda a, b, out: np.multiply(a, a, out=out),
+    3: lambda a, b, out: np.multiply(a * a, a, out=out),
+    -0.5: lambda a, b, out: np.reciprocal(np.sqrt(a), out=out),
+    -1: lambda a, b, out: np.reciprocal(a, out=out),
+    -2: lambda a, b, out: np.reciprocal(a * a, out=out),
+}
+
+
+def _ones(a: Any, b: Any, out: Any) -> None:
+    out[...] = 1
+
+
+def _extremum(name: str, loop: Any, self: Any, other: Any, out: Any) -> Any:
+    it = TensorIterator((self, other), out)
+    if it.common_dtype.category == COMPLEX:
+        raise RuntimeError(f"{name} not implemented for complex tensors.")
+    return it.run(loop)
+
+
+def _check_real(common: dtype, kernel: str) -> None:
+    if common.category not in (INTEGRAL, FLOATING):
+        raise not_implemented(kernel, common)
+
+
+def _check_no_bool(a: Any, b: Any) -> None:
+    bools = [getattr(x, "dtype", None) is dt.bool_ or isinstance(x, bool) for x in (a, b)]
+    if all(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+            "instead."
+        )
+    if any(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+            "or `logical_not()` operator instead."
+        )

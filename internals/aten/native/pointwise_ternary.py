@@ -1,1 +1,139 @@
-"""Being written."""
+"""Three operands, one result an element (`aten/src/ATen/native/PointwiseOps.cpp`, `Lerp.cpp`, `TensorCompare.cpp`).
+
+How the real one differs: each is one fused loop; here some take two or three passes of numpy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import CPP_NAME, TYPE_META_NAME, checked_number, not_implemented
+from internals.aten.tensor_iterator import TensorIterator, broadcast_shapes
+from internals.core import dtype as dt
+from internals.core.dtype import BOOL, COMPLEX, FLOATING, SCALAR_TYPE_NAME
+from internals.core.promotion import result_type
+from internals.core.tensor_impl import array, empty_contiguous, from_array
+
+from . import special_functions as special
+
+
+def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
+    """self + weight * (end - self), with a number for `weight`. Raises RuntimeError when the dtypes differ."""
+    _check_same_dtype(self, end, "end")
+    if self.dtype.category < FLOATING:
+        raise not_implemented("lerp_kernel_scalar", self.dtype)
+    checked_number(weight, self.dtype)
+    return TensorIterator((self, end, weight), out, promote=self.dtype).run(_lerp)
+
+
+def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
+    """self + weight * (end - self), with a tensor for `weight`. Raises RuntimeError when the dtypes differ."""
+    _check_same_dtype(self, end, "end")
+    if weight.shape or weight.dtype.category > self.dtype.category:  # a 0-d weight only has to be of a category that fits
+        _check_same_dtype(self, weight, "weight")
+    if self.dtype.category < FLOATING:
+        raise not_implemented("lerp_kernel_tensor", self.dtype)
+    return TensorIterator((self, end, weight), out, promote=self.dtype).run(_lerp)
+
+
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
+    """self + value * tensor1 * tensor2."""
+    it = TensorIterator((self, tensor1, tensor2), out)
+    if it.common_dtype.category == BOOL:
+        raise not_implemented("addcmul_cpu_out", it.common_dtype)
+    scale = checked_number(value, it.common_dtype)
+
+    @special.in_single
+    def run(a: Any, b: Any, c: Any, out: Any) -> None:
+        np.add(a, scale * b * c, out=out)
+
+    return it.run(run)
+
+
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
+    """self + value * tensor1 / tensor2. Raises RuntimeError when tensor1 and tensor2 are both integers."""
+    if tensor1.dtype.category < FLOATING and tensor2.dtype.category < FLOATING:
+        raise RuntimeError(_ADDCDIV_INTEGERS)
+    it = TensorIterator((self, tensor1, tensor2), out)
+    scale = checked_number(value, it.common_dtype)
+
+    @special.in_single
+    def run(a: Any, b: Any, c: Any, out: Any) -> None:
+        np.add(a, scale * b / c, out=out)
+
+    return it.run(run)
+
+
+def where_self(condition: Any, self: Any, other: Any) -> Any:
+    """self where `condition` holds, other elsewhere. Raises RuntimeError when `condition` is not a boolean tensor."""
+    if condition.dtype not in (dt.bool_, dt.uint8):
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {SCALAR_TYPE_NAME[condition.dtype]}"
+        )
+    return TensorIterator((condition, self, other), promote=None, result=result_type((self, other))).run(_select)
+
+
+where_ScalarSelf = where_ScalarOther = where_Scalar = where_self
+
+
+def where(condition: Any) -> list[Any]:
+    """The indices of the elements that are not zero, one tensor a dimension."""
+    a = array(condition)
+    return [from_array(np.ascontiguousarray(i)) for i in np.nonzero(a if a.ndim else a[None])]
+
+
+def masked_fill_Scalar(self: Any, mask: Any, value: Any) -> Any:
+    """A copy of self with `value` wherever `mask` holds.
+
+    Raises RuntimeError for a mask that is not bool, and for a value that the dtype cannot hold.
+    """
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {TYPE_META_NAME[mask.dtype]}"
+        )
+    shape = broadcast_shapes(mask.shape, self.shape)
+    filler = checked_number(value, self.dtype)
+    result = empty_contiguous(shape, self.dtype, self.device)
+    target = array(result)
+    target[...] = array(self)
+    np.copyto(target, filler, where=array(mask))
+    return result
+
+
+def masked_fill_Tensor(self: Any, mask: Any, value: Any) -> Any:
+    """`masked_fill` with a 0-d tensor for `value`."""
+    if value.shape:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{len(value.shape)} dimension(s)."
+        )
+    return masked_fill_Scalar(self, mask, array(value).item())
+
+
+@special.in_single
+def _lerp(start: Any, end: Any, weight: Any, out: Any) -> None:
+    """From whichever end is nearer, so that both ends are met exactly."""
+    nearer = np.abs(weight) < 0.5
+    out[...] = np.where(nearer, start + weight * (end - start), end - (end - start) * (1 - weight))
+
+
+def _select(condition: Any, a: Any, b: Any, out: Any) -> None:
+    np.copyto(out, b, casting="unsafe")
+    np.copyto(out, a, casting="unsafe", where=condition.astype(bool, copy=False))
+
+
+def _check_same_dtype(self: Any, other: Any, name: str) -> None:
+    if other.dtype is not self.dtype:
+        raise RuntimeError(
+            f"expected dtype {CPP_NAME[self.dtype]} for `{name}` but got dtype {CPP_NAME[other.dtype]}"
+        )
+
+
+_ADDCDIV_INTEGERS = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+    "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2))"
+    ".to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior "
+    "is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+)

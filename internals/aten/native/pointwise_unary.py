@@ -1,1 +1,225 @@
-"""Being written."""
+"""One operand, one result an element: signs, exponentials, trigonometry, rounding (`aten/src/ATen/native/UnaryOps.cpp`).
+
+Each kernel names the loop and what to compute in ("float": integers become the default dtype first); `TensorIterator` does
+the rest. `out` is the tensor to write to, or None.
+
+How the real one differs: the loops come from SLEEF or MKL's vector library; here from numpy, which agrees to a unit or two in
+the last place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.tensor_iterator import TensorIterator
+from internals.core import dtype as dt
+from internals.core.dtype import BOOL, COMPLEX, FLOATING
+
+from . import special_functions as special
+
+
+def abs(self: Any, out: Any = None) -> Any:
+    """|self|; the modulus, a real number, for complex. Raises NotImplementedError for bool."""
+    d = self.dtype
+    if d.category == COMPLEX:
+        if out is self:
+            raise RuntimeError("In-place abs is not supported for complex tensors.")
+        return TensorIterator((self,), out, result=d.to_real()).run(np.absolute)
+    if d.category == BOOL:
+        raise not_implemented("abs_cpu", d)
+    return TensorIterator((self,), out).run(np.absolute)
+
+
+def neg(self: Any, out: Any = None) -> Any:
+    """-self; uint8 wraps around. Raises RuntimeError for bool."""
+    if self.dtype is dt.bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+    return TensorIterator((self,), out).run(np.negative)
+
+
+def sign(self: Any, out: Any = None) -> Any:
+    """-1, 0 or 1; 0 for NaN. Raises NotImplementedError for complex, whose sign is `sgn`."""
+    d = self.dtype
+    if d.category == COMPLEX:
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+    return TensorIterator((self,), out).run(np.positive if not d.is_signed and d.category == BOOL else special.sign)
+
+
+def exp(self: Any, out: Any = None) -> Any:
+    """e to the power of self."""
+    return TensorIterator((self,), out, "float").run(np.exp)
+
+
+def expm1(self: Any, out: Any = None) -> Any:
+    """exp(self) - 1, exact for small arguments too."""
+    return TensorIterator((self,), out, "float").run(np.expm1)
+
+
+def log(self: Any, out: Any = None) -> Any:
+    """The natural logarithm: -inf at 0, NaN below."""
+    return TensorIterator((self,), out, "float").run(np.log)
+
+
+def log1p(self: Any, out: Any = None) -> Any:
+    """log(1 + self), exact for small arguments too."""
+    return TensorIterator((self,), out, "float").run(np.log1p)
+
+
+def log2(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.log2)
+
+
+def sqrt(self: Any, out: Any = None) -> Any:
+    """The square root: NaN below 0."""
+    return TensorIterator((self,), out, "float").run(np.sqrt)
+
+
+def rsqrt(self: Any, out: Any = None) -> Any:
+    """1 / sqrt(self)."""
+    return TensorIterator((self,), out, "float").run(special.rsqrt)
+
+
+def reciprocal(self: Any, out: Any = None) -> Any:
+    """1 / self."""
+    return TensorIterator((self,), out, "float").run(np.reciprocal)
+
+
+def sin(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.sin)
+
+
+def cos(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.cos)
+
+
+def tan(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.tan)
+
+
+def asin(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.arcsin)
+
+
+def acos(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.arccos)
+
+
+def atan(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.arctan)
+
+
+def sinh(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.sinh)
+
+
+def cosh(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.cosh)
+
+
+def tanh(self: Any, out: Any = None) -> Any:
+    return TensorIterator((self,), out, "float").run(np.tanh)
+
+
+def sigmoid(self: Any, out: Any = None) -> Any:
+    """1 / (1 + exp(-self)), without overflow at either end."""
+    return TensorIterator((self,), out, "float").run(special.sigmoid)
+
+
+def erf(self: Any, out: Any = None) -> Any:
+    """The error function. Raises NotImplementedError for complex."""
+    if self.dtype.category == COMPLEX:
+        raise not_implemented("erf_vml_cpu", self.dtype)
+    return TensorIterator((self,), out, "float").run(special.erf)
+
+
+def floor(self: Any, out: Any = None) -> Any:
+    """The largest integer not above self; integers are copied."""
+    return _to_integer(np.floor, "floor", self, out)
+
+
+def ceil(self: Any, out: Any = None) -> Any:
+    """The smallest integer not below self; integers are copied."""
+    return _to_integer(np.ceil, "ceil", self, out)
+
+
+def trunc(self: Any, out: Any = None) -> Any:
+    """self without its fraction; integers are copied."""
+    return _to_integer(np.trunc, "trunc", self, out)
+
+
+def round(self: Any, out: Any = None) -> Any:
+    """The nearest integer, the even one of two; integers are copied."""
+    if self.dtype.category == COMPLEX:
+        raise not_implemented("round_vml_cpu", self.dtype)
+    return _to_integer(np.rint, "round", self, out)
+
+
+def round_decimals(self: Any, decimals: int, out: Any = None) -> Any:
+    """Round to so many digits after the point (before it when negative), ties to even.
+
+    Raises NotImplementedError for integers and complex.
+    """
+    if self.dtype.category != FLOATING:
+        raise not_implemented("round_cpu" if decimals else "round_vml_cpu", self.dtype)
+    return TensorIterator((self,), out).run(special.round_to(decimals) if decimals else np.rint)
+
+
+def frac(self: Any, out: Any = None) -> Any:
+    """self - trunc(self). Raises NotImplementedError unless floating."""
+    if self.dtype.category != FLOATING:
+        raise not_implemented("frac_cpu", self.dtype)
+    return TensorIterator((self,), out).run(special.frac)
+
+
+def logical_not(self: Any, out: Any = None) -> Any:
+    """Whether self is zero."""
+    return TensorIterator((self,), out, result=dt.bool_).run(np.logical_not)
+
+
+def bitwise_not(self: Any, out: Any = None) -> Any:
+    """All bits flipped; for bool, `not`. Raises NotImplementedError for floating and complex."""
+    if self.dtype.category >= FLOATING:
+        raise not_implemented("bitwise_not_cpu", self.dtype)
+    return TensorIterator((self,), out).run(np.invert)
+
+
+def isnan(self: Any) -> Any:
+    return TensorIterator((self,), result=dt.bool_).run(np.isnan)
+
+
+def isinf(self: Any) -> Any:
+    return TensorIterator((self,), result=dt.bool_).run(np.isinf)
+
+
+def isfinite(self: Any) -> Any:
+    return TensorIterator((self,), result=dt.bool_).run(np.isfinite)
+
+
+def square(self: Any) -> Any:
+    return self.pow(2)
+
+
+def negative(self: Any) -> Any:
+    return self.neg()
+
+
+def absolute(self: Any) -> Any:
+    return self.abs()
+
+
+def _to_integer(loop: Any, name: str, self: Any, out: Any) -> Any:
+    """Rounding: nothing to do for integers, not meant for complex, not written for bool."""
+    category = self.dtype.category
+    if category == COMPLEX:
+        raise NotImplementedError(f"{name} is not supported for complex inputs")
+    if category == BOOL:
+        raise not_implemented(f"{name}_vml_cpu", self.dtype)
+    return TensorIterator((self,), out).run(loop if category == FLOATING else np.positive)

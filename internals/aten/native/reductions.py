@@ -1,1 +1,132 @@
-"""Being written."""
+"""Sums, products, means, and "is any", "are all" (`aten/src/ATen/native/ReduceOps.cpp`).
+
+`dim` is a list of dimensions, None or [] for all of them; with `keepdim` they stay, with size 1. Sums and products of integers
+and bools are int64. `dtype=` converts the elements first.
+
+How the real one differs: one vectorised two-pass loop per operation, split over threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, dtype
+from internals.core.geometry import wrap_dims
+from internals.core.tensor_impl import array
+
+from .reduction_tools import cast, is_floating, reduced_dims, store, total
+
+
+def sum(self: Any, dtype: dtype | None = None) -> Any:
+    """The sum of all elements; 0 of none."""
+    return sum_dim_IntList(self, None, False, dtype)
+
+
+def sum_dim_IntList(
+    self: Any, dim: Sequence[int] | None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
+) -> Any:
+    """The sum over `dim`. Raises IndexError for a dimension out of range, RuntimeError for a repeated one."""
+    dims = reduced_dims(self, dim)
+    d = _result_dtype(self, dtype, out)
+    with np.errstate(all="ignore"):
+        if d is dt.bool_:
+            return store(self, np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out)
+        return store(self, total(cast(self, d), dims), dims, keepdim, d, out)
+
+
+def prod(self: Any, dtype: dtype | None = None) -> Any:
+    """The product of all elements; 1 of none."""
+    return _product(self, reduced_dims(self, None), False, dtype, None)
+
+
+def prod_dim_int(self: Any, dim: int, keepdim: bool = False, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The product over one dimension."""
+    return _product(self, reduced_dims(self, dim), keepdim, dtype, out)
+
+
+def mean(self: Any, dtype: dtype | None = None, out: Any = None) -> Any:
+    """The mean of all elements; NaN of none."""
+    return mean_dim(self, None, False, dtype, out)
+
+
+def mean_dim(
+    self: Any, dim: Sequence[int] | None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
+) -> Any:
+    """The mean over `dim`. Raises RuntimeError for integers and bools unless `dtype` is floating or complex."""
+    d = dtype or (out.dtype if out is not None else self.dtype)
+    if not is_floating(d if dtype is not None else self.dtype):
+        which = "Optional" if dtype is not None else "Input"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            f"Got: {SCALAR_TYPE_NAME[dtype or self.dtype]}"
+        )
+    dims = reduced_dims(self, dim)
+    n = product(self.shape[i] for i in dims)
+    with np.errstate(all="ignore"):
+        s = total(cast(self, d), dims)
+        return store(self, np.divide(s, n, dtype=s.dtype), dims, keepdim, d, out)
+
+
+def any(self: Any, out: Any = None) -> Any:
+    """Whether any element is not zero. The result is bool, for uint8 uint8."""
+    return _truth("any", np.logical_or, self, reduced_dims(self, None), False, out)
+
+
+def any_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+    return _truth("any", np.logical_or, self, reduced_dims(self, dim), keepdim, out)
+
+
+def any_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """Over several dimensions; None means all of them, [] none."""
+    return _truth("any", np.logical_or, self, _listed_dims(self, dim), keepdim, out)
+
+
+def all(self: Any, out: Any = None) -> Any:
+    """Whether no element is zero. The result is bool, for uint8 uint8."""
+    return _truth("all", np.logical_and, self, reduced_dims(self, None), False, out)
+
+
+def all_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+    return _truth("all", np.logical_and, self, reduced_dims(self, dim), keepdim, out)
+
+
+def all_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """Over several dimensions; None means all of them, [] none."""
+    return _truth("all", np.logical_and, self, _listed_dims(self, dim), keepdim, out)
+
+
+def _result_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
+    """What was asked for, else what `out` has, else int64 for integers and bools."""
+    if dtype is not None:
+        return dtype
+    if out is not None:
+        return out.dtype
+    return self.dtype if self.dtype.category >= FLOATING else dt.int64
+
+
+def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Any) -> Any:
+    d = _result_dtype(self, dtype, out)
+    a = cast(self, d)
+    with np.errstate(all="ignore"):
+        if d is dt.bool_:
+            return store(self, np.logical_and.reduce(a, axis=dims), dims, keepdim, d, out)
+        accumulate = np.float32 if d is dt.float16 else d.np
+        return store(self, np.multiply.reduce(a, axis=dims, dtype=accumulate), dims, keepdim, d, out)
+
+
+def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Any) -> Any:
+    d = dt.uint8 if self.dtype is dt.uint8 else dt.bool_
+    if out is not None:
+        if out.dtype not in (dt.bool_, dt.uint8):
+            raise RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE_NAME[out.dtype]}")
+        d = out.dtype
+    return store(self, loop.reduce(array(self), axis=dims), dims, keepdim, d, out)
+
+
+def _listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:
+    return () if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0) else reduced_dims(self, dim)

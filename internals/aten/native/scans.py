@@ -1,1 +1,51 @@
-"""Being written."""
+"""Running sums and products (`aten/src/ATen/native/ReduceOps.cpp`: `cumsum`, `cumprod`).
+
+Element i of the result is the sum of elements 0...i. Integers and bools give int64; `dtype=` converts the elements first.
+Floats are added up in the next wider type and every partial result rounded.
+
+How the real one differs: only in that its loop is C++.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import FLOATING, dtype
+from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import array
+
+from .reduction_tools import cast, destination
+
+_WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.complex128}
+
+
+def cumsum(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
+    """Sums of the elements so far along `dim`."""
+    return _scan("cumsum_out_cpu", np.add, self, dim, dtype, out)
+
+
+def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
+    """Products of the elements so far along `dim`."""
+    return _scan("cumprod_out_cpu", np.multiply, self, dim, dtype, out)
+
+
+def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
+    d = wrap_dim(dim, self.dim())
+    if out is self and dtype not in (None, self.dtype):
+        names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[dtype]
+        raise RuntimeError(f"Bad in-place call: input tensor dtype {names[0]} and output tensor dtype {names[1]} should match")
+    integral = dt.int64 if self.dtype.category < FLOATING else self.dtype
+    result = dtype or (out.dtype if out is not None else integral)
+    target = destination(out, self.shape, result)
+    if result is dt.bool_:
+        raise not_implemented(kernel, result)
+    if target.numel():
+        a = cast(self, result)
+        with np.errstate(all="ignore"):
+            running = loop.accumulate(a, axis=d, dtype=_WIDER.get(result, result.np)) if a.ndim else a
+        array(target)[...] = running
+    return target

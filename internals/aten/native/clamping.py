@@ -1,0 +1,68 @@
+"""Keeping values between bounds (`aten/src/ATen/native/TensorCompare.cpp`: `clamp`).
+
+A bound may be a number, a tensor or absent, and takes part in type promotion. NaN wins wherever it appears. When the lower bound
+lies above the upper one, the upper one counts.
+
+How the real one differs: each combination has a loop of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import checked_number, not_implemented
+from internals.aten.tensor_iterator import TensorIterator
+from internals.core.dtype import BOOL, COMPLEX
+
+
+def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
+    """min(max(self, min), max); either bound may be None, a number or a tensor.
+
+    Raises RuntimeError when both are None or a number does not fit the dtype, NotImplementedError for complex and bool.
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if self.dtype.category == COMPLEX:
+        raise NotImplementedError("clamp is not supported for complex types")
+    bounds = [b for b in (min, max) if b is not None]
+    it = TensorIterator((self, *bounds), out)
+    numbers = [b for b in bounds if not hasattr(b, "_geometry")]
+    if it.common_dtype.category == BOOL and (numbers or len(bounds) == 2):
+        raise not_implemented(_kernel_name(min, max, bool(numbers)), it.common_dtype)
+    for b in numbers:
+        checked_number(b, it.common_dtype)
+    return it.run(_between if len(bounds) == 2 else np.maximum if max is None else np.minimum)
+
+
+clamp_Tensor = clamp
+
+
+def clamp_min(self: Any, min: Any, out: Any = None) -> Any:
+    """max(self, min)."""
+    return clamp(self, min, None, out)
+
+
+def clamp_max(self: Any, max: Any, out: Any = None) -> Any:
+    """min(self, max)."""
+    return clamp(self, None, max, out)
+
+
+clamp_min_Tensor, clamp_max_Tensor = clamp_min, clamp_max
+
+
+def clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    return self.clamp(min, max)
+
+
+clip_Tensor = clip
+
+
+def _between(a: Any, low: Any, high: Any, out: Any) -> None:
+    np.minimum(np.maximum(a, low), high, out=out)
+
+
+def _kernel_name(min: Any, max: Any, is_number: bool) -> str:
+    name = "clamp" if min is not None and max is not None else "clamp_min" if max is None else "clamp_max"
+    return f"{name}_scalar_cpu" if is_number else f"{name}_cpu"

@@ -1,0 +1,131 @@
+"""The largest and smallest elements, and where they are (`aten/src/ATen/native/TensorCompare.cpp`, `ReduceOps.cpp`).
+
+NaN counts as larger and as smaller than everything. Among equals, the first wins. Bool has false < true; complex has no order.
+
+How the real one differs: `max` and `min` along a dimension find value and index in one loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals import return_types
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import BOOL, COMPLEX
+from internals.core.geometry import wrap_dims
+from internals.core.tensor_impl import array
+
+from . import pointwise
+from .reduction_tools import destination, reduced_dims, reduced_sizes, store
+
+max_other, min_other = pointwise.maximum, pointwise.minimum
+
+
+def amax(self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None) -> Any:
+    """The maximum over `dim`; [] means all. Raises IndexError over a dimension of size 0."""
+    return _extreme("amax", np.maximum, self, dim, keepdim, out)
+
+
+def amin(self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None) -> Any:
+    """The minimum over `dim`; [] means all. Raises IndexError over a dimension of size 0."""
+    return _extreme("amin", np.minimum, self, dim, keepdim, out)
+
+
+def max(self: Any) -> Any:
+    """The largest element. Raises RuntimeError when there is none."""
+    return _extreme_of_all("max", np.maximum, self)
+
+
+def min(self: Any) -> Any:
+    """The smallest element. Raises RuntimeError when there is none."""
+    return _extreme_of_all("min", np.minimum, self)
+
+
+def max_dim(self: Any, dim: int, keepdim: bool = False) -> Any:
+    """The largest elements along `dim` and their indices, as (values, indices)."""
+    return return_types.max(*_with_indices("max", np.argmax, self, dim, keepdim))
+
+
+def min_dim(self: Any, dim: int, keepdim: bool = False) -> Any:
+    """The smallest elements along `dim` and their indices, as (values, indices)."""
+    return return_types.min(*_with_indices("min", np.argmin, self, dim, keepdim))
+
+
+def argmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """The index of the largest element along `dim`, or in the flattened tensor."""
+    return _index("argmax", np.argmax, self, dim, keepdim, out)
+
+
+def argmin(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """The index of the smallest element along `dim`, or in the flattened tensor."""
+    return _index("argmin", np.argmin, self, dim, keepdim, out)
+
+
+def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool, out: Any) -> Any:
+    dims = reduced_dims(self, dim)
+    if not self.numel():
+        if not dim:
+            raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
+        for d in dims:
+            _check_not_empty(name, self, d)
+    if out is not None and out.dtype is not self.dtype:
+        names = dt.SCALAR_TYPE_NAME
+        raise RuntimeError(
+            f"Expected the dtype for input and out to match, but got {names[self.dtype]} for input's dtype and "
+            f"{names[out.dtype]} for out's dtype."
+        )
+    if self.dtype.category == COMPLEX:
+        raise not_implemented(f"{name[1:]}_values_cpu", self.dtype)
+    with np.errstate(all="ignore"):
+        result = loop.reduce(array(self), axis=dims) if self.numel() else ()
+    return store(self, result, dims, keepdim, self.dtype, out)
+
+
+def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
+    if not self.numel():
+        raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
+    if self.dtype.category == COMPLEX:
+        raise not_implemented(f"{name}_all", self.dtype)
+    with np.errstate(all="ignore"):
+        return store(self, loop.reduce(array(self), axis=None), tuple(range(self.dim())), False, self.dtype)
+
+
+def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    (d,) = wrap_dims(dim, self.dim())
+    dims = (d,) if self.dim() else ()
+    if self.dim():
+        _check_not_empty(name, self, d)
+    if self.dtype.category == COMPLEX:
+        raise RuntimeError(f"{name}(): does not support complex input")
+    a = array(self) if self.dim() else array(self)[None]
+    if not self.numel():
+        sizes = reduced_sizes(self.shape, dims, keepdim)
+        return destination(None, sizes, self.dtype), destination(None, sizes, dt.int64)
+    index = where(a, axis=d)
+    values = np.take_along_axis(a, np.expand_dims(index, d), axis=d)
+    return store(self, values, dims, keepdim, self.dtype), store(self, index, dims, keepdim, dt.int64)
+
+
+def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
+    if self.dtype.category in (BOOL, COMPLEX):
+        raise RuntimeError(f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input")
+    dims = reduced_dims(self, dim)
+    if dim is None and not self.numel():
+        raise IndexError(_NO_DIM.format(name))
+    if dim is not None and dims:
+        _check_not_empty(name, self, dims[0])
+    a = array(self)
+    index = () if not self.numel() else where(a if a.ndim else a[None], axis=dims[0] if dim is not None and dims else None)
+    return store(self, index, dims, keepdim, dt.int64, out)
+
+
+def _check_not_empty(name: str, self: Any, d: int) -> None:
+    if self.shape and self.shape[d] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+_NO_DIM = "{}(): Expected reduction dim to be specified for input.numel() == 0."

@@ -1,0 +1,106 @@
+"""Variance and standard deviation (`aten/src/ATen/native/ReduceOps.cpp`: `std_var_out`).
+
+The mean of the squared distances from the mean, with `n - correction` for n: correction 1 (`unbiased=True`) is Bessel's. For complex
+the distances are moduli, and the result is real.
+
+How the real one differs: one pass over the data by Welford's recurrence, in double; here two passes, in double too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals.core.dtype import COMPLEX
+from internals.core.tensor_impl import array
+
+from .reduction_tools import is_floating, reduced_dims, store, total
+
+Dim = Sequence[int] | None
+
+
+def var(self: Any, unbiased: bool = True) -> Any:
+    """The variance of all elements. Raises RuntimeError for integers and bools."""
+    return var_correction(self, None, int(unbiased))
+
+
+def var_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return var_correction(self, dim, int(unbiased), keepdim)
+
+
+def var_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
+    """The variance over `dim`. NaN, with a warning, where there are no degrees of freedom."""
+    dims, variance, _ = _moments("var", self, dim, correction)
+    return store(self, variance, dims, keepdim, self.dtype.to_real())
+
+
+def std(self: Any, unbiased: bool = True) -> Any:
+    """The standard deviation of all elements: the root of the variance."""
+    return std_correction(self, None, int(unbiased))
+
+
+def std_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return std_correction(self, dim, int(unbiased), keepdim)
+
+
+def std_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
+    """The standard deviation over `dim`."""
+    dims, variance, _ = _moments("std", self, dim, correction)
+    return store(self, np.sqrt(variance), dims, keepdim, self.dtype.to_real())
+
+
+def var_mean(self: Any, unbiased: bool = True) -> Any:
+    """The variance and the mean of all elements."""
+    return var_mean_correction(self, None, int(unbiased))
+
+
+def var_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return var_mean_correction(self, dim, int(unbiased), keepdim)
+
+
+def var_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
+    """The variance and the mean over `dim`."""
+    dims, variance, mean = _moments("var_mean", self, dim, correction)
+    return store(self, variance, dims, keepdim, self.dtype.to_real()), store(self, mean, dims, keepdim, self.dtype)
+
+
+def std_mean(self: Any, unbiased: bool = True) -> Any:
+    """The standard deviation and the mean of all elements."""
+    return std_mean_correction(self, None, int(unbiased))
+
+
+def std_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return std_mean_correction(self, dim, int(unbiased), keepdim)
+
+
+def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
+    """The standard deviation and the mean over `dim`."""
+    dims, variance, mean = _moments("std_mean", self, dim, correction)
+    deviation = store(self, np.sqrt(variance), dims, keepdim, self.dtype.to_real())
+    return deviation, store(self, mean, dims, keepdim, self.dtype)
+
+
+def _moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], Any, Any]:
+    if not is_floating(self.dtype):
+        what = f"{name} only support" if name.endswith("_mean") else "std and var only support"
+        raise RuntimeError(f"{what} floating point and complex dtypes")
+    dims = reduced_dims(self, dim)
+    n = prod(self.shape[d] for d in dims)
+    freedom = n - (1 if correction is None else correction)
+    a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
+    if freedom <= 0 and a.size // (n or 1):
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+            "divided by output numel).",
+            UserWarning,
+            stacklevel=2,
+        )
+    with np.errstate(all="ignore"):
+        mean = total(a, dims) / np.float64(n)
+        distance = np.abs(a - np.expand_dims(mean, dims))
+        np.multiply(distance, distance, out=distance)
+        return dims, total(distance, dims) / np.float64(max(freedom, 0)), mean

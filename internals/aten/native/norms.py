@@ -1,0 +1,118 @@
+"""Norms, and the logarithm of a sum of exponentials (`aten/src/ATen/native/LinearAlgebra.cpp`, `ReduceOps.cpp`).
+
+The p-norm is (Σ|x|^p)^(1/p); for p = inf the largest |x|, for -inf the smallest, for 0 the number of elements that are not zero. It
+is computed in double precision.
+
+How the real one differs: `norm` is kept for old code and calls `linalg.vector_norm`, which has a vectorised loop for each p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME, dtype
+from internals.core.tensor_impl import array
+
+from .reduction_tools import is_floating, reduced_dims, store, total
+
+
+def norm_Scalar(self: Any, p: Any = 2) -> Any:
+    """The p-norm of all elements."""
+    return _norm(self, p, None, False, None)
+
+
+def norm_ScalarOpt_dtype(self: Any, p: Any, dtype: dtype) -> Any:
+    return _norm(self, p, None, False, dtype)
+
+
+def norm_ScalarOpt_dim(self: Any, p: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
+    """The p-norm over `dim`. Raises RuntimeError for integers, and for an empty `dim` when p < 0 or p is inf."""
+    return _norm(self, p, dim, keepdim, None)
+
+
+def norm_ScalarOpt_dim_dtype(self: Any, p: Any, dim: Sequence[int], keepdim: bool, dtype: dtype) -> Any:
+    return _norm(self, p, dim, keepdim, dtype)
+
+
+def nuclear_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
+    """The sum of the singular values of the matrices in dimensions `dim`."""
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    if self.dim() < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    dims = reduced_dims(self, dim)
+    a = np.moveaxis(array(self), dims, (-2, -1))
+    wide = a.astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
+    singular = np.linalg.svd(wide, compute_uv=False)
+    return store(self, np.add.reduce(singular, axis=-1), dims, keepdim, self.dtype.to_real())
+
+
+def nuclear_norm(self: Any, keepdim: bool = False) -> Any:
+    """The sum of the singular values of a matrix."""
+    return nuclear_norm_dim(self, [0, 1] if self.dim() >= 2 else [], keepdim)
+
+
+def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
+    """log Σ exp(x) over `dim`, computed without overflow; integers become the default dtype."""
+    dims = reduced_dims(self, dim)
+    d = self.dtype if self.dtype.category >= FLOATING else dt.get_default_dtype()
+    a = array(self).astype(np.complex128 if d.category == COMPLEX else np.float64)
+    with np.errstate(all="ignore"):
+        largest = np.zeros(np.add.reduce(a.real, axis=dims, keepdims=True).shape)
+        if a.size:
+            largest = np.maximum.reduce(a.real, axis=dims, keepdims=True)
+            largest = np.where(np.isinf(largest), 0, largest)
+        return store(self, np.log(total(np.exp(a - largest), dims)) + np.squeeze(largest, dims), dims, keepdim, d)
+
+
+def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None) -> Any:
+    p = 2 if p is None else p
+    if isinstance(p, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+    if not is_floating(self.dtype):
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE_NAME[self.dtype]}"
+        )
+    if dtype is not None and not is_floating(dtype):
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be floating point or complex, but got {SCALAR_TYPE_NAME[dtype]}"
+        )
+    dims = reduced_dims(self, dim)
+    _check_identity(self, p, dims, dim)
+    a = np.abs(array(self)).astype(np.float64)
+    with np.errstate(all="ignore"):
+        return store(self, _p_norm(a, float(p), dims), dims, keepdim, (dtype or self.dtype).to_real())
+
+
+def _p_norm(a: Any, p: float, dims: tuple[int, ...]) -> Any:
+    if p == np.inf:
+        return np.maximum.reduce(a, axis=dims)
+    if p == -np.inf:
+        return np.minimum.reduce(a, axis=dims)
+    if p == 0:
+        return total((a != 0).astype(np.float64), dims)
+    if p == 1:
+        return total(a, dims)
+    if p == 2:
+        return np.sqrt(total(a * a, dims))
+    return total(a**p, dims) ** (1 / p)
+
+
+def _check_identity(self: Any, p: Any, dims: tuple[int, ...], dim: Sequence[int] | None) -> None:
+    """No norm of nothing for p < 0 and p = inf: the smallest and the largest of no elements do not exist."""
+    if self.numel() or not (p < 0 or p == np.inf):
+        return
+    if dim is None or not len(dim):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {p:g} norm on an empty tensor because the operation does not have an identity"
+        )
+    for d in dims:
+        if self.shape[d] == 0:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {d}because this dimension is empty and the "
+                "operation does not have an identity"
+            )

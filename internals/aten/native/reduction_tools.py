@@ -1,0 +1,96 @@
+"""What reductions share: which dimensions go, what shape is left, where the result is put (`aten/src/ATen/native/ReduceOpsUtils.h`).
+
+And how to add up many numbers without losing digits. Adding n numbers one after the other can lose up to n units in the last
+place; adding them in blocks, then the blocks' sums in blocks, loses a few.
+
+How the real one differs: a reduction is a `TensorIterator` whose output has stride 0 in the reduced dimensions; `cascade_sum`
+does the blocks of the sum inside the vectorised loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import TYPE_META_NAME
+from internals.aten.overlap import check_no_internal_overlap
+from internals.aten.writing import resize_output
+from internals.core import dtype as dt
+from internals.core.dtype import dtype
+from internals.core.geometry import wrap_dims
+from internals.core.tensor_impl import array, empty_contiguous
+
+BLOCK = 128
+
+
+def reduced_dims(self: Any, dim: Sequence[int] | int | None) -> tuple[int, ...]:
+    """The dimensions to reduce, wrapped; None and [] mean all. A 0-d tensor has none to reduce."""
+    dims = wrap_dims(dim, self.dim())
+    return dims if self.dim() else ()
+
+
+def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> tuple[int, ...]:
+    if keepdim:
+        return tuple(1 if d in dims else n for d, n in enumerate(sizes))
+    return tuple(n for d, n in enumerate(sizes) if d not in dims)
+
+
+def destination(out: Any, sizes: Sequence[int], d: dtype) -> Any:
+    """A tensor for the result: `out`, resized if need be, or a new one of dtype `d`. Raises RuntimeError if `out` has another."""
+    if out is None:
+        return empty_contiguous(sizes, d)
+    if out.dtype is not d:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {TYPE_META_NAME[d]}, but got {TYPE_META_NAME[out.dtype]} instead"
+        )
+    resize_output(out, sizes)
+    check_no_internal_overlap(out)
+    return out
+
+
+def store(self: Any, result: Any, dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None) -> Any:
+    """Put a numpy result, whose reduced dimensions are gone, into a tensor of dtype `d`."""
+    target = destination(out, reduced_sizes(self.shape, dims, keepdim), d)
+    if target.numel():
+        view = array(target)
+        view[...] = np.reshape(result, view.shape)
+    return target
+
+
+def cast(self: Any, d: dtype) -> Any:
+    """The elements of `self` as an array of dtype `d`."""
+    a = array(self)
+    return a if self.dtype is d else a.astype(d.np)
+
+
+def total(a: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over `axes`, which disappear; half precision is added up in single. Integers wrap around."""
+    accumulate = np.dtype(np.float32) if a.dtype == np.float16 else a.dtype
+    n = prod(a.shape[i] for i in axes)
+    if a.dtype.kind in "iu" or n <= BLOCK:
+        return np.add.reduce(a, axis=axes, dtype=accumulate)
+    a = a.astype(accumulate, copy=False)
+    if len(axes) == a.ndim and a.flags.forc:
+        return np.add.reduce(a.ravel(order="K"))  # one run of memory: numpy adds it up pairwise
+    if axes == (a.ndim - 1,) and a.strides[-1] == a.itemsize:
+        return np.add.reduce(a, axis=-1)
+    kept = [i for i in range(a.ndim) if i not in axes]
+    return _cascade(a.transpose(*axes, *kept).reshape(n, *[a.shape[i] for i in kept]))
+
+
+def is_floating(d: dtype) -> bool:
+    """Floating or complex."""
+    return d.category >= dt.FLOATING
+
+
+def _cascade(a: Any) -> Any:
+    """The sum over the first dimension, in blocks, and the blocks' sums in blocks."""
+    n = a.shape[0]
+    if n <= BLOCK:
+        return np.add.reduce(a, axis=0)
+    whole = n // BLOCK * BLOCK
+    blocks = np.add.reduce(a[:whole].reshape(-1, BLOCK, *a.shape[1:]), axis=1)
+    return _cascade(blocks) + np.add.reduce(a[whole:], axis=0)

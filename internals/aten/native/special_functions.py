@@ -1,0 +1,188 @@
+"""Loops that numpy does not have: the error function, the logistic function, exact division (`aten/src/ATen/native/Math.h`).
+
+A loop is what `TensorIterator.run` calls: `loop(*arrays, out=array)`, where `out` may be the very memory of an operand, so no
+operand may be read once `out` has been written (an operation in place on each element is fine). Half precision is computed
+in single and rounded once.
+
+How the real one differs: `erf` and its kind come from SLEEF and from Cephes; the formulas here for `erf` are those of
+FreeBSD's msun (Sun Microsystems, 1993), evaluated on whole arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Loop = Callable[..., None]
+
+
+def in_single(loop: Loop) -> Loop:
+    """`loop` with half-precision operands computed in single precision and rounded once, at the end."""
+
+    def run(*operands: Any, out: Any) -> None:
+        if out.dtype != np.float16:
+            return loop(*operands, out=out)
+        result = np.empty(out.shape, np.float32)
+        loop(*[np.asarray(x, np.float32) if x.dtype == np.float16 else x for x in operands], out=result)
+        out[...] = result
+
+    return run
+
+
+@in_single
+def sigmoid(a: Any, out: Any) -> None:
+    """1 / (1 + exp(-a)). exp overflows to inf for very negative a, and 1 / inf is the right answer, 0."""
+    np.negative(a, out=out)
+    np.exp(out, out=out)
+    np.add(out, 1, out=out)
+    np.reciprocal(out, out=out)
+
+
+@in_single
+def rsqrt(a: Any, out: Any) -> None:
+    np.sqrt(a, out=out)
+    np.reciprocal(out, out=out)
+
+
+def sign(a: Any, out: Any) -> None:
+    """(0 < a) - (a < 0): 0 for NaN, where numpy's sign is NaN."""
+    np.subtract(np.greater(a, 0), np.less(a, 0), out=out, dtype=a.dtype, casting="unsafe")
+
+
+@in_single
+def frac(a: Any, out: Any) -> None:
+    np.subtract(a, np.trunc(a), out=out)
+
+
+def round_to(decimals: int) -> Loop:
+    """Round to `decimals` digits: scale, round half to even, scale back."""
+
+    @in_single
+    def run(a: Any, out: Any) -> None:
+        scale = a.dtype.type(10.0 ** abs(decimals))
+        there, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+        there(a, scale, out=out)
+        np.rint(out, out=out)
+        back(out, scale, out=out)
+
+    return run
+
+
+def floor_divide(a: Any, b: Any, out: Any) -> None:
+    """Division rounded down. Raises RuntimeError for an integer divided by zero."""
+    _check_divisor(a, b)
+    np.floor_divide(a, b, out=out)
+
+
+def trunc_divide(a: Any, b: Any, out: Any) -> None:
+    """Division rounded towards zero, as C does it. Raises RuntimeError for an integer divided by zero."""
+    if np.result_type(a) == np.float16:
+        return in_single(trunc_divide)(a, b, out=out)
+    if a.dtype.kind in "iu":
+        _check_divisor(a, b)
+        np.floor_divide(a - np.fmod(a, b), b, out=out)
+    else:
+        np.divide(a, b, out=out)
+        np.trunc(out, out=out)
+
+
+@in_single
+def remainder(a: Any, b: Any, out: Any) -> None:
+    """What is left of a after division rounded down: it has the sign of b. Raises RuntimeError for an integer modulo zero."""
+    if a.dtype.kind in "iu":
+        _check_divisor(a, b)
+        np.remainder(a, b, out=out)
+        return
+    rest = np.fmod(a, b)
+    wrong_sign = (rest != 0) & ((rest < 0) != (np.asarray(b) < 0))
+    np.add(rest, b, out=rest, where=wrong_sign) if np.ndim(rest) else None
+    np.copyto(out, rest if np.ndim(rest) else (rest + b if wrong_sign else rest))
+
+
+def fmod(a: Any, b: Any, out: Any) -> None:
+    """What is left of a after division rounded towards zero: it has the sign of a. Raises RuntimeError for an integer modulo zero."""
+    _check_divisor(a, b)
+    np.fmod(a, b, out=out)
+
+
+def integer_power(a: Any, b: Any, out: Any) -> None:
+    """a ** b for integers; a negative power is 0 unless a is 1 or -1."""
+    if not np.any(np.less(b, 0)):
+        np.power(a, b, out=out)
+        return
+    result = np.power(a, np.maximum(b, 0))
+    odd = (np.asarray(b) & 1).astype(bool)
+    inverse = np.where(a == 1, 1, np.where(a == -1, np.where(odd, -1, 1), 0))
+    out[...] = np.where(np.less(b, 0), inverse, result)
+
+
+@in_single
+def erf(a: Any, out: Any) -> None:
+    """The error function, to one unit in the last place of float32 and about 1e-16 of float64."""
+    x = np.abs(np.asarray(a, np.float64))
+    result = np.ones_like(x)  # beyond 6 it is 1 to the last bit
+    for low, high, piece in ((0.0, 0.84375, _erf_near_0), (0.84375, 1.25, _erf_near_1), (1.25, 6.0, _erf_far)):
+        inside = (x >= low) & (x < high)
+        if inside.any():
+            result[inside] = piece(x[inside])
+    result[np.isnan(x)] = np.nan
+    np.copysign(result, a, out=out, casting="same_kind")
+
+
+def _check_divisor(a: Any, b: Any) -> None:
+    """Integers have no infinity to answer x / 0 with. The text is PyTorch's."""
+    if a.dtype.kind in "iu" and not np.all(b):
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
+    """Horner's rule, the constant term first."""
+    result = np.full_like(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        result *= x
+        result += c
+    return result
+
+
+def _erf_near_0(x: Any) -> Any:
+    z = x * x
+    return x + x * (_polynomial(z, _PP) / _polynomial(z, (1.0, *_QQ)))
+
+
+def _erf_near_1(x: Any) -> Any:
+    s = x - 1.0
+    return _ERX + _polynomial(s, _PA) / _polynomial(s, (1.0, *_QA))
+
+
+def _erf_far(x: Any) -> Any:
+    """1 - erfc, where erfc = exp(-x²) times a rational function of 1/x²; x² is split so that its rounding does no harm."""
+    s = 1.0 / (x * x)
+    nearer = x < 1 / 0.35
+    ratio = np.where(
+        nearer,
+        _polynomial(s, _RA) / _polynomial(s, (1.0, *_SA)),
+        _polynomial(s, _RB) / _polynomial(s, (1.0, *_SB)),
+    )
+    head = x.astype(np.float32).astype(np.float64)
+    return 1.0 - np.exp(-head * head - 0.5625) * np.exp((head - x) * (head + x) + ratio) / x
+
+
+_ERX = 8.45062911510467529297e-01
+_PP = (1.28379167095512558561e-01, -3.25042107247001499370e-01, -2.84817495755985104766e-02, -5.77027029648944159157e-03,
+       -2.37630166566501626084e-05)  # fmt: skip
+_QQ = (3.97917223959155352819e-01, 6.50222499887672944485e-02, 5.08130628187576562776e-03, 1.32494738004321644526e-04,
+       -3.96022827877536812320e-06)  # fmt: skip
+_PA = (-2.36211856075265944077e-03, 4.14856118683748331666e-01, -3.72207876035701323847e-01, 3.18346619901161753674e-01,
+       -1.10894694282396677476e-01, 3.54783043256182359371e-02, -2.16637559486879084300e-03)  # fmt: skip
+_QA = (1.06420880400844228286e-01, 5.40397917702171048937e-01, 7.18286544141962662868e-02, 1.26171219808761642112e-01,
+       1.36370839120290507362e-02, 1.19844998467991074170e-02)  # fmt: skip
+_RA = (-9.86494403484714822705e-03, -6.93858572707181764372e-01, -1.05586262253232909814e01, -6.23753324503260060396e01,
+       -1.62396669462573470355e02, -1.84605092906711035994e02, -8.12874355063065934246e01, -9.81432934416914548592e00)  # fmt: skip
+_SA = (1.96512716674392571292e01, 1.37657754143519042600e02, 4.34565877475229228821e02, 6.45387271733267880336e02,
+       4.29008140027567833386e02, 1.08635005541779435134e02, 6.57024977031928170135e00, -6.04244152148580987438e-02)  # fmt: skip
+_RB = (-9.86494292470009928597e-03, -7.99283237680523006574e-01, -1.77579549177547519889e01, -1.60636384855821916062e02,
+       -6.37566443368389627722e02, -1.02509513161107724954e03, -4.83519191608651397019e02)  # fmt: skip
+_SB = (3.03380607434824582924e01, 3.25792512996573918826e02, 1.53672958608443695994e03, 3.19985821950859553908e03,
+       2.55305040643316442583e03, 4.74528541206955367215e02, -2.24409524465858183362e01)  # fmt: skip
