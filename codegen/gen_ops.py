@@ -84,7 +84,8 @@ def _variant(f: NativeFunction) -> str:
     elif f.schema.is_inplace:
         body = f"{kernel}({args}, out={outs[0]})" if base.structured else f"write_inplace({outs[0]}, {kernel}({args}))"
     elif base.structured:
-        body = f"{kernel}({args}, out={outs[0]})"
+        target = outs[0] if len(outs) == 1 else f"({', '.join(outs)})"
+        body = f"{kernel}({args}, out={target})"
     elif len(outs) > 1:
         body = f"write_outs(({', '.join(outs)}), {kernel}({args}))"
     else:

@@ -117,7 +117,7 @@ def _identifier(schema: FunctionSchema) -> str:
 
 # In-place twins that PyTorch also offers as functions: torch.relu_(x), torch.exp_(x), ...
 _FUNCTION_INPLACE = {
-    "abs", "acos", "asin", "atan", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "dropout", "erf", "exp", "expm1",
+    "abs", "acos", "as_strided", "asin", "atan", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "detach", "dropout", "erf", "exp", "expm1",
     "floor", "frac", "log", "log1p", "log2", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt",
     "square", "tan", "tanh", "trunc",
 }  # fmt: skip

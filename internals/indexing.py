@@ -50,6 +50,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         return
     if index.__class__ is int:
         return _write(_select(self, 0, index, 0), value)
+    if index.__class__ is slice:
+        return _write(_slice(self, 0, index), value)
     sliced, tensors = _apply(self, (None,) if index is True else _as_tuple(index))
     if not tensors:
         return _write(sliced, value)
@@ -111,8 +113,8 @@ def _select(t: Any, dim: int, index: Any, place: int) -> Any:
     sizes = t._geometry.sizes
     if not sizes:
         raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor "
-            "to a number"
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+            "tensor to a number"
         )
     n = sizes[dim]
     if not -n <= index < n:
@@ -137,21 +139,20 @@ def _slice(t: Any, dim: int, item: slice) -> Any:
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
-    """The parts of an index expression. A short list that holds sequences, slices, None or ... is read as a tuple, with a warning."""
+    """The parts of an index. A short list that holds sequences, slices, None or ... is read as a tuple, with a warning."""
     if isinstance(index, tuple):
         return index
     if isinstance(index, (TensorImpl, np.ndarray)) or not _is_sequence(index) or len(index) >= 32:
         return (index,)
     if not any(i is None or i is Ellipsis or isinstance(i, (slice, TensorImpl)) or _is_sequence(i) for i in index):
         return (index,)
-    if not isinstance(index, str):
-        warnings.warn(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-            "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
-            "will result either in an error or a different result",
-            UserWarning,
-            stacklevel=4,
-        )
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+        "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+        "which will result either in an error or a different result",
+        UserWarning,
+        stacklevel=4,
+    )
     return tuple(index)
 
 
@@ -172,8 +173,8 @@ def _index_tensor(data: Any) -> Any:
 def _write(target: Any, value: Any) -> None:
     """Copy `value`, broadcast, into the view `target`."""
     if value.shape != target.shape:
-        value = ops.expand(_without_leading_ones(value), target.shape)
-    ops.copy_(target, value)
+        value = ops.expand(_without_leading_ones(value), target.shape, False)
+    ops.copy_(target, value, False)
 
 
 def _without_leading_ones(value: Any) -> Any:
@@ -198,7 +199,8 @@ def _as_integer(item: Any) -> int:
     except TypeError:
         pass
     raise IndexError(
-        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {_type_name(item)})"
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+        f"(got {_type_name(item)})"
     )
 
 

@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'as_strided', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'absolute', 'clip', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'norm', 'nuclear_norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'broadcast_tensors', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'einsum', 'relu', 'relu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'convolution', 'conv1d', 'conv2d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'constant_pad_nd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
+__all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'as_strided', 'as_strided_', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'detach_', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'negative_', 'absolute', 'absolute_', 'clip', 'clip_', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'norm', 'nuclear_norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'broadcast_tensors', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'einsum', 'relu', 'relu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'convolution', 'conv1d', 'conv2d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'constant_pad_nd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
 
 _empty = PythonArgParser('empty', [(ops.empty_memory_format_op, ops.empty_memory_format, ops.empty_out_op, ops.empty_out)], False)
 def empty(*args, **kwargs):
@@ -179,6 +179,11 @@ def as_strided(*args, **kwargs):
     """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"""
     return _as_strided(args, kwargs)
 
+_as_strided_ = PythonArgParser('as_strided_', [(ops.as_strided__op, ops.as_strided_)], False)
+def as_strided_(*args, **kwargs):
+    """aten::as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)"""
+    return _as_strided_(args, kwargs)
+
 _permute = PythonArgParser('permute', [(ops.permute_op, ops.permute)], False)
 def permute(*args, **kwargs):
     """aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
@@ -233,6 +238,11 @@ _detach = PythonArgParser('detach', [(ops.detach_op, ops.detach)], False)
 def detach(*args, **kwargs):
     """aten::detach(Tensor(a) self) -> Tensor(a)"""
     return _detach(args, kwargs)
+
+_detach_ = PythonArgParser('detach_', [(ops.detach__op, ops.detach_)], False)
+def detach_(*args, **kwargs):
+    """aten::detach_(Tensor(a!) self) -> Tensor(a!)"""
+    return _detach_(args, kwargs)
 
 _reshape = PythonArgParser('reshape', [(ops.reshape_op, ops.reshape)], False)
 def reshape(*args, **kwargs):
@@ -734,15 +744,30 @@ def negative(*args, **kwargs):
     """aten::negative(Tensor self) -> Tensor"""
     return _negative(args, kwargs)
 
+_negative_ = PythonArgParser('negative_', [(ops.negative__op, ops.negative_)], False)
+def negative_(*args, **kwargs):
+    """aten::negative_(Tensor(a!) self) -> Tensor(a!)"""
+    return _negative_(args, kwargs)
+
 _absolute = PythonArgParser('absolute', [(ops.absolute_op, ops.absolute, ops.absolute_out_op, ops.absolute_out)], False)
 def absolute(*args, **kwargs):
     """aten::absolute(Tensor self) -> Tensor"""
     return _absolute(args, kwargs)
 
+_absolute_ = PythonArgParser('absolute_', [(ops.absolute__op, ops.absolute_)], False)
+def absolute_(*args, **kwargs):
+    """aten::absolute_(Tensor(a!) self) -> Tensor(a!)"""
+    return _absolute_(args, kwargs)
+
 _clip = PythonArgParser('clip', [(ops.clip_op, ops.clip, ops.clip_out_op, ops.clip_out), (ops.clip_Tensor_op, ops.clip_Tensor, ops.clip_Tensor_out_op, ops.clip_Tensor_out)], False)
 def clip(*args, **kwargs):
     """aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
     return _clip(args, kwargs)
+
+_clip_ = PythonArgParser('clip_', [(ops.clip__op, ops.clip_), (ops.clip__Tensor_op, ops.clip__Tensor)], False)
+def clip_(*args, **kwargs):
+    """aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)\naten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"""
+    return _clip_(args, kwargs)
 
 _clamp = PythonArgParser('clamp', [(ops.clamp_op, ops.clamp, ops.clamp_out_op, ops.clamp_out), (ops.clamp_Tensor_op, ops.clamp_Tensor, ops.clamp_Tensor_out_op, ops.clamp_Tensor_out)], False)
 def clamp(*args, **kwargs):
@@ -999,14 +1024,14 @@ def argwhere(*args, **kwargs):
     """aten::argwhere(Tensor self) -> Tensor"""
     return _argwhere(args, kwargs)
 
-_sort = PythonArgParser('sort', [(ops.sort_values_op, ops.sort_values), (ops.sort_values_stable_op, ops.sort_values_stable), (ops.sort_op, ops.sort), (ops.sort_stable_op, ops.sort_stable)], False)
+_sort = PythonArgParser('sort', [(ops.sort_op, ops.sort, ops.sort_values_op, ops.sort_values), (ops.sort_stable_op, ops.sort_stable, ops.sort_values_stable_op, ops.sort_values_stable)], False)
 def sort(*args, **kwargs):
-    """aten::sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)\naten::sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)\naten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)\naten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
+    """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)\naten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
     return _sort(args, kwargs)
 
-_topk = PythonArgParser('topk', [(ops.topk_values_op, ops.topk_values), (ops.topk_op, ops.topk)], False)
+_topk = PythonArgParser('topk', [(ops.topk_op, ops.topk, ops.topk_values_op, ops.topk_values)], False)
 def topk(*args, **kwargs):
-    """aten::topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)\naten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
+    """aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
     return _topk(args, kwargs)
 
 _argsort = PythonArgParser('argsort', [(ops.argsort_op, ops.argsort), (ops.argsort_stable_op, ops.argsort_stable, ops.argsort_stable_out_op, ops.argsort_stable_out)], False)

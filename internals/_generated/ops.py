@@ -1628,17 +1628,17 @@ def true_divide_Tensor(self, other, _table=true_divide_Tensor_op.table):
         return true_divide_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-true_divide__Tensor_op = define('true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.true_divide__Tensor')
-def true_divide__Tensor(self, other, _table=true_divide__Tensor_op.table):
-    if hot.off:
-        return true_divide__Tensor_op(self, other)
-    return _table[self._geometry.keys | other._geometry.keys](self, other)
-
 true_divide_out_op = define('true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.true_divide_out')
 def true_divide_out(self, other, out, _table=true_divide_out_op.table):
     if hot.off:
         return true_divide_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+true_divide__Tensor_op = define('true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='pointwise.true_divide_')
+def true_divide__Tensor(self, other, _table=true_divide__Tensor_op.table):
+    if hot.off:
+        return true_divide__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
 
 true_divide_Scalar_op = define('true_divide.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='pointwise.true_divide')
 def true_divide_Scalar(self, other, _table=true_divide_Scalar_op.table):
@@ -1646,7 +1646,7 @@ def true_divide_Scalar(self, other, _table=true_divide_Scalar_op.table):
         return true_divide_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-true_divide__Scalar_op = define('true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.true_divide__Scalar')
+true_divide__Scalar_op = define('true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='pointwise.true_divide_')
 def true_divide__Scalar(self, other, _table=true_divide__Scalar_op.table):
     if hot.off:
         return true_divide__Scalar_op(self, other)
@@ -2252,28 +2252,22 @@ def square(self, _table=square_op.table):
         return square_op(self)
     return _table[self._geometry.keys](self)
 
-square__op = define('square_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.square_')
-def square_(self, _table=square__op.table):
-    if hot.off:
-        return square__op(self)
-    return _table[self._geometry.keys](self)
-
 square_out_op = define('square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.square_out')
 def square_out(self, out, _table=square_out_op.table):
     if hot.off:
         return square_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
+square__op = define('square_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='pointwise_unary.square_')
+def square_(self, _table=square__op.table):
+    if hot.off:
+        return square__op(self)
+    return _table[self._geometry.keys](self)
+
 negative_op = define('negative(Tensor self) -> Tensor', CompositeImplicitAutograd='pointwise_unary.negative')
 def negative(self, _table=negative_op.table):
     if hot.off:
         return negative_op(self)
-    return _table[self._geometry.keys](self)
-
-negative__op = define('negative_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.negative_')
-def negative_(self, _table=negative__op.table):
-    if hot.off:
-        return negative__op(self)
     return _table[self._geometry.keys](self)
 
 negative_out_op = define('negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.negative_out')
@@ -2282,16 +2276,16 @@ def negative_out(self, out, _table=negative_out_op.table):
         return negative_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
+negative__op = define('negative_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='pointwise_unary.negative_')
+def negative_(self, _table=negative__op.table):
+    if hot.off:
+        return negative__op(self)
+    return _table[self._geometry.keys](self)
+
 absolute_op = define('absolute(Tensor self) -> Tensor', CompositeImplicitAutograd='pointwise_unary.absolute')
 def absolute(self, _table=absolute_op.table):
     if hot.off:
         return absolute_op(self)
-    return _table[self._geometry.keys](self)
-
-absolute__op = define('absolute_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.absolute_')
-def absolute_(self, _table=absolute__op.table):
-    if hot.off:
-        return absolute__op(self)
     return _table[self._geometry.keys](self)
 
 absolute_out_op = define('absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.absolute_out')
@@ -2300,16 +2294,16 @@ def absolute_out(self, out, _table=absolute_out_op.table):
         return absolute_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
+absolute__op = define('absolute_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='pointwise_unary.absolute_')
+def absolute_(self, _table=absolute__op.table):
+    if hot.off:
+        return absolute__op(self)
+    return _table[self._geometry.keys](self)
+
 clip_op = define('clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CompositeImplicitAutograd='clamping.clip')
 def clip(self, min, max, _table=clip_op.table):
     if hot.off:
         return clip_op(self, min, max)
-    return _table[self._geometry.keys](self, min, max)
-
-clip__op = define('clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.clip_')
-def clip_(self, min, max, _table=clip__op.table):
-    if hot.off:
-        return clip__op(self, min, max)
     return _table[self._geometry.keys](self, min, max)
 
 clip_out_op = define('clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.clip_out')
@@ -2318,16 +2312,16 @@ def clip_out(self, min, max, out, _table=clip_out_op.table):
         return clip_out_op(self, min, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, max, out)
 
+clip__op = define('clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CompositeImplicitAutograd='clamping.clip_')
+def clip_(self, min, max, _table=clip__op.table):
+    if hot.off:
+        return clip__op(self, min, max)
+    return _table[self._geometry.keys](self, min, max)
+
 clip_Tensor_op = define('clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CompositeImplicitAutograd='clamping.clip_Tensor')
 def clip_Tensor(self, min, max, _table=clip_Tensor_op.table):
     if hot.off:
         return clip_Tensor_op(self, min, max)
-    return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
-
-clip__Tensor_op = define('clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.clip__Tensor')
-def clip__Tensor(self, min, max, _table=clip__Tensor_op.table):
-    if hot.off:
-        return clip__Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
 clip_Tensor_out_op = define('clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.clip_Tensor_out')
@@ -2335,6 +2329,12 @@ def clip_Tensor_out(self, min, max, out, _table=clip_Tensor_out_op.table):
     if hot.off:
         return clip_Tensor_out_op(self, min, max, out)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys) | out._geometry.keys](self, min, max, out)
+
+clip__Tensor_op = define('clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CompositeImplicitAutograd='clamping.clip__Tensor')
+def clip__Tensor(self, min, max, _table=clip__Tensor_op.table):
+    if hot.off:
+        return clip__Tensor_op(self, min, max)
+    return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
 clamp_op = define('clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CPU='clamping.clamp')
 def clamp(self, min, max, _table=clamp_op.table):
@@ -3032,7 +3032,7 @@ def cumprod_out(self, dim, dtype, out, _table=cumprod_out_op.table):
         return cumprod_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
-cat_op = define('cat(Tensor[] tensors, int dim=0) -> Tensor', CPU='shape.cat')
+cat_op = define('cat(Tensor[] tensors, int dim=0) -> Tensor', CPU='joining.cat')
 def cat(tensors, dim, _table=cat_op.table):
     if hot.off:
         return cat_op(tensors, dim)
@@ -3116,7 +3116,7 @@ def triu_out(self, diagonal, out, _table=triu_out_op.table):
         return triu_out_op(self, diagonal, out)
     return _table[self._geometry.keys | out._geometry.keys](self, diagonal, out)
 
-stack_op = define('stack(Tensor[] tensors, int dim=0) -> Tensor', CompositeExplicitAutograd='shape.stack')
+stack_op = define('stack(Tensor[] tensors, int dim=0) -> Tensor', CompositeExplicitAutograd='joining.stack')
 def stack(tensors, dim, _table=stack_op.table):
     if hot.off:
         return stack_op(tensors, dim)
@@ -3164,7 +3164,7 @@ def _index_put_impl_(self, indices, values, accumulate, unsafe, _table=_index_pu
         return _index_put_impl__op(self, indices, values, accumulate, unsafe)
     return _table[self._geometry.keys | list_keys(indices) | values._geometry.keys](self, indices, values, accumulate, unsafe)
 
-gather_op = define('gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', CPU='indexing.gather')
+gather_op = define('gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', CPU='scatter_gather.gather')
 def gather(self, dim, index, sparse_grad, _table=gather_op.table):
     if hot.off:
         return gather_op(self, dim, index, sparse_grad)
@@ -3176,7 +3176,7 @@ def gather_out(self, dim, index, sparse_grad, out, _table=gather_out_op.table):
         return gather_out_op(self, dim, index, sparse_grad, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, sparse_grad, out)
 
-scatter_src_op = define('scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='indexing.scatter_src')
+scatter_src_op = define('scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_src')
 def scatter_src(self, dim, index, src, _table=scatter_src_op.table):
     if hot.off:
         return scatter_src_op(self, dim, index, src)
@@ -3194,7 +3194,7 @@ def scatter_src_out(self, dim, index, src, out, _table=scatter_src_out_op.table)
         return scatter_src_out_op(self, dim, index, src, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, out)
 
-scatter_value_op = define('scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', CPU='indexing.scatter_value')
+scatter_value_op = define('scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', CPU='scatter_gather.scatter_value')
 def scatter_value(self, dim, index, value, _table=scatter_value_op.table):
     if hot.off:
         return scatter_value_op(self, dim, index, value)
@@ -3212,7 +3212,7 @@ def scatter_value_out(self, dim, index, value, out, _table=scatter_value_out_op.
         return scatter_value_out_op(self, dim, index, value, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, value, out)
 
-scatter_reduce_op = define('scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor', CPU='indexing.scatter_reduce')
+scatter_reduce_op = define('scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_reduce')
 def scatter_reduce(self, dim, index, src, reduce, _table=scatter_reduce_op.table):
     if hot.off:
         return scatter_reduce_op(self, dim, index, src, reduce)
@@ -3230,7 +3230,7 @@ def scatter_reduce_out(self, dim, index, src, reduce, out, _table=scatter_reduce
         return scatter_reduce_out_op(self, dim, index, src, reduce, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, reduce, out)
 
-scatter_value_reduce_op = define('scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor', CPU='indexing.scatter_value_reduce')
+scatter_value_reduce_op = define('scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_value_reduce')
 def scatter_value_reduce(self, dim, index, value, reduce, _table=scatter_value_reduce_op.table):
     if hot.off:
         return scatter_value_reduce_op(self, dim, index, value, reduce)
@@ -3248,7 +3248,7 @@ def scatter_value_reduce_out(self, dim, index, value, reduce, out, _table=scatte
         return scatter_value_reduce_out_op(self, dim, index, value, reduce, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, value, reduce, out)
 
-scatter_add_op = define('scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='indexing.scatter_add')
+scatter_add_op = define('scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_add')
 def scatter_add(self, dim, index, src, _table=scatter_add_op.table):
     if hot.off:
         return scatter_add_op(self, dim, index, src)
@@ -3266,7 +3266,7 @@ def scatter_add_out(self, dim, index, src, out, _table=scatter_add_out_op.table)
         return scatter_add_out_op(self, dim, index, src, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, out)
 
-index_select_op = define('index_select(Tensor self, int dim, Tensor index) -> Tensor', CPU='indexing.index_select')
+index_select_op = define('index_select(Tensor self, int dim, Tensor index) -> Tensor', CPU='scatter_gather.index_select')
 def index_select(self, dim, index, _table=index_select_op.table):
     if hot.off:
         return index_select_op(self, dim, index)
@@ -3278,7 +3278,7 @@ def index_select_out(self, dim, index, out, _table=index_select_out_op.table):
         return index_select_out_op(self, dim, index, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, out)
 
-index_add_op = define('index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor', CPU='indexing.index_add')
+index_add_op = define('index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor', CPU='scatter_gather.index_add')
 def index_add(self, dim, index, source, alpha, _table=index_add_op.table):
     if hot.off:
         return index_add_op(self, dim, index, source, alpha)
@@ -3320,7 +3320,7 @@ def nonzero_out(self, out, _table=nonzero_out_op.table):
         return nonzero_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-index_put_op = define('index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', CompositeImplicitAutograd='indexing.index_put')
+index_put_op = define('index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', CompositeExplicitAutograd='indexing.index_put')
 def index_put(self, indices, values, accumulate, _table=index_put_op.table):
     if hot.off:
         return index_put_op(self, indices, values, accumulate)
@@ -3338,23 +3338,17 @@ def argwhere(self, _table=argwhere_op.table):
         return argwhere_op(self)
     return _table[self._geometry.keys](self)
 
-sort_values_op = define('sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='sorting.sort_values')
-def sort_values(self, dim, descending, values, indices, _table=sort_values_op.table):
-    if hot.off:
-        return sort_values_op(self, dim, descending, values, indices)
-    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, descending, values, indices)
-
-sort_values_stable_op = define('sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='sorting.sort_values_stable')
-def sort_values_stable(self, stable, dim, descending, values, indices, _table=sort_values_stable_op.table):
-    if hot.off:
-        return sort_values_stable_op(self, stable, dim, descending, values, indices)
-    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, stable, dim, descending, values, indices)
-
 sort_op = define('sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort')
 def sort(self, dim, descending, _table=sort_op.table):
     if hot.off:
         return sort_op(self, dim, descending)
     return _table[self._geometry.keys](self, dim, descending)
+
+sort_values_op = define('sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values')
+def sort_values(self, dim, descending, values, indices, _table=sort_values_op.table):
+    if hot.off:
+        return sort_values_op(self, dim, descending, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, descending, values, indices)
 
 sort_stable_op = define('sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort_stable')
 def sort_stable(self, stable, dim, descending, _table=sort_stable_op.table):
@@ -3362,17 +3356,23 @@ def sort_stable(self, stable, dim, descending, _table=sort_stable_op.table):
         return sort_stable_op(self, stable, dim, descending)
     return _table[self._geometry.keys](self, stable, dim, descending)
 
-topk_values_op = define('topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='sorting.topk_values')
-def topk_values(self, k, dim, largest, sorted, values, indices, _table=topk_values_op.table):
+sort_values_stable_op = define('sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values_stable')
+def sort_values_stable(self, stable, dim, descending, values, indices, _table=sort_values_stable_op.table):
     if hot.off:
-        return topk_values_op(self, k, dim, largest, sorted, values, indices)
-    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, k, dim, largest, sorted, values, indices)
+        return sort_values_stable_op(self, stable, dim, descending, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, stable, dim, descending, values, indices)
 
 topk_op = define('topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)', CPU='sorting.topk')
 def topk(self, k, dim, largest, sorted, _table=topk_op.table):
     if hot.off:
         return topk_op(self, k, dim, largest, sorted)
     return _table[self._geometry.keys](self, k, dim, largest, sorted)
+
+topk_values_op = define('topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.topk_values')
+def topk_values(self, k, dim, largest, sorted, values, indices, _table=topk_values_op.table):
+    if hot.off:
+        return topk_values_op(self, k, dim, largest, sorted, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, k, dim, largest, sorted, values, indices)
 
 argsort_op = define('argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor', CompositeImplicitAutograd='sorting.argsort')
 def argsort(self, dim, descending, _table=argsort_op.table):

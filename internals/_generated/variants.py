@@ -13,6 +13,7 @@ from internals.aten.native import comparison
 from internals.aten.native import extrema
 from internals.aten.native import factories
 from internals.aten.native import indexing
+from internals.aten.native import joining
 from internals.aten.native import linear_algebra
 from internals.aten.native import losses
 from internals.aten.native import moments
@@ -26,7 +27,9 @@ from internals.aten.native import pooling
 from internals.aten.native import random
 from internals.aten.native import reductions
 from internals.aten.native import scans
+from internals.aten.native import scatter_gather
 from internals.aten.native import shape
+from internals.aten.native import sorting
 from internals.aten.native import views
 
 def empty_out(size, dtype, layout, device, pin_memory, memory_format, out):
@@ -341,14 +344,8 @@ def ge__Tensor(self, other):
 def ge_Tensor_out(self, other, out):
     return comparison.ge(self, other, out=out)
 
-def true_divide__Tensor(self, other):
-    return write_inplace(self, ops.true_divide_Tensor(self, other))
-
 def true_divide_out(self, other, out):
     return write_out(out, ops.true_divide_Tensor(self, other))
-
-def true_divide__Scalar(self, other):
-    return write_inplace(self, ops.true_divide_Scalar(self, other))
 
 def abs_(self):
     return pointwise_unary.abs(self, out=self)
@@ -530,32 +527,17 @@ def bitwise_not_(self):
 def bitwise_not_out(self, out):
     return pointwise_unary.bitwise_not(self, out=out)
 
-def square_(self):
-    return write_inplace(self, ops.square(self))
-
 def square_out(self, out):
     return write_out(out, ops.square(self))
-
-def negative_(self):
-    return write_inplace(self, ops.negative(self))
 
 def negative_out(self, out):
     return write_out(out, ops.negative(self))
 
-def absolute_(self):
-    return write_inplace(self, ops.absolute(self))
-
 def absolute_out(self, out):
     return write_out(out, ops.absolute(self))
 
-def clip_(self, min, max):
-    return write_inplace(self, ops.clip(self, min, max))
-
 def clip_out(self, min, max, out):
     return write_out(out, ops.clip(self, min, max))
-
-def clip__Tensor(self, min, max):
-    return write_inplace(self, ops.clip_Tensor(self, min, max))
 
 def clip_Tensor_out(self, min, max, out):
     return write_out(out, ops.clip_Tensor(self, min, max))
@@ -729,73 +711,82 @@ def cumprod_out(self, dim, dtype, out):
     return scans.cumprod(self, dim, dtype, out=out)
 
 def cat_out(tensors, dim, out):
-    return shape.cat(tensors, dim, out=out)
+    return joining.cat(tensors, dim, out=out)
 
 def tril_(self, diagonal):
-    return write_inplace(self, shape.tril(self, diagonal))
+    return shape.tril(self, diagonal, out=self)
 
 def tril_out(self, diagonal, out):
-    return write_out(out, shape.tril(self, diagonal))
+    return shape.tril(self, diagonal, out=out)
 
 def triu_(self, diagonal):
-    return write_inplace(self, shape.triu(self, diagonal))
+    return shape.triu(self, diagonal, out=self)
 
 def triu_out(self, diagonal, out):
-    return write_out(out, shape.triu(self, diagonal))
+    return shape.triu(self, diagonal, out=out)
 
 def stack_out(tensors, dim, out):
-    return write_out(out, shape.stack(tensors, dim))
+    return joining.stack(tensors, dim, out=out)
 
 def index_Tensor_out(self, indices, out):
-    return write_out(out, indexing.index(self, indices))
+    return indexing.index(self, indices, out=out)
 
 def gather_out(self, dim, index, sparse_grad, out):
-    return write_out(out, indexing.gather(self, dim, index, sparse_grad))
+    return scatter_gather.gather(self, dim, index, sparse_grad, out=out)
 
 def scatter__src(self, dim, index, src):
-    return write_inplace(self, indexing.scatter_src(self, dim, index, src))
+    return scatter_gather.scatter_src(self, dim, index, src, out=self)
 
 def scatter_src_out(self, dim, index, src, out):
-    return write_out(out, indexing.scatter_src(self, dim, index, src))
+    return scatter_gather.scatter_src(self, dim, index, src, out=out)
 
 def scatter__value(self, dim, index, value):
-    return write_inplace(self, indexing.scatter_value(self, dim, index, value))
+    return scatter_gather.scatter_value(self, dim, index, value, out=self)
 
 def scatter_value_out(self, dim, index, value, out):
-    return write_out(out, indexing.scatter_value(self, dim, index, value))
+    return scatter_gather.scatter_value(self, dim, index, value, out=out)
 
 def scatter__reduce(self, dim, index, src, reduce):
-    return write_inplace(self, indexing.scatter_reduce(self, dim, index, src, reduce))
+    return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=self)
 
 def scatter_reduce_out(self, dim, index, src, reduce, out):
-    return write_out(out, indexing.scatter_reduce(self, dim, index, src, reduce))
+    return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=out)
 
 def scatter__value_reduce(self, dim, index, value, reduce):
-    return write_inplace(self, indexing.scatter_value_reduce(self, dim, index, value, reduce))
+    return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=self)
 
 def scatter_value_reduce_out(self, dim, index, value, reduce, out):
-    return write_out(out, indexing.scatter_value_reduce(self, dim, index, value, reduce))
+    return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=out)
 
 def scatter_add_(self, dim, index, src):
-    return write_inplace(self, indexing.scatter_add(self, dim, index, src))
+    return scatter_gather.scatter_add(self, dim, index, src, out=self)
 
 def scatter_add_out(self, dim, index, src, out):
-    return write_out(out, indexing.scatter_add(self, dim, index, src))
+    return scatter_gather.scatter_add(self, dim, index, src, out=out)
 
 def index_select_out(self, dim, index, out):
-    return write_out(out, indexing.index_select(self, dim, index))
+    return scatter_gather.index_select(self, dim, index, out=out)
 
 def index_add_(self, dim, index, source, alpha):
-    return write_inplace(self, indexing.index_add(self, dim, index, source, alpha))
+    return scatter_gather.index_add(self, dim, index, source, alpha, out=self)
 
 def index_add_out(self, dim, index, source, alpha, out):
-    return write_out(out, indexing.index_add(self, dim, index, source, alpha))
+    return scatter_gather.index_add(self, dim, index, source, alpha, out=out)
 
 def masked_select_out(self, mask, out):
-    return write_out(out, indexing.masked_select(self, mask))
+    return indexing.masked_select(self, mask, out=out)
 
 def nonzero_out(self, out):
-    return write_out(out, indexing.nonzero(self))
+    return indexing.nonzero(self, out=out)
+
+def sort_values(self, dim, descending, values, indices):
+    return sorting.sort(self, dim, descending, out=(values, indices))
+
+def sort_values_stable(self, stable, dim, descending, values, indices):
+    return sorting.sort_stable(self, stable, dim, descending, out=(values, indices))
+
+def topk_values(self, k, dim, largest, sorted, values, indices):
+    return sorting.topk(self, k, dim, largest, sorted, out=(values, indices))
 
 def argsort_stable_out(self, stable, dim, descending, out):
     return write_out(out, ops.argsort_stable(self, stable, dim, descending))

@@ -35,10 +35,16 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     return result
 
 
-def detach(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Run the op and share the counter: the result is no view for autograd, but a write to it is noticed."""
-    result = _below(op, keys, args)
-    result._version_counter = version_counter(args[0])
+def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
+    """Run `detach` or `view.dtype`. No gradient flows to a detached tensor or through other eyes: such views have no `_base`.
+
+    They share the counter all the same, so that a write through them is noticed.
+    """
+    result, base = _below(op, keys, args), args[0]
+    if op.name == "aten::detach" or result.dtype is not base.dtype:
+        result._version_counter = version_counter(base)
+    else:
+        as_view(base, result)
     return result
 
 

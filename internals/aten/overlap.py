@@ -13,6 +13,11 @@ from collections.abc import Sequence
 
 from internals.core.tensor_impl import TensorImpl
 
+_SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+
 
 def check_no_internal_overlap(t: TensorImpl) -> None:
     """Raises RuntimeError when several elements of `t` are the same memory (an expanded dimension)."""
@@ -27,10 +32,15 @@ def check_no_internal_overlap(t: TensorImpl) -> None:
 def check_no_partial_overlap(written: TensorImpl, read: TensorImpl) -> None:
     """Raises RuntimeError when writing to `written` would change elements of `read` other than those in the same place."""
     if overlaps_partially(written, read):
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(_SHARED)
+
+
+def check_no_overlap(written: TensorImpl, read: TensorImpl) -> None:
+    """Raises RuntimeError when the two share memory, be it element by element: for ops that write in an order of their own."""
+    same = written._storage is read._storage and written._geometry is read._geometry and written._offset == read._offset
+    g = written._geometry
+    if overlaps_partially(written, read) or (same and g.numel and is_non_overlapping_and_dense(g.sizes, g.strides)):
+        raise RuntimeError(_SHARED)
 
 
 def overlaps_partially(a: TensorImpl, b: TensorImpl) -> bool:

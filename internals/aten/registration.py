@@ -17,7 +17,7 @@ from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
 
 _INPLACE = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
 _VIEW = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)
-_DETACH = KernelFunction("internals.aten.adinplaceorview:detach", takes_keys=True)
+_DETACHED_VIEW = KernelFunction("internals.aten.adinplaceorview:detached_view", takes_keys=True)
 _CPU_FACTORY = 1 << DispatchKey.CPU | 1 << DispatchKey.BackendSelect
 
 
@@ -33,7 +33,7 @@ def define(text: str, **kernels: str) -> OperatorHandle:
         if "!)" in arguments:
             op.kernels[DispatchKey.ADInplaceOrView] = _INPLACE
         elif "(a)" in returns:
-            op.kernels[DispatchKey.ADInplaceOrView] = _DETACH if op.name == "aten::detach" else _VIEW
+            op.kernels[DispatchKey.ADInplaceOrView] = _DETACHED_VIEW if op.name in ("aten::detach", "aten::view.dtype") else _VIEW
     return op
 
 

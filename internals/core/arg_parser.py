@@ -28,7 +28,8 @@ OPTIONS = ("dtype", "layout", "device", "pin_memory")
 class PythonArgParser:
     """Callable as `parser(args, kwargs)`. `overloads` are tuples (handle, call), followed by those of the `out=` twin if any.
 
-    `method` says that the first argument is `self`; functions call it `input`. Raises TypeError, with the accepted signatures, when nothing matches.
+    `method` says that the first argument is `self`; functions call it `input`.
+    Raises TypeError, with the accepted signatures, when nothing matches.
     """
 
     __slots__ = ("name", "signatures", "overloads", "method", "cache")
@@ -86,11 +87,8 @@ class Signature:
         self.most = len(self.arguments) + (self.n_out > 0) + self.is_factory
         self.positional = [a for a in self.arguments if not a.kwarg_only]
         self.first = 1 if parser.method else 0
-        required = [a for a in self.positional[self.first :] if not a.has_default]
-        first = self.positional[self.first] if len(self.positional) > self.first else None
-        self.varargs = (
-            first is not None and _is_int_list(first.type) and len(required) <= 1 and first.type.list_size in (None, 1)
-        )
+        own = self.positional[self.first :]
+        self.varargs = len(own) == 1 and _is_int_list(own[0].type) and own[0].type.list_size in (None, 1)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | str:
         """An adapter for arguments of these types, or the reason why they do not fit."""

@@ -1,1 +1,170 @@
-"""Being written."""
+"""Reading and writing by index tensors and masks (`aten/src/ATen/native/TensorAdvancedIndexing.cpp`).
+
+`internals.indexing` turns `x[[1, 2], [3, 2], [1, 0]]` into `index(x, [tensor, tensor, tensor])`; what that means is worked out
+by `AdvancedIndex`, and here the elements move. Their relatives with a `dim` argument are in `scatter_gather`.
+
+How the real one differs: loops per dtype over threads; `index_put_` with `accumulate=True` is serial there too, so that sums
+come out the same every time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
+from internals.aten.set_output import set_output
+from internals.aten.tensor_iterator import broadcast_shapes
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.geometry import geometry
+from internals.core.scalar import checked
+from internals.core.tensor_impl import TensorImpl, array, empty
+
+from .advanced_index import MASKS, AdvancedIndex, check_mask
+from .copying import clone
+
+
+def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = None) -> Any:
+    """`self[indices]`, copied. Raises IndexError for indices out of range or shapes that do not fit."""
+    if not any(i is not None for i in indices):
+        raise IndexError("at least one index must be provided")
+    wanted = AdvancedIndex(self, indices)
+    if out is None:
+        out = empty(geometry(wanted.shape, wanted.strides(), self.dtype, self.device))
+    else:
+        if out.dtype is not self.dtype:
+            raise RuntimeError(
+                f"index_out: self ({SCALAR_TYPE_NAME[self.dtype]}) and result ({SCALAR_TYPE_NAME[out.dtype]}) must have the same "
+                "scalar type"
+            )
+        set_output(wanted.shape, self.dtype, out)
+    if out.numel():
+        array(out)[...] = array(self)[wanted.key]
+    return out
+
+
+def index_put_(self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False) -> Any:
+    """`self[indices] = values`, or `+=` with `accumulate`, which counts repeated indices as often as they occur.
+
+    Raises IndexError as `index` does, RuntimeError when `values` has another dtype or does not broadcast.
+    """
+    return _index_put_impl_(self, indices, values, accumulate, False)
+
+
+def _index_put_impl_(
+    self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False, unsafe: bool = False
+) -> Any:
+    if len(indices) > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
+    _warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
+    mask = None if accumulate or values.numel() != 1 else _single_mask(self, indices)
+    if mask is not None:
+        _warn_if_expanded(self, "masked_fill_", "tensor[mask] = scalar")
+        array(self)[mask] = checked(array(values).item(), self.dtype)
+        return self
+    check_no_overlap(self, values)
+    for i in indices:
+        if i is not None:
+            check_no_overlap(self, i)
+    wanted = AdvancedIndex(self, indices)
+    if values.dtype is not self.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{SCALAR_TYPE_NAME[self.dtype]} for the destination and {SCALAR_TYPE_NAME[values.dtype]} for the source."
+        )
+    try:
+        source = np.broadcast_to(array(values), wanted.shape)
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(wanted.shape)}"
+        ) from None
+    if not source.size:
+        return self
+    if accumulate:
+        with np.errstate(all="ignore"):
+            np.add.at(array(self), wanted.key, source)
+    else:
+        array(self)[wanted.key] = source
+    return self
+
+
+def index_put(
+    self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False
+) -> Any:
+    """`index_put_` on a copy."""
+    return _index_put_impl_(clone(self, None), indices, values, accumulate)
+
+
+def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
+    """The elements where the mask, broadcast, is true, as a 1-d tensor. Raises RuntimeError for a mask that is not bool."""
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    if out is not None and out.dtype is not self.dtype:
+        raise RuntimeError("masked_select(): self and result must have the same scalar type")
+    shape = broadcast_shapes(mask.shape, self.shape)
+    selected = np.broadcast_to(array(self), shape)[np.broadcast_to(array(mask), shape)]
+    out = set_output(selected.shape, self.dtype, out)
+    array(out)[...] = selected
+    return out
+
+
+def nonzero(self: TensorImpl, out: Any = None) -> Any:
+    """The positions of the elements that are not zero, one a row: shape (count, ndim), int64."""
+    if out is not None and out.dtype is not dt.int64:
+        raise RuntimeError(
+            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{SCALAR_TYPE_NAME[out.dtype]}"
+        )
+    a = array(self)
+    columns = np.nonzero(a) if a.ndim else ()
+    count = columns[0].size if columns else int(a.item() != 0)
+    if out is None:  # one column after the other, so that each of them is contiguous
+        out = empty(geometry((count, a.ndim), (1, max(count, 1)), dt.int64, self.device))
+    else:
+        set_output((count, a.ndim), dt.int64, out)
+    for d, column in enumerate(columns):
+        array(out)[:, d] = column
+    return out
+
+
+def nonzero_numpy(self: Any) -> Any:
+    """`nonzero(as_tuple=True)`: the same positions, one tensor a dimension, ready to index with."""
+    return ops.unbind_int(ops.nonzero(ops.unsqueeze(self, 0) if not self.dim() else self), 1)
+
+
+def argwhere(self: Any) -> Any:
+    """As `nonzero`."""
+    if not self.dim():
+        return ops.slice_Tensor(ops.nonzero(ops.unsqueeze(self, 0)), 1, 0, 0, 1)
+    return ops.nonzero(self)
+
+
+def _single_mask(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> Any:
+    """The numpy key of a lone mask among the indices, or None: one value where a mask says so needs no positions."""
+    masks = [(d, i) for d, i in enumerate(indices) if i is not None]
+    if len(masks) != 1 or masks[0][1].dtype not in MASKS:
+        return None
+    first, mask = masks[0]
+    check_mask(mask, self.shape, first)
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+    return (slice(None),) * first + (array(mask),)
+
+
+def _warn_if_expanded(self: TensorImpl, op: str, syntax: str) -> None:
+    try:
+        check_no_internal_overlap(self)
+    except RuntimeError:
+        warnings.warn(
+            f"Use of {op} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This "
+            f"also applies to advanced indexing e.g. {syntax}",
+            UserWarning,
+            stacklevel=5,
+        )
+
+

@@ -1,6 +1,6 @@
-"""Putting tensors together, repeating and rearranging their elements (`aten/src/ATen/native/TensorShape.cpp`, `TensorTransformations.cpp`).
+"""Moving elements around: flip, roll, repeat, triangles (`aten/src/ATen/native/TensorTransformations.cpp`, `TensorShape.cpp`).
 
-How the real one differs: `cat` has loops of its own for inputs of one dtype that are contiguous, and runs over threads.
+How the real one differs: `repeat` unfolds a view of the result and copies into it; `tril` and `triu` run over threads by rows.
 """
 
 from __future__ import annotations
@@ -10,80 +10,134 @@ from typing import Any
 
 import numpy as np
 
-from internals.core.dtype import SCALAR_TYPE_NAME, dtype
-from internals.core.geometry import channels_last_strides, geometry, is_channels_last_strides, wrap_dim
-from internals.core.promotion import can_cast, result_type
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.layout import strides_like
+from internals.aten.set_output import set_output
+from internals.aten.tensor_iterator import broadcast_shapes
+from internals.core import dtype as dt
+from internals.core.formats import contiguous_format
+from internals.core.geometry import geometry, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
 
-from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
-from internals.aten.writing import resize_output
+
+def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
+    """A copy with the order of some dimensions reversed. Raises RuntimeError for a repeated dimension."""
+    wrapped = [wrap_dim(d, self.dim()) for d in dims]
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    g = self._geometry
+    out = empty(geometry(g.sizes, strides_like(self), g.dtype, g.device))
+    if g.numel:
+        array(out)[...] = np.flip(array(self), wrapped) if g.sizes else array(self)
+    return out
 
 
-def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
-    """The tensors one after the other along `dim`. 1-d tensors without elements are skipped, whatever the others look like.
+def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
+    """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the flattened elements roll."""
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(shifts) != len(dims) and not (not dims and len(shifts) == 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if dims and not self.dim() and self.numel():
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    wrapped = tuple(wrap_dim(d, self.dim()) for d in dims)
+    out = empty_contiguous(self.shape, self.dtype, self.device)
+    if out.numel():
+        array(out)[...] = np.roll(array(self), tuple(shifts), wrapped) if dims else np.roll(array(self), shifts[0])
+    return out
 
-    Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when `out` cannot hold the dtype.
-    """
-    if not tensors:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    for i, t in enumerate(tensors):
-        if not t.shape:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    used = [(i, t) for i, t in enumerate(tensors) if t.shape != (0,)]
-    common = result_type(tensors)
-    if out is not None and not can_cast(common, out.dtype):
-        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {SCALAR_TYPE_NAME[out.dtype]}")
-    if not used:
-        wrap_dim(dim, 1)
-        used = [(0, tensors[0])]
-    first = used[0][1]
-    d = wrap_dim(dim, first.dim())
-    for i, t in used:
-        _check_fits(first, t, d, i)
-    sizes = list(first.shape)
-    sizes[d] = sum(t.shape[d] for _, t in used)
-    if out is None:
-        out = _empty_like_all(tensors, sizes, common)
+
+def repeat(self: TensorImpl, repeats: Sequence[int]) -> Any:
+    """Copies of the tensor side by side: `repeats[d]` of them along dimension d; there may be more dimensions than before."""
+    if len(repeats) < self.dim():
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    padded = (1,) * (len(repeats) - self.dim()) + tuple(self.shape)
+    sizes = [n * r for n, r in zip(padded, repeats)]
+    for n in sizes:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
+    out = empty_contiguous(sizes, self.dtype, self.device)
+    if out.numel():
+        split = [x for n, r in zip(padded, repeats) for x in (r, n)]
+        array(out).reshape(split)[...] = array(self).reshape([x for n in padded for x in (1, n)])
+    return out
+
+
+def tile(self: Any, dims: Sequence[int]) -> Any:
+    """`repeat`, where missing dimensions count as 1 instead of being an error."""
+    return self.repeat([1] * (self.dim() - len(dims)) + list(dims))
+
+
+def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None) -> Any:
+    """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Raises RuntimeError unless 1-d and non-negative."""
+    if repeats.dim() != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.dtype not in (dt.int64, dt.int32):
+        raise not_implemented("repeat_interleave_cpu", repeats.dtype)
+    counts = array(repeats)
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    total = int(counts.sum())
+    if output_size is not None and output_size != total:
+        raise RuntimeError("allocated size does not match required size")
+    out = empty_contiguous((total,), repeats.dtype, repeats.device)
+    array(out)[...] = np.repeat(np.arange(counts.size), counts)
+    return out
+
+
+def repeat_interleave_self_Tensor(self: Any, repeats: Any, dim: int | None = None, output_size: int | None = None) -> Any:
+    """Every slice along `dim` as often as `repeats` says; without `dim` every element of the flattened tensor."""
+    x = ops.flatten_using_ints(self, 0, -1) if dim is None else self
+    d = wrap_dim(0 if dim is None else dim, x.dim())
+    if repeats.dim() == 0 or (repeats.dim() == 1 and repeats.numel() == 1):
+        repeats = ops.expand(ops.reshape(repeats, [1]), [x.size(d)], False)
+    elif repeats.dim() == 1:
+        if repeats.numel() != x.size(d):
+            raise RuntimeError(
+                f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.numel()} and "
+                f"input.size({d}) = {x.size(d)}"
+            )
     else:
-        resize_output(out, sizes)
-        check_no_internal_overlap(out)
-        for t in tensors:
-            check_no_partial_overlap(out, t)
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    return ops.index_select(x, d, ops.repeat_interleave_Tensor(repeats, output_size))
+
+
+def repeat_interleave_self_int(self: Any, repeats: int, dim: int | None = None, output_size: int | None = None) -> Any:
+    """Every slice along `dim`, `repeats` times. A view and a copy do it: no positions are needed."""
+    x = ops.flatten_using_ints(self, 0, -1) if dim is None else self
+    d = wrap_dim(0 if dim is None else dim, x.dim())
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    lifted, sizes = ops.unsqueeze(x, d + 1), x.shape
+    n = sizes[d]
+    if output_size is not None and output_size != n * repeats:
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {n * repeats} but got {output_size}")
+    spread = ops.expand(lifted, [*sizes[: d + 1], repeats, *sizes[d + 1 :]], False)
+    return ops.flatten_using_ints(ops.clone(spread, contiguous_format), d, d + 1)
+
+
+def tril(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
+    """The lower triangle of a matrix or a batch of them; zeros above the `diagonal`-th diagonal."""
+    return _triangle("tril", np.tril, self, diagonal, out)
+
+
+def triu(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
+    """The upper triangle of a matrix or a batch of them; zeros below the `diagonal`-th diagonal."""
+    return _triangle("triu", np.triu, self, diagonal, out)
+
+
+def broadcast_tensors(tensors: Sequence[Any]) -> Any:
+    """All tensors expanded to the shape they broadcast to."""
+    shape = broadcast_shapes(*[t.shape for t in tensors])
+    return tuple(ops.expand(t, shape, False) for t in tensors)
+
+
+def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -> Any:
+    if self.dim() < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    out = set_output(self.shape, self.dtype, out, out is self)
     if out.numel():
-        np.concatenate([array(t) for _, t in used], d, out=array(out), casting="unsafe")
+        array(out)[...] = loop(array(self), diagonal)
     return out
-
-
-def stack(tensors: Sequence[TensorImpl], dim: int = 0) -> Any:
-    """Tensors of one shape along a new dimension. Raises RuntimeError for an empty list or different shapes."""
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
-    sizes = tensors[0].shape
-    d = wrap_dim(dim, len(sizes) + 1)
-    for i, t in enumerate(tensors):
-        if t.shape != sizes:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(sizes)} at entry 0 and {list(t.shape)} at entry {i}"
-            )
-    out = empty_contiguous((*sizes[:d], len(tensors), *sizes[d:]), result_type(tensors), tensors[0].device)
-    if out.numel():
-        np.stack([array(t) for t in tensors], d, out=array(out), casting="unsafe")
-    return out
-
-
-def _check_fits(first: TensorImpl, t: TensorImpl, dim: int, position: int) -> None:
-    if t.dim() != first.dim():
-        raise RuntimeError(f"Tensors must have same number of dimensions: got {first.dim()} and {t.dim()}")
-    for d, (n, m) in enumerate(zip(first.shape, t.shape)):
-        if d != dim and n != m:
-            raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but got size {m} for tensor number "
-                f"{position} in the list."
-            )
-
-
-def _empty_like_all(tensors: Sequence[TensorImpl], sizes: Sequence[int], dtype: dtype) -> Any:
-    """Channels-last if all inputs are, else contiguous."""
-    if all(is_channels_last_strides(t.shape, t.stride()) for t in tensors):
-        return empty(geometry(sizes, channels_last_strides(sizes), dtype, tensors[0].device))
-    return empty_contiguous(sizes, dtype, tensors[0].device)

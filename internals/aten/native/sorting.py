@@ -1,1 +1,97 @@
-"""Being written."""
+"""Order: `sort`, `argsort`, `topk` (`aten/src/ATen/native/Sorting.cpp`).
+
+All of them know where every element came from, and NaN counts as larger than everything.
+
+How the real one differs: only `stable=True` promises there that equal elements keep their order; here they always do. `topk`
+chooses its own path (partial sort or quickselect) by the sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.layout import dense_strides
+from internals.aten.set_output import set_output
+from internals.core import dtype as dt
+from internals.core.geometry import geometry, wrap_dim
+from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.return_types import sort as sort_result
+from internals.return_types import topk as topk_result
+
+
+def sort(self: TensorImpl, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
+    """The values along `dim` in order, and the positions they had. Raises RuntimeError for complex numbers."""
+    return sort_stable(self, True, dim, descending, out)
+
+
+def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
+    """`sort`; equal elements keep their order whatever `stable` says."""
+    if self.is_complex():
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    d = wrap_dim(dim, self.dim())
+    values, indices = _outputs(self, out)
+    if self.numel():
+        a = np.atleast_1d(array(self))
+        order = _order(a, d, descending)
+        array(values)[...] = np.take_along_axis(a, order, d).reshape(self.shape)
+        array(indices)[...] = order.reshape(self.shape)
+    return sort_result(values, indices)
+
+
+def argsort(self: Any, dim: int = -1, descending: bool = False) -> Any:
+    """The positions that would sort `dim`."""
+    return ops.sort(self, dim, descending)[1]
+
+
+def argsort_stable(self: Any, stable: bool, dim: int = -1, descending: bool = False) -> Any:
+    return ops.sort_stable(self, stable, dim, descending)[1]
+
+
+def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, out: Any = None) -> Any:
+    """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError when there are fewer."""
+    d = wrap_dim(dim, self.dim())
+    a = np.atleast_1d(array(self))
+    n = a.shape[d]
+    if not 0 <= k <= n:
+        raise RuntimeError("selected index k out of range")
+    if self.is_complex():
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if self.dtype is dt.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    sizes = (*self.shape[:d], k, *self.shape[d + 1 :]) if self.dim() else ()
+    values = set_output(sizes, self.dtype, out and out[0])
+    indices = set_output(sizes, dt.int64, out and out[1])
+    if values.numel():
+        chosen = _chosen(a, k if self.dim() else 1, d, largest)
+        found = np.take_along_axis(a, chosen, d)
+        order = _order(found, d, largest)
+        array(values)[...] = np.take_along_axis(found, order, d).reshape(sizes)
+        array(indices)[...] = np.take_along_axis(chosen, order, d).reshape(sizes)
+    return topk_result(values, indices)
+
+
+def _order(a: Any, dim: int, descending: bool) -> Any:
+    """Stable positions. Descending: sort the mirrored array, mirror back, so that equal elements keep their order."""
+    if not descending:
+        return np.argsort(a, dim, kind="stable")
+    return a.shape[dim] - 1 - np.flip(np.argsort(np.flip(a, dim), dim, kind="stable"), dim)
+
+
+def _chosen(a: Any, k: int, dim: int, largest: bool) -> Any:
+    """The positions of the k largest or smallest, from left to right."""
+    n = a.shape[dim]
+    if k == n:
+        return np.broadcast_to(np.arange(n).reshape([-1 if d == dim else 1 for d in range(a.ndim)]), a.shape)
+    found = np.argpartition(a, n - k if largest else k - 1, dim)
+    return np.sort(found.take(range(n - k, n) if largest else range(k), dim), dim)
+
+
+def _outputs(self: TensorImpl, out: Any) -> tuple[Any, Any]:
+    """Where values and indices go. New ones are laid out in memory as `self` is."""
+    if out is not None:
+        return set_output(self.shape, self.dtype, out[0]), set_output(self.shape, dt.int64, out[1])
+    strides = dense_strides(self.shape, self.stride())
+    return tuple(empty(geometry(self.shape, strides, dtype, self.device)) for dtype in (self.dtype, dt.int64))  # type: ignore[return-value]

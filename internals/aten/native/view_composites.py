@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from internals._generated import ops
+from internals.core.formats import contiguous_format
 from internals.core.geometry import infer_size, view_strides, wrap_dim
 
 
@@ -21,7 +22,7 @@ def reshape(self: Any, shape: Sequence[int]) -> Any:
     sizes = infer_size(shape, self.numel())
     if view_strides(self.shape, self.stride(), sizes) is not None:
         return ops.view(self, sizes)
-    return ops._unsafe_view(self.clone(memory_format=_contiguous_format()), sizes)
+    return ops._unsafe_view(ops.clone(self, contiguous_format), sizes)
 
 
 def reshape_as(self: Any, other: Any) -> Any:
@@ -33,11 +34,11 @@ def view_as(self: Any, other: Any) -> Any:
 
 
 def expand_as(self: Any, other: Any) -> Any:
-    return ops.expand(self, other.shape)
+    return ops.expand(self, other.shape, False)
 
 
 def broadcast_to(self: Any, size: Sequence[int]) -> Any:
-    return ops.expand(self, size)
+    return ops.expand(self, size, False)
 
 
 def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
@@ -117,8 +118,8 @@ def movedim_intlist(self: Any, source: Sequence[int], destination: Sequence[int]
     """Dimensions `source` go to the places `destination`; the others keep their order."""
     if len(source) != len(destination):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims as "
-            f"destination ({list(destination)} dims)"
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims "
+            f"as destination ({list(destination)} dims)"
         )
     ndim = self.dim()
     origin = [wrap_dim(d, ndim) for d in source]
@@ -159,7 +160,7 @@ def mT(self: Any) -> Any:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     if not self.dim():
         _warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
-        return ops.alias(self)
+        return self
     return ops.transpose_int(self, -2, -1)
 
 
@@ -170,9 +171,9 @@ def numpy_T(self: Any) -> Any:
         _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
     elif n > 2:
         _warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
-            "in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
-            "to reverse the dimensions of a tensor."
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+            "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
         )
     return ops.permute(self, list(range(n - 1, -1, -1)))
 
@@ -180,8 +181,3 @@ def numpy_T(self: Any) -> Any:
 def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=4)
 
-
-def _contiguous_format() -> Any:
-    from internals.core.formats import contiguous_format
-
-    return contiguous_format

@@ -10,7 +10,6 @@ How the real one differs: every view op also has a `_copy` twin for backends wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from internals.core.dispatch_key import AUTOGRAD_MASK
@@ -212,7 +211,10 @@ def slice(self: TensorImpl, dim: int = 0, start: int | None = None, end: int | N
     last = n if end is None else min(max(end + n if end < 0 else end, first), n)
     length = (last - first + step - 1) // step
     return _alias(
-        self, (*sizes[:d], length, *sizes[d + 1 :]), (*strides[:d], strides[d] * step, *strides[d + 1 :]), self._offset + first * strides[d]
+        self,
+        (*sizes[:d], length, *sizes[d + 1 :]),
+        (*strides[:d], strides[d] * step, *strides[d + 1 :]),
+        self._offset + first * strides[d],
     )
 
 
@@ -252,7 +254,10 @@ def unfold(self: TensorImpl, dimension: int, size: int, step: int) -> Any:
     if not sizes:
         return _alias(self, (size,), (1,), self._offset)
     return _alias(
-        self, (*sizes[:d], (n - size) // step + 1, *sizes[d + 1 :], size), (*strides[:d], step * stride, *strides[d + 1 :], stride), self._offset
+        self,
+        (*sizes[:d], (n - size) // step + 1, *sizes[d + 1 :], size),
+        (*strides[:d], step * stride, *strides[d + 1 :], stride),
+        self._offset,
     )
 
 
@@ -271,7 +276,9 @@ def split_with_sizes(self: TensorImpl, split_sizes: Sequence[int], dim: int = 0)
     """Consecutive slices of the given sizes. Raises RuntimeError unless they sum up to the dimension."""
     n = _size_to_split(self, dim, "split")
     if min(split_sizes, default=0) < 0:
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+        )
     if sum(split_sizes) != n:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "

@@ -1,0 +1,94 @@
+"""Putting tensors together: `cat` and `stack` (`aten/src/ATen/native/TensorShape.cpp`).
+
+The result has the dtype that all inputs promote to, and is channels-last in memory if all inputs are.
+
+How the real one differs: `cat` has loops of its own for inputs of one dtype that are contiguous, and runs over threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
+from internals.aten.writing import resize_output
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.geometry import (
+    channels_last_strides,
+    contiguous_strides,
+    geometry,
+    is_channels_last_strides,
+    wrap_dim,
+)
+from internals.core.promotion import can_cast, result_type
+from internals.core.tensor_impl import TensorImpl, array, empty
+
+
+def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
+    """The tensors one after the other along `dim`. 1-d tensors without elements are skipped, whatever the others look like.
+
+    Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when `out` cannot hold the dtype.
+    """
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    for i, t in enumerate(tensors):
+        if not t.shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    used = [(i, t) for i, t in enumerate(tensors) if t.shape != (0,)] or [(0, tensors[0])]
+    first = used[0][1]
+    d = wrap_dim(dim, first.dim())
+    for i, t in used:
+        _check_fits(first, t, d, i)
+    sizes = list(first.shape)
+    sizes[d] = sum(t.shape[d] for _, t in used)
+    out = _output(tensors, sizes, out, all(is_channels_last_strides(t.shape, t.stride()) for t in tensors))
+    if out.numel():
+        with np.errstate(all="ignore"):
+            np.concatenate([array(t) for _, t in used], d, out=array(out), casting="unsafe")
+    return out
+
+
+def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
+    """Tensors of one shape along a new dimension. Raises RuntimeError for an empty list or different shapes."""
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    sizes = tensors[0].shape
+    d = wrap_dim(dim, len(sizes) + 1)
+    for i, t in enumerate(tensors):
+        if t.shape != sizes:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(sizes)} at entry 0 and {list(t.shape)} at entry {i}"
+            )
+    out = _output(tensors, (*sizes[:d], len(tensors), *sizes[d:]), out)
+    if out.numel():
+        with np.errstate(all="ignore"):
+            np.stack([array(t) for t in tensors], d, out=array(out), casting="unsafe")
+    return out
+
+
+def _check_fits(first: TensorImpl, t: TensorImpl, dim: int, position: int) -> None:
+    if t.dim() != first.dim():
+        raise RuntimeError(f"Tensors must have same number of dimensions: got {first.dim()} and {t.dim()}")
+    for d, (n, m) in enumerate(zip(first.shape, t.shape)):
+        if d != dim and n != m:
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but got size {m} for tensor number "
+                f"{position} in the list."
+            )
+
+
+def _output(tensors: Sequence[TensorImpl], sizes: Sequence[int], out: Any, channels_last: bool = False) -> Any:
+    """A new tensor of the common dtype, or `out`, checked and resized."""
+    common = result_type(tensors)
+    if out is None:
+        strides = channels_last_strides(sizes) if channels_last else contiguous_strides(sizes)
+        return empty(geometry(sizes, strides, common, tensors[0].device))
+    if not can_cast(common, out.dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {SCALAR_TYPE_NAME[out.dtype]}")
+    resize_output(out, sizes)
+    check_no_internal_overlap(out)
+    for t in tensors:
+        check_no_overlap(out, t)
+    return out

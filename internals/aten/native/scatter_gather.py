@@ -1,0 +1,243 @@
+"""Indexing along one dimension: `gather`, `scatter`, `index_select`, `index_add` (`TensorAdvancedIndexing.cpp`).
+
+`gather` and `scatter` have an index for every element they read or write; `index_select` and `index_add` have one for each whole
+slice. In two dimensions, along dim 1:
+
+    gather        out[i][j]          = self[i][index[i][j]]
+    scatter       out[i][index[i][j]] = src[i][j]
+    index_select  out[i][j]          = self[i][index[j]]
+
+Unlike advanced indexing none of them takes negative indices.
+
+How the real one differs: `scatter` with repeated indices is undefined there (threads race); here the last one wins.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.aten.overlap import check_no_overlap
+from internals.aten.set_output import set_output
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.geometry import wrap_dim
+from internals.core.scalar import checked
+from internals.core.tensor_impl import TensorImpl, array
+
+REDUCTIONS = {"add": np.add, "multiply": np.multiply}
+
+
+def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = False, out: Any = None) -> Any:
+    """An element of `self` for every element of `index`, which says where along `dim` it stands. Has the shape of `index`."""
+    d = wrap_dim(dim, self.dim())
+    if index.numel():
+        _check_index_dtype("gather", index)
+        if max(self.dim(), 1) != max(index.dim(), 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        for i, (n, m) in enumerate(zip(_sizes(self), _sizes(index))):
+            if i != d and m > n:
+                raise RuntimeError(
+                    f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
+                    f"{list(self.shape)} apart from dimension {d}"
+                )
+    out = set_output(index.shape, self.dtype, out)
+    if index.numel():
+        positions = np.atleast_1d(array(index))
+        _check_positions(positions, d, _sizes(self)[d])
+        source = _cropped(np.atleast_1d(array(self)), positions.shape, d)
+        array(out)[...] = np.take_along_axis(source, positions, d).reshape(out.shape)
+    return out
+
+
+def scatter_src(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None) -> Any:
+    """A copy of `self` where the elements of `src` are written to the positions `index` along `dim`."""
+    return _scatter(self, dim, index, src, out)
+
+
+def scatter_value(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out: Any = None) -> Any:
+    """A copy of `self` where a number is written to the positions `index` along `dim`."""
+    return _scatter(self, dim, index, value, out)
+
+
+def scatter_reduce(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, reduce: str, out: Any = None) -> Any:
+    """`scatter` that adds to ("add") or multiplies ("multiply") what is there."""
+    if reduce in REDUCTIONS:
+        warnings.warn(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. "
+            "Use torch.scatter_reduce instead for more reduction options.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return _scatter(self, dim, index, src, out, reduce)
+
+
+def scatter_value_reduce(self: TensorImpl, dim: int, index: TensorImpl, value: Any, reduce: str, out: Any = None) -> Any:
+    """`scatter` of a number that is added to or multiplied with what is there."""
+    return _scatter(self, dim, index, value, out, reduce)
+
+
+def scatter_add(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, out: Any = None) -> Any:
+    """A copy of `self` where the elements of `src` are added at the positions `index` along `dim`; repeats add up."""
+    return _scatter(self, dim, index, src, out, "add")
+
+
+def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None) -> Any:
+    """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
+    d = wrap_dim(dim, self.dim())
+    if index.dim() > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if not self.dim() and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
+    if index.dtype not in (dt.int64, dt.int32):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if out is not None and out.dtype is not self.dtype:
+        raise RuntimeError("index_select(): self and result must have the same scalar type")
+    source, positions = np.atleast_1d(array(self)), np.atleast_1d(array(index))
+    n = source.shape[d]
+    if positions.size and n == 0:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    for wrong in positions[(positions < 0) | (positions >= n)][:1]:
+        if d == 0 and self.numel():
+            raise IndexError("index out of range in self")
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={n}")
+    sizes = source.shape[:d] + positions.shape + source.shape[d + 1 :]
+    out = set_output(sizes if self.dim() else (), self.dtype, out)
+    if out.numel():
+        array(out)[...] = source.take(positions, d).reshape(out.shape)
+    return out
+
+
+def index_add(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, alpha: Any = 1, out: Any = None) -> Any:
+    """A copy of `self` with `alpha` times the slices of `source` added at the positions `index` along `dim`."""
+    d = wrap_dim(dim, self.dim())
+    _check_index_add(self, d, dim, index, source)
+    target = _copy_of(self, out)
+    if not source.numel():
+        return target
+    addend = np.atleast_1d(array(source))
+    if alpha != 1:
+        addend = np.multiply(addend, checked(alpha, self.dtype))
+    where = (slice(None),) * d + (np.atleast_1d(array(index)),)
+    with np.errstate(all="ignore"):
+        np.add.at(array(target).reshape(1) if not self.dim() else array(target), where, addend)
+    return target
+
+
+def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = "") -> Any:
+    d = wrap_dim(dim, self.dim())
+    _check_scatter(self, d, index, src)
+    if reduce and reduce not in REDUCTIONS:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if out is not None:
+        for other in (index, src):
+            if isinstance(other, TensorImpl):
+                check_no_overlap(out, other)
+    values = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
+    target = _copy_of(self, out)
+    if not index.numel():
+        return target
+    positions = np.atleast_1d(array(index))
+    _check_positions(positions, d, _sizes(self)[d])
+    if isinstance(src, TensorImpl):
+        values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
+    memory = array(target).reshape(1) if not self.dim() else array(target)
+    view = _cropped(memory, positions.shape, d)
+    if reduce:
+        with np.errstate(all="ignore"):
+            REDUCTIONS[reduce].at(view, _along(positions, d), values)
+    else:
+        view[_along(positions, d)] = values
+    return target
+
+
+def _copy_of(self: TensorImpl, out: Any) -> Any:
+    """A tensor to write into that holds the values of `self`: new, or `out`, which may be `self` itself."""
+    target = set_output(self.shape, self.dtype, out, out is self)
+    if target is not self and target.numel():
+        array(target)[...] = array(self)
+    return target
+
+
+def _sizes(t: TensorImpl) -> Sequence[int]:
+    return t.shape or (1,)
+
+
+def _cropped(a: Any, shape: Sequence[int], dim: int) -> Any:
+    """The part of `a` that an index of this shape can reach: all of `dim`, the beginning of every other dimension."""
+    return a[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(shape))]
+
+
+def _along(positions: Any, dim: int) -> tuple[Any, ...]:
+    """The numpy key that takes `positions` along `dim`, and in every other dimension the place an element stands at."""
+    grid = np.ogrid[tuple(slice(n) for n in positions.shape)]
+    return tuple(positions if d == dim else g for d, g in enumerate(grid))
+
+
+def _check_index_dtype(op: str, index: TensorImpl) -> None:
+    if index.dtype not in (dt.int64, dt.int32):
+        raise RuntimeError(f"{op}(): Expected dtype int32/int64 for index")
+
+
+def _check_positions(positions: Any, dim: int, n: int) -> None:
+    for wrong in positions[(positions < 0) | (positions >= n)][:1]:
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {n}")
+
+
+def _check_scatter(self: TensorImpl, d: int, index: TensorImpl, src: Any) -> None:
+    if not index.numel():
+        return
+    _check_index_dtype("scatter", index)
+    if isinstance(src, TensorImpl) and src.dtype is not self.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if max(self.dim(), 1) != max(index.dim(), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    sizes = _sizes(index)
+    too_large = any(m > n for i, (n, m) in enumerate(zip(_sizes(self), sizes)) if i != d)
+    if not isinstance(src, TensorImpl):
+        if too_large:
+            raise RuntimeError(
+                f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {d}"
+            )
+        return
+    if max(src.dim(), 1) != max(index.dim(), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    if too_large or any(m > n for n, m in zip(_sizes(src), sizes)):
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {d} and to be "
+            f"no larger size than src {list(src.shape)}"
+        )
+
+
+def _check_index_add(self: TensorImpl, d: int, dim: int, index: TensorImpl, source: TensorImpl) -> None:
+    if index.dim() > 1:
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.dim()} with type: "
+            f"{SCALAR_TYPE_NAME[index.dtype]} and size: {list(index.shape)}"
+        )
+    if index.dtype not in (dt.int64, dt.int32):
+        raise RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {SCALAR_TYPE_NAME[index.dtype]}")
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({SCALAR_TYPE_NAME[self.dtype]}) and source ({SCALAR_TYPE_NAME[source.dtype]}) must have the "
+            "same scalar type"
+        )
+    if d and d >= source.dim():
+        raise RuntimeError(f"index_add_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.dim()}")
+    if index.numel() != (source.shape[d] if source.dim() else 1):
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
+            f"({source.shape[d] if source.dim() else 1}), for dim: {d}"
+        )
+    own, theirs = list(self.shape), list(source.shape)
+    if own[:d] + own[d + 1 :] != theirs[:d] + theirs[d + 1 :] or len(own) != len(theirs):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{own} source.shape = {theirs}"
+        )
+    positions = array(index)
+    if index.numel() and (positions.min() < 0 or positions.max() >= _sizes(self)[d]):
+        raise IndexError("index out of range in self")
