@@ -1,5 +1,113 @@
-"""The functions of the top-level namespace that are not generated from the YAML file."""
+"""The functions of the top-level namespace that are not generated from the YAML file (`torch/__init__.py`, `torch/functional.py`).
+
+How the real one differs: most of these are C functions there.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import math
+from typing import Any
+
+from internals._tensor_str import set_printoptions
+from internals.construction import as_tensor, asarray, tensor
+from internals.core import promotion
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl
+from internals.dlpack import from_dlpack
+from internals.interop import from_numpy, frombuffer
+from internals.legacy import TENSOR_TYPES
+from internals.random import (
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from internals.storage import STORAGE_TYPES, Storage, TypedStorage, UntypedStorage
+from internals.tensor import Tensor  # the module must be loaded before the function `tensor` takes its name
+
+inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
+newaxis = None
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a tensor."""
+    return isinstance(obj, TensorImpl)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether `obj` is a storage, typed or not."""
+    return isinstance(obj, (Storage, TypedStorage))
+
+
+def numel(input: TensorImpl) -> int:
+    """The number of elements."""
+    return _tensor(input, "numel").numel()
+
+
+def is_floating_point(input: TensorImpl) -> bool:
+    return _tensor(input, "is_floating_point").is_floating_point()
+
+
+def is_complex(input: TensorImpl) -> bool:
+    return _tensor(input, "is_complex").is_complex()
+
+
+def is_signed(input: TensorImpl) -> bool:
+    return _tensor(input, "is_signed").is_signed()
+
+
+def is_same_size(input: TensorImpl, other: TensorImpl) -> bool:
+    return _tensor(input, "is_same_size").shape == _tensor(other, "is_same_size").shape
+
+
+def get_device(input: TensorImpl) -> int:
+    """The index of the device; -1 for the CPU."""
+    index = _tensor(input, "get_device").device.index
+    return -1 if index is None else index
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype that both convert to. Raises TypeError for what is no dtype."""
+    for name, value in (("type1", type1), ("type2", type2)):
+        if not isinstance(value, dtype):
+            raise TypeError(
+                f"promote_types(): argument '{name}' must be internals.dtype, not {type(value).__name__}"
+            )
+    return promotion.promote_types(type1, type2)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtype:
+    """The dtype of an operation on two operands, tensors or numbers."""
+    return promotion.result_type([tensor1, tensor2])
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether a result of dtype `from_` may be stored in a tensor of dtype `to`."""
+    return promotion.can_cast(from_, to)
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type; for a tensor its legacy name."""
+    if isinstance(obj, TensorImpl):
+        return obj.type()  # type: ignore[attr-defined]
+    kind = obj if isinstance(obj, type) else type(obj)
+    return kind.__name__ if kind.__module__ in ("", "builtins") else f"{kind.__module__}.{kind.__name__}"
+
+
+def _tensor(value: Any, function: str) -> TensorImpl:
+    if not isinstance(value, TensorImpl):
+        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}")
+    return value
+
+
+globals().update(TENSOR_TYPES)
+globals().update(STORAGE_TYPES)
+__all__ = [
+    "Tensor", "TypedStorage", "UntypedStorage", "as_tensor", "asarray", "can_cast", "default_generator", "e", "from_dlpack",
+    "from_numpy", "frombuffer", "get_device", "get_rng_state", "inf", "initial_seed", "is_complex", "is_floating_point",
+    "is_same_size", "is_signed", "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "numel", "pi",
+    "promote_types", "result_type", "seed", "set_printoptions", "set_rng_state", "tensor", "typename",
+    *TENSOR_TYPES, *STORAGE_TYPES,
+]  # fmt: skip

@@ -1,12 +1,167 @@
-"""`Generator`: where random numbers come from (`aten/src/ATen/CPUGeneratorImpl.cpp`).
+"""`Generator`: where random numbers come from (`aten/src/ATen/CPUGeneratorImpl.cpp`, `ATen/core/MT19937RNGEngine.h`).
 
-How the real one differs: see `internals.aten.native.random`.
+A Mersenne Twister gives a stream of 32-bit words; everything random is made from these words, in an order that is part of
+PyTorch's behaviour: the same seed gives the same tensors. `internals.aten.native.random` has the recipes. One `default_generator` serves
+whoever does not bring a generator.
+
+How the real one differs: the same engine, seeded in the same way, in C++; here numpy runs it, many words at a time. The
+tensor of `get_state` has the same layout, byte by byte, so a state can be carried from one to the other.
 """
 
 from __future__ import annotations
 
+import math
+import secrets
+from typing import Any
+
+import numpy as np
+
+from internals.core.device import CPU, device, resolve
+from internals.core.dtype import uint8
+from internals.core.tensor_impl import TensorImpl, array, from_array
+
+DEFAULT_SEED = 67280421310721
+_WORDS = 624
+STATE = np.dtype(
+    [
+        ("initial_seed", "u8"), ("left", "i4"), ("seeded", "i4"), ("next", "u8"), ("state", "u8", _WORDS),
+        ("normal_x", "f8"), ("normal_y", "f8"), ("normal_rho", "f8"), ("normal_is_valid", "i4"), ("_pad", "i4"),
+        ("next_float", "f4"), ("next_float_is_valid", "u1"), ("_pad2", "u1", 3),
+    ]
+)  # fmt: skip
+
 
 class Generator:
-    """A stream of random bits."""
+    """A stream of random bits with a state. `Generator()` starts from a fixed default seed.
 
-    __slots__ = ()
+    Raises RuntimeError for a device without a generator.
+    """
+
+    __slots__ = ("device", "_engine", "_seed", "next_normal")
+
+    device: device
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = resolve(device)
+        if self.device is not CPU:
+            raise RuntimeError(f"Device type {self.device.type} is not supported for torch.Generator() api.".replace("torch", "internals"))
+        self._engine: Any = None
+        self.manual_seed(DEFAULT_SEED)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream that belongs to `seed`; its lower 32 bits count. Returns the generator.
+
+        Negative seeds are taken modulo 2**64 - 1. Raises RuntimeError for what is no integer or does not fit 64 bits.
+        """
+        if isinstance(seed, (float, str)) or not hasattr(seed, "__index__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        seed = seed.__index__()
+        if not -(1 << 63) <= seed < 1 << 64:
+            raise RuntimeError("Overflow when unpacking long long")
+        self._seed = seed if seed >= 0 else (1 << 64) + seed
+        self._engine = None  # numpy.random is imported when the first number is drawn
+        self.next_normal: float | None = None
+        return self
+
+    def initial_seed(self) -> int:
+        return self._seed
+
+    def seed(self) -> int:
+        """Start anew from a seed that nobody can guess, and return it."""
+        self.manual_seed(secrets.randbits(53))
+        return self._seed
+
+    def random32(self, n: int) -> Any:
+        """The next `n` words of the stream, as a uint64 array of 32-bit values."""
+        return self._bits().random_raw(n)
+
+    def random64(self, n: int) -> Any:
+        """The next `n` pairs of words, the first of each pair in the upper half."""
+        words = self._bits().random_raw(2 * n)
+        return words[0::2] << np.uint64(32) | words[1::2]
+
+    def get_state(self) -> Any:
+        """The state as a tensor of bytes."""
+        twister = self._bits().state["state"]
+        s = np.zeros((), STATE)
+        s["initial_seed"], s["seeded"], s["state"] = self._seed, 1, twister["key"]
+        s["left"], s["next"] = 625 - twister["pos"], twister["pos"]
+        if self.next_normal is not None:
+            s["normal_y"], s["normal_is_valid"] = self.next_normal, 1
+        return from_array(np.frombuffer(s.tobytes(), np.uint8))
+
+    def set_state(self, new_state: TensorImpl) -> Generator:
+        """Continue from a state. Raises TypeError or RuntimeError for what `get_state` cannot have given."""
+        if not isinstance(new_state, TensorImpl) or new_state.dtype is not uint8:
+            raise TypeError(f"expected a torch.ByteTensor, but got {_describe(new_state)}".replace("torch", "internals"))
+        content = np.ascontiguousarray(array(new_state)).tobytes()
+        if len(content) != STATE.itemsize:
+            raise RuntimeError(
+                f"Expected either a CPUGeneratorImplStateLegacy of size {STATE.itemsize - 8} or a CPUGeneratorImplState of size "
+                f"{STATE.itemsize} but found the input RNG state size to be {len(content)}"
+            )
+        s = np.frombuffer(content, STATE)[0]
+        pos = _WORDS if s["left"] == 1 else int(s["next"])
+        self._seed = int(s["initial_seed"])
+        engine = np.random.MT19937()
+        engine.state = {"bit_generator": "MT19937", "state": {"key": s["state"].astype(np.uint32), "pos": pos}}
+        self._engine = engine
+        self.next_normal = float(s["normal_y"]) if s["normal_is_valid"] else None
+        return self
+
+    def clone_state(self) -> Generator:
+        """A generator that will give the same numbers."""
+        return Generator().set_state(self.get_state())
+
+    def _bits(self) -> Any:
+        if self._engine is None:
+            engine = np.random.MT19937()
+            engine._legacy_seeding(self._seed & 0xFFFFFFFF)
+            self._engine = engine
+        return self._engine
+
+    def __repr__(self) -> str:
+        return f"<internals.Generator on {self.device}>"
+
+
+def uniform32(g: Generator, n: int, bits: int = 24) -> Any:
+    """`n` doubles in [0, 1) from one word each, of which the lower `bits` count: what a float32 can hold."""
+    return (g.random32(n) & np.uint64((1 << bits) - 1)) * math.ldexp(1.0, -bits)
+
+
+def uniform64(g: Generator, n: int) -> Any:
+    """`n` doubles in [0, 1) from two words each, of which 53 bits count."""
+    return (g.random64(n) & np.uint64((1 << 53) - 1)) * math.ldexp(1.0, -53)
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator; everything random after it is reproducible. Returns the generator."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seed the default generator unpredictably; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed the default generator started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Any:
+    """The state of the default generator, as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: TensorImpl) -> None:
+    """Let the default generator continue from a state that `get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+def _describe(value: Any) -> str:
+    return value.type() if isinstance(value, TensorImpl) else type(value).__name__  # type: ignore[attr-defined]
+
+
+default_generator = Generator()
+default_generator.seed()

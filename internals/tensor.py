@@ -1,29 +1,62 @@
 """`Tensor`: what users hold (`torch/_tensor.py`, `torch/csrc/autograd/python_variable.cpp`).
 
-The class is put together from three floors: `TensorImpl` (storage, offset, geometry), the generated methods (one per line of
-`native_functions.yaml`), and what is written here by hand because it is about Python rather than about tensors: conversion
-to numbers, printing, indexing syntax, exchange with numpy.
+The class is put together from floors: `TensorImpl` (storage, offset, geometry), the generated methods (one per line of
+`native_functions.yaml`), the casts by name, and what is written here by hand because it is about Python rather than about
+tensors: conversion to numbers, printing, indexing syntax, exchange with numpy, copying and pickling.
 
-How the real one differs: `torch.Tensor` is a Python class over the C type `torch._C.TensorBase`, which wraps a C++ tensor.
+How the real one differs: `torch.Tensor` is a Python class over the C type `torch._C.TensorBase`, which wraps a C++ tensor. It
+takes attributes of any name; this one has slots.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
+
+from internals import dlpack, legacy
 from internals._generated import ops
 from internals._generated.methods import TensorMethods
-from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
+from internals._tensor_str import tensor_repr
+from internals.construction import as_device, as_dtype, copy_of, warn_copy_construct
+from internals.conversions import Conversions, dtype_named, type_name
+from internals.core import formats
+from internals.core.device import CPU, device
+from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dtype import INTEGRAL, dtype
+from internals.core.geometry import with_keys
+from internals.core.tensor_impl import TensorImpl, array, autograd_meta, make, set_tensor_class
 from internals.indexing import getitem, setitem
+from internals.interop import from_numpy, to_numpy
+from internals.pickling import deepcopy, reduce
+from internals.storage import TypedStorage
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+_INDEX = "only integer tensors of a single element can be converted to an index"
 
 
-class Tensor(TensorImpl, TensorMethods):
-    """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`, `from_numpy`, ..."""
+class Tensor(TensorImpl, TensorMethods, Conversions):
+    """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`, `from_numpy`, ...
+
+    Called itself it is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that shape, `Tensor([2, 3])` holds the
+    numbers 2. and 3.
+    """
 
     __slots__ = ()
+    __array_priority__ = 1000  # ndarray + tensor is the tensor's business
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return legacy.construct(None, args, kwargs)
+
+    # Python's protocols
+
+    def __repr__(self) -> str:
+        return tensor_repr(self, "tensor" if type(self) is Tensor else type(self).__name__)
+
+    def __format__(self, spec: str) -> str:
+        if self.shape or self.is_meta:
+            return object.__format__(self, spec)
+        return format(self.item(), spec)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -35,17 +68,251 @@ class Tensor(TensorImpl, TensorMethods):
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self.shape else self
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, int, float, complex, np.number)):
+            return bool((self == element).any().item())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        )
+
     def __getitem__(self, index: Any) -> Tensor:
         return getitem(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         setitem(self, index, value)
 
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
+    def __bool__(self) -> bool:
+        return self.is_nonzero()
+
+    def __int__(self) -> int:
+        value = self._number()
+        if isinstance(value, complex):
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
+        return int(value)
+
+    def __float__(self) -> float:
+        value = self._number()
+        if isinstance(value, complex):
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        return float(value)
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __index__(self) -> int:
+        if self.numel() != 1 or self.dtype.category > INTEGRAL:
+            raise TypeError(_INDEX)
+        return int(self.item())
+
+    def _number(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; a number for a 0-d tensor."""
+        return array(self).tolist()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduce(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return deepcopy(self, memo)
+
+    # numpy and DLPack
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The numpy array on the same memory; see `internals.interop.to_numpy`."""
+        if force:
+            return to_numpy(self.detach().to(CPU), True)
+        return to_numpy(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        a = to_numpy(self)
+        if dtype is not None and a.dtype != dtype:
+            if copy is False:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            return a.astype(dtype)
+        return a.copy() if copy else a
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What numpy's functions make of their result: a tensor again. PyTorch was there before its bool dtype was: uint8."""
+        return from_numpy(np.asarray(array.astype("uint8") if array.dtype == bool else array))
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see `internals.dlpack`.
+
+        Raises BufferError for a tensor that requires a gradient or has no CPU memory.
+        """
+        if stream not in (None, -1):
+            raise AssertionError("stream should be None on cpu.")
+        if dl_device is not None and tuple(dl_device) != tuple(self.__dlpack_device__()):
+            raise BufferError(f"cannot move a tensor on '{self.device}' to DLPack device {tuple(dl_device)}")
+        versioned = max_version is not None and max_version[0] >= 1
+        return dlpack.to_dlpack(self.clone() if copy else self, versioned, bool(copy))
+
+    def __dlpack_device__(self) -> tuple[dlpack.DLDeviceType, int]:
+        return dlpack.dlpack_device(self)
+
+    def storage(self) -> TypedStorage:
+        """The storage, seen as elements of the tensor's dtype."""
+        return TypedStorage(self._storage, self.dtype)
+
+    _typed_storage = storage
+
+    def storage_type(self) -> type:
+        return legacy.storage_class(self.dtype)
+
+    # Moving and making more
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """`to(dtype)`, `to(device, dtype)`, `to(other)`, with `non_blocking=`, `copy=`, `memory_format=`.
+
+        The tensor itself when it is what was asked for already and `copy` is False. Raises TypeError for other arguments.
+        """
+        where, kind, non_blocking, copy, memory_format = _parse_to(args, kwargs)
+        return ops.to_dtype_layout(self, kind, None, where, None, non_blocking, copy, memory_format)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The legacy name of the tensor's type, or the tensor as another type (a dtype, a name or a class like `LongTensor`)."""
+        if dtype is None:
+            return type_name(self.dtype)
+        if isinstance(dtype, str):
+            return self.to(dtype_named(dtype))
+        return self.to(dtype if not isinstance(dtype, legacy.tensortype) else dtype.dtype)
+
+    def cpu(self, memory_format: Any = None) -> Any:
+        return self.to(CPU, memory_format=memory_format)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+        return self.to("cuda" if device is None else device, memory_format=memory_format)
+
+    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+        """`tensor(data)` with this tensor's dtype and device unless others are given."""
+        if isinstance(data, TensorImpl):
+            warn_copy_construct("tensor.new_tensor")
+        t = copy_of(data, as_dtype(dtype, "new_tensor") or self.dtype, as_device(device, "new_tensor") or self.device)
+        return t.requires_grad_() if requires_grad else t
+
+    def new(self, *args: Any, **kwargs: Any) -> Any:
+        """The legacy constructor for this tensor's dtype."""
+        return legacy.construct(self.dtype, args, kwargs)
+
+    # What autograd knows
+
+    @property
+    def data(self) -> Any:
+        """The same memory without history; writing to it goes unnoticed by the version counter of this tensor."""
+        g = self._geometry
+        return make(self._storage, with_keys(g, g.keys & ~AUTOGRAD_MASK), self._offset)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, TensorImpl):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        keys = value._geometry.keys & ~AUTOGRAD_MASK | self._geometry.keys & AUTOGRAD_MASK
+        self._storage, self._offset, self._array = value._storage, value._offset, None
+        self._geometry = with_keys(value._geometry, keys)
+
+    @property
+    def grad(self) -> Any:
+        return None if self._autograd_meta is None else self._autograd_meta.grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None and not isinstance(value, TensorImpl):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        autograd_meta(self).grad = value
+
+    @property
+    def grad_fn(self) -> Any:
+        return None if self._autograd_meta is None else self._autograd_meta.grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        return 0 if self._autograd_meta is None else self._autograd_meta.output_nr
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._autograd_meta is not None and self._autograd_meta.retains_grad
+
+    # Small questions
+
     T = property(lambda self: ops.numpy_T(self), doc="The dimensions in reverse order.")
     mT = property(lambda self: ops.mT(self), doc="The last two dimensions transposed.")
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_meta = property(lambda self: self.device.type == "meta")
+    is_sparse = is_quantized = property(lambda self: False)
+    layout = property(lambda self: formats.strided)
 
-    def __repr__(self) -> str:
-        return f"tensor({array(self)!r})"
+    def get_device(self) -> int:
+        return -1 if self.device.index is None else self.device.index
+
+    def is_same_size(self, other: TensorImpl) -> bool:
+        return self.shape == other.shape
+
+    def is_set_to(self, tensor: TensorImpl) -> bool:
+        """Whether both look at the same elements of the same storage in the same way."""
+        return (
+            self._storage is tensor._storage
+            and self._offset == tensor._offset
+            and self.shape == tensor.shape
+            and self.stride() == tensor.stride()
+        )
+
+    def is_conj(self) -> bool:
+        return False
+
+    is_neg = is_inference = is_pinned = is_shared = is_conj
+
+    def resolve_conj(self) -> Any:
+        return self
+
+    resolve_neg = resolve_conj
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, bool, Any]:
+    """The arguments of `to` in the order of `to.dtype_layout`; which overload is meant shows in the first argument."""
+    given = dict(kwargs)
+    first = args[0] if args else given.get("tensor")
+    if isinstance(first, TensorImpl):
+        names = ("tensor", "non_blocking", "copy")
+    elif isinstance(first, dtype) or (isinstance(first, type) and first in (bool, int, float, complex)):
+        names = ("dtype", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    fits = len(args) <= len(names) and not set(names[: len(args)]) & set(given)
+    given.update(zip(names, args))
+    other = given.pop("tensor", None)
+    where, kind, memory_format = given.pop("device", None), given.pop("dtype", None), given.pop("memory_format", None)
+    flags = [given.pop(name, False) for name in ("non_blocking", "copy")]
+    fits = fits and not given and all(isinstance(f, bool) for f in flags)
+    fits = fits and (where is None or isinstance(where, (device, str, int))) and (other is None or (where, kind) == (None, None))
+    fits = fits and (memory_format is None or isinstance(memory_format, formats.memory_format))
+    fits = fits and (kind is None or isinstance(kind, dtype) or kind in (bool, int, float, complex))
+    if not fits:
+        got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+            " * (internals.device device = None, internals.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+            "internals.memory_format memory_format = None)\n"
+            " * (internals.dtype dtype, bool non_blocking = False, bool copy = False, *, internals.memory_format memory_format = None)\n"
+            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, internals.memory_format memory_format = None)\n"
+        )
+    if other is not None:
+        where, kind = other.device, other.dtype
+    return as_device(where, "to"), as_dtype(kind, "to"), flags[0], flags[1], memory_format
 
 
 set_tensor_class(Tensor)

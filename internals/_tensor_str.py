@@ -1,0 +1,217 @@
+"""How a tensor prints (`torch/_tensor_str.py`).
+
+One `Format` is chosen for all elements: whole numbers with a bare point (`1.`), fixed or scientific notation with `precision`
+digits, everything padded to one width. Tensors of more than `threshold` elements show `edgeitems` at each end of every dimension,
+and the format looks at what is shown only. Nested brackets follow the dimensions; what the numbers cannot tell (dtype, size,
+device, requires_grad) stands behind them.
+
+How the real one differs: it also prints sparse, quantized and nested tensors, and reads elements through tensor operations; here
+they are read through the numpy array.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.device import CPU
+from internals.core.tensor_impl import TensorImpl, array
+
+
+@dataclass
+class PrintOptions:
+    """What `set_printoptions` sets."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+PRINT_OPTS = PrintOptions()
+PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Change how tensors print. What is None stays, except `sci_mode`: None lets every tensor choose.
+
+    `precision` digits; `threshold` elements from which on a tensor is summarised; `edgeitems` shown at each end of a dimension
+    then; `linewidth` in characters; `profile` "default", "short" or "full" sets all four.
+    """
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    changes = {**PROFILES.get(profile or "", {}), **{k: v for k, v in given.items() if v is not None}}
+    for name, value in changes.items():
+        setattr(PRINT_OPTS, name, value)
+    PRINT_OPTS.sci_mode = sci_mode
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The current options, as keyword arguments for `set_printoptions`."""
+    return asdict(PRINT_OPTS)
+
+
+@contextmanager
+def printoptions(**options: Any) -> Iterator[None]:
+    """`set_printoptions` for the length of a block."""
+    outer = get_printoptions()
+    set_printoptions(**options)
+    try:
+        yield
+    finally:
+        set_printoptions(**outer)
+
+
+def tensor_repr(t: TensorImpl, name: str = "tensor") -> str:
+    """What `repr(t)` returns; `name` is what stands before the parenthesis."""
+    indent = len(name) + 1
+    if t.device.type == "meta":
+        contents = "..."
+    else:
+        contents = elements(array(t), indent) if t.numel() else "[]"
+    return _join(f"{name}({contents}", suffixes(t), indent)
+
+
+def suffixes(t: TensorImpl) -> list[str]:
+    """What is told after the elements, because they do not show it."""
+    default = dt.get_default_dtype()
+    shown = (default, default.to_complex() if default is dt.float64 else dt.complex64, dt.int64, dt.bool_)
+    parts = [] if t.device is CPU else [f"device='{t.device}'"]
+    if t.device.type == "meta":
+        parts.append(f"size={tuple(t.shape)}")
+    elif t.numel() == 0:
+        parts += [f"size={tuple(t.shape)}"] if t.dim() != 1 else []
+    elif not PRINT_OPTS.edgeitems:
+        parts.append(f"size={tuple(t.shape)}")
+    # Where no element is seen, nothing tells that they are integers.
+    implied = t.dtype is default if t.device.type == "meta" or t.numel() == 0 else t.dtype in shown
+    parts += [] if implied else [f"dtype={t.dtype!r}"]
+    grad_fn = getattr(t, "grad_fn", None)
+    if grad_fn is not None:
+        parts.append(f"grad_fn=<{type(grad_fn).__name__}>")
+    elif t.requires_grad:
+        parts.append("requires_grad=True")
+    return parts
+
+
+def elements(a: Any, indent: int) -> str:
+    """The elements of a numpy array in nested brackets, the lines after the first indented by `indent`."""
+    summarize = a.size > PRINT_OPTS.threshold
+    shown = _summary(a) if summarize else a
+    if a.dtype.kind == "c":
+        return _nested(a, indent, summarize, ComplexFormat(shown))
+    return _nested(a, indent, summarize, Format(shown))
+
+
+class Format:
+    """How to print each of `values`, decided by looking at all of them. `width` is that of the widest."""
+
+    def __init__(self, values: Any) -> None:
+        self.is_floating = values.dtype.kind == "f"
+        self.sci_mode, self.int_mode, self.width = False, True, 1
+        if not self.is_floating:
+            self.width = max([1, *(len(str(v)) for v in values.reshape(-1).tolist())])
+            return
+        finite = values[np.isfinite(values) & (values != 0)].astype(np.float64)
+        if not finite.size:
+            return
+        with np.errstate(over="ignore"):
+            lowest, highest = np.abs(finite).min(), np.abs(finite).max()
+            wide = highest / lowest > 1000.0 or highest > 1.0e8 or lowest < 1.0e-4
+        self.int_mode = bool((finite == np.ceil(finite)).all())
+        self.sci_mode = bool(wide) if PRINT_OPTS.sci_mode is None else PRINT_OPTS.sci_mode
+        self.width = max(1, *(len(self._text(v)) for v in finite.tolist()))
+
+    def __call__(self, value: Any) -> str:
+        return self._text(value).rjust(self.width)
+
+    def _text(self, value: Any) -> str:
+        if not self.is_floating:
+            return str(value)
+        if self.sci_mode:
+            return f"{value:.{PRINT_OPTS.precision}e}"
+        if self.int_mode:
+            return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
+        return f"{value:.{PRINT_OPTS.precision}f}"
+
+
+class ComplexFormat:
+    """A format for the real parts and one for the imaginary parts."""
+
+    def __init__(self, values: Any) -> None:
+        self.real, self.imag = Format(values.real), Format(values.imag)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value: complex) -> str:
+        imag = self.imag(value.imag).lstrip()
+        return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag + "j"
+
+
+def _nested(a: Any, indent: int, summarize: bool, form: Any) -> str:
+    if a.ndim == 0:
+        return form(a.item())
+    if a.ndim == 1:
+        return _vector(a, indent, summarize, form)
+    edge = PRINT_OPTS.edgeitems
+    if summarize and len(a) > 2 * edge:
+        before = [_nested(a[i], indent + 1, summarize, form) for i in range(edge)]
+        after = [_nested(a[i], indent + 1, summarize, form) for i in range(len(a) - edge, len(a))]
+        parts = [*before, "...", *after]
+    else:
+        parts = [_nested(row, indent + 1, summarize, form) for row in a]
+    return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _vector(a: Any, indent: int, summarize: bool, form: Any) -> str:
+    edge = PRINT_OPTS.edgeitems
+    if summarize and not edge:
+        texts = ["..."]
+    elif summarize and len(a) > 2 * edge:
+        texts = [*map(form, a[:edge].tolist()), " ...", *map(form, a[-edge:].tolist())]
+    else:
+        texts = [form(v) for v in a.tolist()]
+    per_line = max(1, math.floor((PRINT_OPTS.linewidth - indent) / (form.width + 2)))
+    lines = [", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _summary(a: Any) -> Any:
+    """The elements that a summary shows."""
+    edge = PRINT_OPTS.edgeitems
+    if a.ndim == 0:
+        return a
+    if a.ndim > 1 and not edge:
+        return a[:0]
+    if len(a) > 2 * edge:
+        a = np.concatenate([a[:edge], a[-edge:]]) if edge else a
+    return a if a.ndim == 1 else np.stack([_summary(row) for row in a])
+
+
+def _join(text: str, parts: list[str], indent: int) -> str:
+    """Append the suffixes, each on the same line if it still fits."""
+    width = len(text) - text.rfind("\n") + 1
+    for part in parts:
+        if width + len(part) + 2 > PRINT_OPTS.linewidth:
+            text += ",\n" + " " * indent + part
+            width = indent + len(part)
+        else:
+            text += ", " + part
+            width += len(part) + 2
+    return text + ")"

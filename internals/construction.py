@@ -1,0 +1,276 @@
+"""`tensor(...)` and its relatives: tensors from Python numbers, nested lists, arrays (`torch/csrc/utils/tensor_new.cpp`).
+
+`tensor` always copies. It finds the shape by looking at first elements all the way down, the dtype by promoting over all
+elements, and then checks that every sequence has the length its shape says. `as_tensor` and `asarray` copy only if they must.
+
+How the real one differs: it walks the sequences once for the shape, once for the dtype and once to store; here they are
+flattened once and numpy stores.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.device import CPU, device, resolve
+from internals.core.dtype import BY_NUMPY, dtype
+from internals.core.promotion import promote_types
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.dlpack import from_dlpack
+from internals.interop import borrow_array, dtype_of, from_numpy, frombuffer
+
+_MAX_DIMS = 128
+_ATOMS = (bool, int, float, complex)
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Any:
+    """A new tensor with a copy of `data`: a number, nested sequences of numbers, a numpy array or scalar, a tensor.
+
+    The dtype is that of the data: bool, int64, the default dtype or its complex twin for Python numbers, numpy's own for
+    arrays and scalars, promoted over all elements. Raises ValueError for ragged sequences, TypeError for what is no number,
+    RuntimeError for a number that does not fit the dtype.
+    """
+    if isinstance(data, TensorImpl):
+        warn_copy_construct("internals.tensor")
+    _no_pinned_memory(pin_memory)
+    t = copy_of(data, as_dtype(dtype, "tensor"), as_device(device, "tensor"))
+    return t.requires_grad_() if requires_grad else t
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """`data` as a tensor, sharing its memory when it is a tensor or an array of the right dtype and device."""
+    kind, where = as_dtype(dtype, "as_tensor"), as_device(device, "as_tensor")
+    shared = data if isinstance(data, TensorImpl) else from_numpy(data) if isinstance(data, np.ndarray) else None
+    if shared is None:
+        return copy_of(data, kind, where)
+    return shared.to(device=where or shared.device, dtype=kind)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+) -> Any:
+    """`obj` as a tensor, sharing memory where possible; `copy=True` never shares, `copy=False` raises ValueError when it would copy.
+
+    Takes tensors, numpy arrays and scalars, objects with `__dlpack__` or a buffer, numbers and sequences, looked for in this order.
+    """
+    kind, where = as_dtype(dtype, "asarray"), as_device(device, "asarray") or CPU
+    shared = _shared(obj, kind)
+    if shared is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        t = copy_of(obj, kind, where)
+        return t.requires_grad_() if requires_grad else t
+    wanted = kind or shared.dtype
+    if copy is False and wanted is not shared.dtype:
+        names = dt.SCALAR_TYPE_NAME
+        raise ValueError(f"can't alias tensor with dtype '{names[shared.dtype]}' into dtype '{names[wanted]}'.")
+    if copy is False and where is not shared.device:
+        raise ValueError(f"can't alias tensor from device '{shared.device}' to '{where}'.")
+    t = shared.to(device=where, dtype=wanted, copy=bool(copy))
+    if requires_grad is None:
+        return t
+    if t is obj and not requires_grad:
+        return t.detach()
+    return t.requires_grad_() if requires_grad and not t.requires_grad else t
+
+
+def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
+    """A new tensor with the values of `data`; its dtype is inferred when `kind` is None."""
+    if isinstance(data, TensorImpl):
+        return data.detach().to(device=where or data.device, dtype=kind or data.dtype, copy=True)  # type: ignore[attr-defined]
+    if isinstance(data, np.ndarray):
+        t = borrow_array(data)
+        return t.to(device=where or CPU, dtype=kind or t.dtype, copy=True)
+    if not is_sequence(data) and hasattr(data, "__dlpack__"):
+        return copy_of(from_dlpack(data), kind, where)
+    sizes = shape_of(data)
+    flat: list[Any] = []
+    _flatten(data, sizes, 0, flat)
+    kind = kind or infer_dtype(flat)
+    t = empty_contiguous(sizes, kind)
+    if flat:
+        array(t).reshape(-1)[...] = _values(flat, kind)
+    return t if where is None or where is CPU else t.to(where)
+
+
+def shape_of(data: Any) -> list[int]:
+    """The shape nested sequences seem to have: the lengths of the first elements, all the way down."""
+    sizes: list[int] = []
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{_full_name(data)}'")
+    while is_sequence(data):
+        sizes.append(len(data))
+        if len(sizes) > _MAX_DIMS or isinstance(data, str):
+            raise ValueError(f"too many dimensions '{_full_name(data)}'")
+        if not sizes[-1]:
+            break
+        data = data[0]
+    return sizes
+
+
+def is_sequence(data: Any) -> bool:
+    """What counts as a dimension: lists, tuples, arrays and whatever else has a length and items, but no mapping and no tensor."""
+    if isinstance(data, (list, tuple)):
+        return True
+    if isinstance(data, np.ndarray):
+        return data.ndim > 0
+    if isinstance(data, (TensorImpl, dict, np.generic, *_ATOMS)):
+        return isinstance(data, str)
+    return hasattr(data, "__getitem__") and hasattr(data, "__len__")
+
+
+def infer_dtype(flat: Sequence[Any]) -> dtype:
+    """The dtype of a list of numbers: that of each kind of number in it, promoted. The default dtype when it is empty."""
+    found: dtype | None = None
+    for kind in dict.fromkeys(_kind(x) for x in flat):
+        found = kind if found is None else promote_types(found, kind)
+    return found or dt.get_default_dtype()
+
+
+def as_dtype(value: Any, name: str) -> dtype | None:
+    """A `dtype=` argument: ours, or one of Python's four numeric types. Raises TypeError for anything else."""
+    if value is None or isinstance(value, dtype):
+        return value
+    if isinstance(value, type) and value in _ATOMS:
+        return {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.complex128}[value]
+    raise TypeError(f"{name}(): argument 'dtype' must be internals.dtype, not {type(value).__name__}")
+
+
+def as_device(value: Any, name: str) -> device | None:
+    """A `device=` argument. Raises TypeError for what names no device."""
+    if value is None or isinstance(value, (device, str, int)):
+        return None if value is None else resolve(value)
+    raise TypeError(f"{name}(): argument 'device' must be internals.device, not {type(value).__name__}")
+
+
+def warn_copy_construct(function: str) -> None:
+    warnings.warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        f"sourceTensor.detach().clone().requires_grad_(True), rather than {function}(sourceTensor).",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _shared(obj: Any, kind: dtype | None) -> Any:
+    if isinstance(obj, TensorImpl):
+        return obj
+    if isinstance(obj, np.ndarray):
+        return borrow_array(obj)
+    if isinstance(obj, np.generic):
+        return None
+    if hasattr(obj, "__dlpack__"):
+        return from_dlpack(obj)
+    if isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__module__ in ("array", "mmap"):
+        return frombuffer(obj, dtype=kind or dt.get_default_dtype())
+    return None
+
+
+def _flatten(data: Any, sizes: list[int], depth: int, flat: list[Any]) -> None:
+    if depth == len(sizes):
+        flat.append(data)
+        return
+    if not is_sequence(data):
+        raise TypeError("not a sequence")
+    if len(data) != sizes[depth]:
+        raise ValueError(f"expected sequence of length {sizes[depth]} at dim {depth} (got {len(data)})")
+    if isinstance(data, np.ndarray):
+        dtype_of(data)
+    if depth == len(sizes) - 1:
+        flat.extend(data)
+        return
+    for item in data:
+        _flatten(item, sizes, depth + 1, flat)
+
+
+def _kind(x: Any) -> dtype:
+    kind = _KIND.get(type(x))
+    if kind is not None:
+        return kind if kind is not dt.float32 else dt.get_default_dtype()
+    if isinstance(x, TensorImpl):
+        return x.dtype
+    if isinstance(x, (np.generic, np.ndarray)) and x.dtype in BY_NUMPY:
+        return BY_NUMPY[x.dtype]
+    if isinstance(x, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{_full_name(x)}'")
+    if isinstance(x, _ATOMS) and not isinstance(x, np.generic):
+        return dt.of_number(x)
+    if isinstance(x, Sequence):  # a list where its neighbours are numbers
+        return infer_dtype([y for y in x]) if len(x) else dt.get_default_dtype()
+    raise RuntimeError(f"Could not infer dtype of {_full_name(x)}")
+
+
+_KIND: dict[type, dtype] = {bool: dt.bool_, int: dt.int64, float: dt.float32}
+
+
+def _values(flat: list[Any], kind: dtype) -> Any:
+    """The elements as a numpy array that can be assigned to a tensor of dtype `kind` without further checks."""
+    plain = [_number(x) for x in flat] if not all(type(x) in _ATOMS for x in flat) else flat
+    if kind.category == dt.BOOL:
+        return np.array([x != 0 for x in plain])
+    if kind.category == dt.COMPLEX:
+        return np.array(plain, np.complex128)
+    for x in plain:
+        if isinstance(x, complex):
+            what = "'complex' object cannot be interpreted as an integer"
+            raise TypeError(what if kind.category == dt.INTEGRAL else "must be real number, not complex")
+    if kind.category == dt.FLOATING:
+        values = np.array(plain, np.float64)
+        with np.errstate(all="ignore"):
+            return values.astype(np.float32) if kind is dt.float16 else values
+    return _integers(plain, kind)
+
+
+def _integers(plain: list[Any], kind: dtype) -> Any:
+    for x in plain:
+        if isinstance(x, float) and (x != x or abs(x) == float("inf")):
+            raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    try:
+        values = np.array([int(x) for x in plain], np.int64)
+    except OverflowError:
+        raise ValueError("Overflow when unpacking long long") from None
+    info = np.iinfo(kind.np)
+    if values.min() < (info.min if kind.is_signed else -info.max) or values.max() > info.max:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    return values.astype(kind.np)
+
+
+def _number(x: Any) -> Any:
+    """One element as a Python number."""
+    if isinstance(x, _ATOMS) and not isinstance(x, np.generic):
+        return x
+    if isinstance(x, TensorImpl):
+        if x.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if x.requires_grad:
+            warnings.warn(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                "Consider using tensor.detach() first.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return array(x).item()
+    if isinstance(x, (np.generic, np.ndarray)):
+        return x.item()
+    if isinstance(x, Sequence):
+        raise TypeError(f"'{_full_name(x)}' object cannot be interpreted as an integer")
+    raise RuntimeError(f"Could not infer dtype of {_full_name(x)}")
+
+
+def _full_name(x: Any) -> str:
+    kind = type(x)
+    return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"
+
+
+def _no_pinned_memory(pin_memory: bool) -> None:
+    if pin_memory:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
+            "system."
+        )

@@ -1,0 +1,59 @@
+"""`x.float()`, `x.long()`, `x.type("internals.LongTensor")`: the casts by name (`tools/autograd/templates/python_variable_methods.cpp`).
+
+Each is `to(dtype)`: the tensor itself when it has that dtype already, else a copy. This class holds nothing else, because inside
+it `float` and `int` mean methods.
+
+How the real one differs: `bfloat16`, `chalf` and the quantized types are missing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+
+
+def _cast(kind: dt.dtype) -> Callable[..., Any]:
+    def cast(self: Any, memory_format: Any = None) -> Any:
+        return ops.to_dtype(self, kind, False, False, memory_format)
+
+    cast.__doc__ = f"The tensor as {kind.name}; itself if it is that already."
+    return cast
+
+
+class Conversions:
+    """Part of `Tensor`."""
+
+    __slots__ = ()
+
+    double = _cast(dt.float64)
+    float = _cast(dt.float32)
+    half = _cast(dt.float16)
+    long = _cast(dt.int64)
+    int = _cast(dt.int32)
+    short = _cast(dt.int16)
+    char = _cast(dt.int8)
+    byte = _cast(dt.uint8)
+    bool = _cast(dt.bool_)
+    cfloat = _cast(dt.complex64)
+    cdouble = _cast(dt.complex128)
+
+
+def type_name(kind: dt.dtype) -> str:
+    """The name `x.type()` gives: "internals.FloatTensor"."""
+    return f"internals.{SCALAR_TYPE_NAME[kind]}Tensor"
+
+
+def dtype_named(name: str) -> dt.dtype:
+    """The dtype of a legacy type name; "torch.FloatTensor" is understood too. Raises ValueError for anything else."""
+    short = name.removeprefix("torch.").removeprefix("internals.").removesuffix("Tensor")
+    if name.endswith("Tensor") and name.startswith(("torch.", "internals.")):
+        if not short:
+            return dt.get_default_dtype()
+        for kind, known in SCALAR_TYPE_NAME.items():
+            if known == short:
+                return kind
+    raise ValueError(f"invalid type: '{name}'")

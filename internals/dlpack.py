@@ -1,0 +1,213 @@
+"""DLPack: handing memory from one library to another without either knowing the other (`aten/src/ATen/DLConvertor.cpp`).
+
+The sender fills a small C struct (where the elements are, their shape, strides and type, and a `deleter`) and passes a pointer to
+it inside a `PyCapsule`. The receiver uses the memory in place and calls the deleter when it is done. Ownership moves exactly
+once: the receiver renames the capsule to "used_...", and a capsule that dies unused calls the deleter itself.
+
+    a = np.from_dlpack(tensor)        # numpy asks tensor.__dlpack__() for the capsule
+    t = internals.from_dlpack(a)      # and the other way round
+
+The sender's side of the story lives in `_exported`: struct, shape, strides and tensor stay there until the deleter is called.
+The receiver's side is a `DataPtr` whose context is the struct and whose deleter is the sender's.
+
+How the real one differs: the same structs in C (`aten/src/ATen/dlpack.h`); the tensor is kept alive by a C++ object.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+from enum import IntEnum
+from math import prod
+from typing import Any
+
+from internals.core import dtype as dt
+from internals.core.allocator import DataPtr
+from internals.core.device import CPU, resolve
+from internals.core.dtype import dtype
+from internals.core.geometry import contiguous_strides, geometry
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl, make
+
+INT, UINT, FLOAT, _OPAQUE, _BFLOAT, COMPLEX, BOOL = range(7)  # DLDataTypeCode
+IS_COPIED = 2
+VERSION = (1, 0)
+_Deleter = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class DLDeviceType(IntEnum):
+    """Where memory may live, as DLPack numbers it; the two this package can meet."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+
+
+class DLDevice(ctypes.Structure):
+    _fields_ = [("device_type", c_int32), ("device_id", c_int32)]
+
+
+class DLDataType(ctypes.Structure):
+    _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
+
+
+class DLTensor(ctypes.Structure):
+    """What the memory is. Strides count elements; NULL means row-major."""
+
+    _fields_ = [
+        ("data", c_void_p), ("device", DLDevice), ("ndim", c_int32), ("dtype", DLDataType),
+        ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64),
+    ]  # fmt: skip
+
+
+class DLManagedTensor(ctypes.Structure):
+    """A `DLTensor` and how to give it back: the struct in a capsule named "dltensor"."""
+
+    _fields_ = [("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", _Deleter)]
+
+
+class DLManagedTensorVersioned(ctypes.Structure):
+    """The same since DLPack 1.0: the struct in a capsule named "dltensor_versioned"."""
+
+    _fields_ = [
+        ("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", _Deleter), ("flags", c_uint64),
+        ("dl_tensor", DLTensor),
+    ]  # fmt: skip
+
+
+STRUCTS = {b"dltensor": DLManagedTensor, b"dltensor_versioned": DLManagedTensorVersioned}
+_exported: dict[int, tuple[Any, ...]] = {}
+
+
+def to_dlpack(t: TensorImpl, versioned: bool = False, copied: bool = False) -> Any:
+    """A capsule through which another library can take the tensor's memory. Raises BufferError when it must not."""
+    if t.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if t.device is not CPU:
+        raise BufferError(f"Cannot pack tensors on {t.device}")
+    name = b"dltensor_versioned" if versioned else b"dltensor"
+    managed: Any = STRUCTS[name]()
+    n = t.dim()
+    strides = [s if size > 1 else 1 for size, s in zip(t.shape, t.stride())]
+    shape_array, strides_array = (c_int64 * n)(*t.shape), (c_int64 * n)(*strides)
+    d = managed.dl_tensor
+    d.data, d.device, d.ndim, d.dtype = t.data_ptr(), DLDevice(DLDeviceType.kDLCPU, 0), n, pack_dtype(t.dtype)
+    d.shape, d.strides, d.byte_offset = shape_array, strides_array, 0
+    managed.manager_ctx, managed.deleter = None, _forget
+    if versioned:
+        managed.major, managed.minor, managed.flags = *VERSION, IS_COPIED if copied else 0
+    address = ctypes.addressof(managed)
+    _exported[address] = managed, shape_array, strides_array, t
+    return _capsule_new(address, _NAMES[name], _capsule_destructor)
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A tensor on the memory of `ext_tensor`: an object with `__dlpack__` (numpy arrays, torch tensors, ...) or a capsule.
+
+    Raises RuntimeError for a capsule that was used before or is none, BufferError for memory or types we cannot hold.
+    """
+    if hasattr(ext_tensor, "__dlpack__"):
+        options: dict[str, Any] = {} if copy is None else {"copy": copy}
+        if device is not None:
+            options["dl_device"] = (_device_type(device), 0)
+        try:
+            capsule = ext_tensor.__dlpack__(max_version=VERSION, **options)
+        except TypeError:  # written before DLPack 1.0
+            capsule = ext_tensor.__dlpack__(**options)
+    else:
+        if device is not None or copy is not None:
+            raise AttributeError("device and copy kwargs not supported when ext_tensor is already a DLPack capsule.")
+        capsule = ext_tensor
+    return take(capsule)
+
+
+def take(capsule: Any) -> Any:
+    """Become the owner of a capsule's content."""
+    name = next((n for n in STRUCTS if _capsule_is_valid(capsule, n)), None)
+    if name is None:
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have "
+            "already constructed a tensor from it once."
+        )
+    address = _capsule_pointer(capsule, name)
+    managed: Any = STRUCTS[name].from_address(address)
+    if name == b"dltensor_versioned" and managed.major > VERSION[0]:
+        raise BufferError(f"the capsule speaks DLPack {managed.major}.{managed.minor}; known is {VERSION[0]}.x")
+    d = managed.dl_tensor
+    kind = unpack_dtype(d.dtype)
+    if d.device.device_type != DLDeviceType.kDLCPU:
+        raise BufferError(f"Unsupported device_type: {d.device.device_type}; only CPU memory (1) can be taken")
+    sizes = [d.shape[i] for i in range(d.ndim)]
+    strides = [d.strides[i] for i in range(d.ndim)] if d.strides else list(contiguous_strides(sizes))
+    if any(s < 0 for s in strides):
+        raise BufferError(f"strides {strides} are negative; copy the array first")
+    span = 1 + sum((n - 1) * s for n, s in zip(sizes, strides)) if prod(sizes) else 0
+    _capsule_set_name(capsule, _NAMES[b"used_" + name])
+    data = DataPtr((d.data or 0) + d.byte_offset, managed, call_deleter)
+    return make(Storage(data, span * kind.itemsize), geometry(sizes, strides, kind))
+
+
+def call_deleter(managed: Any) -> None:
+    """Tell the sender that we are done with the memory."""
+    if managed.deleter:
+        managed.deleter(ctypes.addressof(managed))
+
+
+def pack_dtype(kind: dtype) -> DLDataType:
+    """Our dtype as DLPack spells it."""
+    code = (BOOL, INT if kind.is_signed else UINT, FLOAT, COMPLEX)[kind.category]
+    return DLDataType(code, kind.itemsize * 8, 1)
+
+
+def unpack_dtype(d: DLDataType) -> dtype:
+    """DLPack's dtype as ours. Raises BufferError when there is none."""
+    for kind in dt.ALL:
+        p = pack_dtype(kind)
+        if (p.code, p.bits, p.lanes) == (d.code, d.bits, d.lanes):
+            return kind
+    raise BufferError(f"Unsupported DLPack dtype: code {d.code}, {d.bits} bits, {d.lanes} lanes")
+
+
+def dlpack_device(t: TensorImpl) -> tuple[DLDeviceType, int]:
+    """What `Tensor.__dlpack_device__` answers."""
+    return DLDeviceType(_device_type(t.device)), t.device.index or 0
+
+
+def _device_type(where: Any) -> int:
+    if isinstance(where, tuple):
+        return int(where[0])
+    kind = resolve(where).type
+    if kind not in ("cpu", "cuda"):
+        raise ValueError(f"Unknown device type {kind} for Dlpack")
+    return DLDeviceType.kDLCPU if kind == "cpu" else DLDeviceType.kDLCUDA
+
+
+@_Deleter
+def _forget(address: int) -> None:
+    """Our deleter: whoever took the memory does not need it any more."""
+    _exported.pop(address, None)
+
+
+@ctypes.PYFUNCTYPE(None, c_void_p)
+def _capsule_destructor(capsule: int) -> None:
+    """Called when a capsule dies. It gets a bare pointer: a new reference to a dying object would revive it."""
+    for name in STRUCTS:
+        if _dying_is_valid(capsule, name):
+            _forget(_dying_pointer(capsule, name))
+
+
+def _prototype(name: str, result: Any, *arguments: Any) -> Any:
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_capsule_new = _prototype("PyCapsule_New", py_object, c_void_p, c_void_p, c_void_p)
+_capsule_is_valid = _prototype("PyCapsule_IsValid", c_int, py_object, c_char_p)
+_capsule_pointer = _prototype("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
+_capsule_set_name = _prototype("PyCapsule_SetName", c_int, py_object, c_void_p)
+_dying_is_valid = _prototype("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
+_dying_pointer = _prototype("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
+
+# Capsules keep pointers to their names and others keep our deleter: all must outlive this module, hence the extra references.
+_BUFFERS = [ctypes.create_string_buffer(prefix + n) for n in STRUCTS for prefix in (b"", b"used_")]
+_NAMES = {b.value: ctypes.addressof(b) for b in _BUFFERS}
+for _immortal in (_forget, _capsule_destructor, _exported, STRUCTS, *_BUFFERS):
+    ctypes.pythonapi.Py_IncRef(py_object(_immortal))

@@ -1,0 +1,171 @@
+"""Memory shared with numpy and with anything that has a buffer (`torch/csrc/utils/tensor_numpy.cpp`, `tensor_new.cpp`).
+
+Nothing here copies. `from_numpy` makes a storage whose `DataPtr` points into the array, has the array for its context, and gives
+back by dropping that one reference: the array lives as long as any tensor on the storage. `to_numpy` is the way back: numpy
+keeps an array's owner in `.base`, and there sits the tensor.
+
+How the real one differs: it sets `.base` through numpy's C API. Such arrays, there as here, write to the tensor without its
+version counter noticing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals.core.allocator import DataPtr, drop_reference
+from internals.core.device import CPU
+from internals.core.dtype import BY_NUMPY, dtype
+from internals.core.geometry import contiguous_geometry, geometry
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl, make
+
+SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
+READ_ONLY = (
+    "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {danger} You may want to "
+    "copy the {thing} to protect its data or make it writable before converting it to a tensor. This type of warning will be "
+    "suppressed for the rest of this program."
+)
+_warned: set[str] = set()
+
+
+def from_numpy(array: Any, /) -> Any:
+    """A tensor on the array's own memory: writing to one writes to the other. The array is kept alive.
+
+    Shape and strides are the array's. Raises TypeError for anything but an ndarray and for dtypes PyTorch does not have;
+    ValueError for negative strides, strides that are no multiple of the element size, or foreign byte order. Warns, once, about
+    a read-only array.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type_name(array)})")
+    if not array.flags.writeable:
+        _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.", "array")
+    return borrow_array(array)
+
+
+def borrow_array(array: Any) -> Any:
+    """`from_numpy` without the warning: for a tensor that nobody will write to."""
+    kind = dtype_of(array)
+    n = kind.itemsize
+    if any(s % n for s in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+        )
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    strides = [s // n for s in array.strides]
+    data = DataPtr(array.__array_interface__["data"][0], array, drop_reference)
+    storage = Storage(data, storage_bytes(array.shape, strides, n))
+    return make(storage, geometry(array.shape, strides, kind))
+
+
+def dtype_of(array: Any) -> dtype:
+    """Our dtype for a numpy array. Raises TypeError when there is none, ValueError for foreign byte order."""
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
+            "not supported."
+        )
+    kind = BY_NUMPY.get(array.dtype)
+    if kind is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: {SUPPORTED}."
+        )
+    return kind
+
+
+def to_numpy(t: TensorImpl, force: bool = False) -> Any:
+    """The array on the tensor's own memory. From now on the storage may not be resized: numpy would not notice.
+
+    Raises RuntimeError for a tensor that requires a gradient, TypeError for one without CPU memory. `force=True` detaches and
+    copies first where that is necessary.
+    """
+    if t.device is not CPU:
+        raise TypeError(
+            f"can't convert {t.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+    if t.requires_grad and not force:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    t._storage._resizable = False
+    return np.asarray(ArrayInterface(t))
+
+
+class ArrayInterface:
+    """The `.base` of every array that `numpy()` returns: it holds the tensor, and tells numpy where the elements are."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: TensorImpl) -> None:
+        self.tensor = tensor
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        g, n = self.tensor._geometry, self.tensor.itemsize
+        strides = tuple(s * n for s in g.strides)
+        address = self.tensor.data_ptr()
+        return {"version": 3, "shape": tuple(g.sizes), "typestr": g.dtype.np.str, "strides": strides, "data": (address, False)}
+
+    def __repr__(self) -> str:
+        return "<the tensor that owns this array's memory>"
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+    """A 1-d tensor on the memory of anything with a buffer (`bytearray`, `array.array`, `mmap`), which it keeps alive.
+
+    `count` elements (negative: all there are) from the byte `offset` on. Raises ValueError when they are not there.
+    """
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    n, size = dtype.itemsize, view.nbytes
+    if size == 0 or count == 0:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
+    if count < 0:
+        if (size - offset) % n:
+            raise ValueError(
+                f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({n})"
+            )
+        count = (size - offset) // n
+    elif offset + count * n > size:
+        raise ValueError(
+            f"requested buffer length ({count} * {n} bytes) after offset ({offset} bytes) must not be greater than actual buffer "
+            f"length ({size} bytes)"
+        )
+    if view.readonly:
+        danger = "you can write to the underlying (supposedly non-writable) buffer using the tensor."
+        _warn_read_only("buffer", danger, "buffer")
+    address = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0] + offset
+    storage = Storage(DataPtr(address, view, drop_reference), count * n)
+    t = make(storage, contiguous_geometry((count,), dtype))
+    return t.requires_grad_() if requires_grad else t
+
+
+def storage_bytes(sizes: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
+    """How many bytes a tensor of this geometry reaches over, from its first element to its last."""
+    return (1 + sum((n - 1) * s for n, s in zip(sizes, strides))) * itemsize if prod(sizes) else 0
+
+
+def type_name(x: Any) -> str:
+    """A type's name as C tells it: numpy's with their module, the builtins' without."""
+    kind = type(x)
+    return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"
+
+
+def _warn_read_only(what: str, danger: str, thing: str) -> None:
+    if what not in _warned:
+        _warned.add(what)
+        warnings.warn(READ_ONLY.format(what=what, danger=danger, thing=thing), UserWarning, stacklevel=3)

@@ -1,0 +1,107 @@
+"""Constructors from before `tensor()`: `Tensor(5, 5)`, `FloatTensor([1, 2])`, `isinstance(x, LongTensor)` (`torch/csrc/tensor/python_tensor.cpp`).
+
+They read sizes as sizes and sequences as data, which is why `Tensor(3)` and `Tensor([3])` differ. `FloatTensor` and its
+like are no classes of tensors: there is one, `Tensor`. They are objects that construct and that `isinstance` may ask.
+
+How the real one differs: there are such types for CUDA and sparse tensors too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.device import CPU, resolve
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.geometry import contiguous_geometry
+from internals.core.size import Size
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl, empty, make
+from internals.storage import TypedStorage, storage_class
+
+_SIGNATURES = (
+    " * (*, internals.device device = None)\n * (internals.Storage storage)\n * (Tensor other)\n"
+    " * (tuple of ints size, *, internals.device device = None)\n * (object data, *, internals.device device = None)\n"
+)
+
+
+class tensortype(type):  # noqa: N801 (PyTorch's name)
+    """The type of `FloatTensor`, `LongTensor`, ...: calling one constructs, `isinstance` compares the dtype."""
+
+    dtype: dtype
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return construct(cls.dtype, args, kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TensorImpl) and instance.dtype is cls.dtype and instance.device is CPU
+
+
+def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`kind` None is `Tensor` itself: the default dtype, and tensors of any dtype are taken as they are.
+
+    No argument gives an empty tensor, sizes give uninitialised memory, a sequence or array its values, a tensor or storage a view.
+    Raises TypeError for anything else.
+    """
+    from internals.construction import copy_of
+
+    wanted = kind or dt.get_default_dtype()
+    if set(kwargs) - {"device", "size", "data"}:
+        raise _no_match(args, kwargs)
+    where = resolve(kwargs.get("device"))
+    if where is not CPU:
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {where.type} was passed"
+        )
+    args = args + tuple(kwargs[k] for k in ("size", "data") if k in kwargs)
+    first = args[0] if args else Size((0,))
+    if _is_int(first) and all(_is_int(a) for a in args):
+        first = Size(args)
+    elif len(args) > 1:
+        raise _no_match(args, kwargs)
+    if isinstance(first, Size):
+        from internals.aten.native.factories import check_sizes
+
+        check_sizes(first)
+        return empty(contiguous_geometry(first, wanted))
+    if isinstance(first, TensorImpl):
+        if kind is not None and first.dtype is not kind:
+            raise TypeError(f"expected a tensor of {kind!r} (got {first.dtype!r}); convert it with .to({kind!r})")
+        return first.alias()  # type: ignore[attr-defined]
+    if isinstance(first, (Storage, TypedStorage)):
+        storage = first if isinstance(first, Storage) else first.untyped()
+        return make(storage, contiguous_geometry((storage.nbytes() // wanted.itemsize,), wanted))
+    if isinstance(first, np.ndarray) and first.dtype == wanted.np:
+        from internals.interop import borrow_array
+
+        return borrow_array(first)
+    if isinstance(first, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+    if not (isinstance(first, (Sequence, np.ndarray)) or hasattr(first, "__getitem__")):
+        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    return copy_of(first, wanted, None)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _no_match(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+    return TypeError(
+        f"new() received an invalid combination of arguments - got ({got}), but expected one of:\n{_SIGNATURES}"
+    )
+
+
+def _tensor_types() -> dict[str, tensortype]:
+    kinds = [k for k in dt.ALL if not k.is_complex]
+    names = {f"{SCALAR_TYPE_NAME[k]}Tensor": k for k in kinds}
+    return {n: tensortype(n, (), {"dtype": k, "__module__": "internals"}) for n, k in names.items()}
+
+
+TENSOR_TYPES = _tensor_types()
+
+__all__ = ["TENSOR_TYPES", "construct", "storage_class", "tensortype"]

@@ -1,0 +1,146 @@
+"""`TypedStorage`: a storage seen as numbers (`torch/storage.py`).
+
+`tensor.storage()` returns one. It is a pair, the untyped storage and a dtype, from the time when storages had dtypes; memory is
+owned by the untyped one.
+
+How the real one differs: it warns at first use that typed storages are deprecated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.device import device
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.scalar import checked
+from internals.core.storage import Storage
+
+UntypedStorage = Storage
+
+
+class TypedStorage:
+    """`storage[i]` is element i as a Python number; assigning to it writes memory. Raises IndexError out of range."""
+
+    __slots__ = ("_untyped", "dtype")
+
+    def __init__(self, untyped: Storage, dtype: dtype) -> None:
+        self._untyped, self.dtype = untyped, dtype
+
+    def untyped(self) -> Storage:
+        return self._untyped
+
+    @property
+    def device(self) -> device:
+        return self._untyped.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    def data_ptr(self) -> int:
+        return self._untyped.data_ptr()
+
+    def nbytes(self) -> int:
+        return self._untyped.nbytes()
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def size(self) -> int:
+        return self._untyped.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def resizable(self) -> bool:
+        return self._untyped.resizable()
+
+    def resize_(self, size: int) -> None:
+        self._untyped.resize_(size * self.dtype.itemsize)
+
+    def type(self) -> str:
+        return f"internals.{self.pickle_storage_type()}"
+
+    def pickle_storage_type(self) -> str:
+        return f"{SCALAR_TYPE_NAME[self.dtype]}Storage"
+
+    def is_shared(self) -> bool:
+        return False
+
+    def tolist(self) -> list[Any]:
+        return self._array().tolist()
+
+    def fill_(self, value: Any) -> TypedStorage:
+        self._array().fill(checked(value, self.dtype))
+        return self
+
+    def copy_(self, source: TypedStorage) -> TypedStorage:
+        if source.size() != self.size():
+            raise RuntimeError(
+                f"size mismatch, expected {self.nbytes()} bytes, got {source.nbytes()} bytes instead"
+            )
+        self._array()[...] = source._array()
+        return self
+
+    def clone(self) -> TypedStorage:
+        return TypedStorage(Storage.allocate(self.nbytes(), self.device), self.dtype).copy_(self)
+
+    def to(self, dtype: dtype) -> TypedStorage:
+        """The numbers converted into a new storage."""
+        return TypedStorage(Storage.allocate(self.size() * dtype.itemsize, self.device), dtype).copy_(self)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._array()[self._index(i)].item()
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        self._array()[i if isinstance(i, slice) else self._index(i)] = checked(value, self.dtype)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __repr__(self) -> str:
+        shown = "\n".join(f" {v}" for v in self) if self.device.type == "cpu" else " ..."
+        shown = shown or " "
+        kind = f"internals.storage.TypedStorage(dtype={self.dtype!r}, device={self.device})"
+        return f"{shown}\n[{kind} of size {self.size()}]"
+
+    def _array(self) -> Any:
+        return np.ndarray((self.size(),), self.dtype.np, self._untyped.memory())
+
+    def _index(self, i: Any) -> int:
+        if not -self.size() <= i < self.size():
+            raise IndexError(f"index {i} out of range for storage of size {self.size()}")
+        return i % self.size()
+
+
+class storagetype(type):  # noqa: N801
+    """The type of `FloatStorage`, ...: `FloatStorage(3)` is uninitialised, `FloatStorage([1, 2])` holds numbers."""
+
+    dtype: dtype
+
+    def __call__(cls, content: Any = 0) -> TypedStorage:
+        n = content if isinstance(content, int) else len(content)
+        storage = TypedStorage(Storage.allocate(n * cls.dtype.itemsize), cls.dtype)
+        if not isinstance(content, int):
+            for i, value in enumerate(content):
+                storage[i] = value
+        return storage
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+
+STORAGE_TYPES = {
+    f"{name}Storage": storagetype(f"{name}Storage", (), {"dtype": kind, "__module__": "internals"})
+    for kind, name in SCALAR_TYPE_NAME.items()
+}
+
+
+def storage_class(kind: dt.dtype) -> type:
+    """`FloatStorage` for float32, and so on."""
+    return STORAGE_TYPES[f"{SCALAR_TYPE_NAME[kind]}Storage"]
