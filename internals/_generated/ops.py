@@ -3872,13 +3872,13 @@ def constant_pad_nd(self, pad, value, _table=constant_pad_nd_op.table):
         return constant_pad_nd_op(self, pad, value)
     return _table[self._geometry.keys](self, pad, value)
 
-upsample_nearest2d_vec_op = define('upsample_nearest2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor', CPU='padding.upsample_nearest2d_vec')
+upsample_nearest2d_vec_op = define('upsample_nearest2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='resampling.upsample_nearest2d_vec')
 def upsample_nearest2d_vec(input, output_size, scale_factors, _table=upsample_nearest2d_vec_op.table):
     if hot.off:
         return upsample_nearest2d_vec_op(input, output_size, scale_factors)
     return _table[input._geometry.keys](input, output_size, scale_factors)
 
-upsample_nearest2d_op = define('upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='padding.upsample_nearest2d')
+upsample_nearest2d_op = define('upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d')
 def upsample_nearest2d(self, output_size, scales_h, scales_w, _table=upsample_nearest2d_op.table):
     if hot.off:
         return upsample_nearest2d_op(self, output_size, scales_h, scales_w)
@@ -3890,13 +3890,13 @@ def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out, _table=up
         return upsample_nearest2d_out_op(self, output_size, scales_h, scales_w, out)
     return _table[self._geometry.keys | out._geometry.keys](self, output_size, scales_h, scales_w, out)
 
-upsample_bilinear2d_vec_op = define('upsample_bilinear2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', CPU='padding.upsample_bilinear2d_vec')
+upsample_bilinear2d_vec_op = define('upsample_bilinear2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='resampling.upsample_bilinear2d_vec')
 def upsample_bilinear2d_vec(input, output_size, align_corners, scale_factors, _table=upsample_bilinear2d_vec_op.table):
     if hot.off:
         return upsample_bilinear2d_vec_op(input, output_size, align_corners, scale_factors)
     return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
 
-upsample_bilinear2d_op = define('upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='padding.upsample_bilinear2d')
+upsample_bilinear2d_op = define('upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d')
 def upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w, _table=upsample_bilinear2d_op.table):
     if hot.off:
         return upsample_bilinear2d_op(self, output_size, align_corners, scales_h, scales_w)
@@ -3908,7 +3908,7 @@ def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w
         return upsample_bilinear2d_out_op(self, output_size, align_corners, scales_h, scales_w, out)
     return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_h, scales_w, out)
 
-im2col_op = define('im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='padding.im2col')
+im2col_op = define('im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.im2col')
 def im2col(self, kernel_size, dilation, padding, stride, _table=im2col_op.table):
     if hot.off:
         return im2col_op(self, kernel_size, dilation, padding, stride)

@@ -19,18 +19,19 @@ from internals.aten.native import losses
 from internals.aten.native import moments
 from internals.aten.native import normalization
 from internals.aten.native import norms
-from internals.aten.native import padding
 from internals.aten.native import pointwise
 from internals.aten.native import pointwise_ternary
 from internals.aten.native import pointwise_unary
 from internals.aten.native import pooling
 from internals.aten.native import random
 from internals.aten.native import reductions
+from internals.aten.native import resampling
 from internals.aten.native import scans
 from internals.aten.native import scatter_gather
 from internals.aten.native import shape
 from internals.aten.native import sorting
 from internals.aten.native import views
+from internals.aten.native import windows
 
 def empty_out(size, dtype, layout, device, pin_memory, memory_format, out):
     return write_out(out, factories.empty(size, dtype or out.dtype, layout, device, pin_memory, memory_format))
@@ -900,13 +901,13 @@ def adaptive_avg_pool2d_out(self, output_size, out):
     return write_out(out, ops.adaptive_avg_pool2d(self, output_size))
 
 def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):
-    return write_out(out, padding.upsample_nearest2d(self, output_size, scales_h, scales_w))
+    return write_out(out, resampling.upsample_nearest2d(self, output_size, scales_h, scales_w))
 
 def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out):
-    return write_out(out, padding.upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w))
+    return write_out(out, resampling.upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w))
 
 def im2col_out(self, kernel_size, dilation, padding, stride, out):
-    return write_out(out, padding.im2col(self, kernel_size, dilation, padding, stride))
+    return write_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))
 
 def nll_loss_forward_output(self, target, weight, reduction, ignore_index, output, total_weight):
     return write_outs((output, total_weight), losses.nll_loss_forward(self, target, weight, reduction, ignore_index))

@@ -1,1 +1,246 @@
-"""Being written right now by the architect, together with tests/test_nn_convolution.py and tests/test_nn_pooling.py: leave it, do the rest."""
+"""Convolution in one and two dimensions (`aten/src/ATen/native/Convolution.cpp`, `NaiveConvolutionTranspose2d.cpp`).
+
+A convolution is a matrix product in disguise: lay every window the kernel visits out as a column (`unfold_windows`), and each
+output pixel is the product of a row of weights with a column. The transposed convolution runs the same product backwards and
+adds the columns up where windows overlap (`fold_windows`). Groups split the channels; as many groups as channels is the
+depthwise case, where each channel meets only its own kernel.
+
+`convolution` is the one leaf; `conv1d`, `conv2d` and `conv_transpose2d` prepare its arguments. Its gradients are made of the same
+three functions on arrays: `forward`, `input_gradient`, `weight_gradient`.
+
+How the real one differs: PyTorch picks among a dozen backends (oneDNN, MKL, NNPACK, cuDNN, Winograd, ...), and blocks the channel
+dimension for vector units instead of building the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.native.memory_format import empty_as
+from internals.aten.native.windows import fold_windows, pad_spatial, unfold_windows
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import array
+
+
+def convolution(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    """Cross-correlate `input` (N, C, *S) with `weight` (O, C/groups, *K), or transposed: (C, O/groups, *K).
+
+    Raises RuntimeError for sizes, strides or dtypes that do not go together.
+    """
+    n = weight.dim() - 2
+    stride, padding, dilation, output_padding = (
+        _spread(v, n, name)
+        for v, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"), (output_padding, "output_padding"))
+    )
+    _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    x, w = _computable(input), _computable(weight)
+    if transposed:
+        sizes = [
+            (s - 1) * st - 2 * p + d * (k - 1) + op + 1
+            for s, st, p, d, k, op in zip(x.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)
+        ]
+        y = input_gradient(x, w, (x.shape[0], w.shape[1] * groups, *sizes), stride, padding, dilation, groups)
+    else:
+        y = forward(x, w, stride, padding, dilation, groups)
+    out = empty_as(input, y.shape)
+    if bias is None:
+        array(out)[...] = y
+    else:
+        np.add(y, _computable(bias).reshape(-1, *[1] * n), out=array(out), casting="unsafe")
+    return out
+
+
+def forward(x: Any, w: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Any:
+    """The convolution of arrays x (N, C, *S) and w (O, C/groups, *K): an array (N, O, *S')."""
+    windows = unfold_windows(pad_spatial(x, padding), w.shape[2:], stride, dilation)
+    n, outputs, spatial = x.shape[0], w.shape[0], windows.shape[2 + len(padding) :]
+    columns = windows.reshape(n, groups, prod(w.shape[1:]), prod(spatial))
+    rows = w.reshape(groups, outputs // groups, prod(w.shape[1:]))
+    return np.matmul(rows, columns).reshape(n, outputs, *spatial)
+
+
+def input_gradient(
+    g: Any,
+    w: Any,
+    input_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Any:
+    """What `forward`'s input gets back for a gradient g (N, O, *S'); it is the transposed convolution of g."""
+    n, outputs, *spatial = g.shape
+    rows = w.reshape(groups, outputs // groups, prod(w.shape[1:])).swapaxes(1, 2)
+    columns = np.matmul(rows, g.reshape(n, groups, outputs // groups, prod(spatial)))
+    windows = columns.reshape(n, input_size[1], *w.shape[2:], *spatial)
+    return fold_windows(windows, input_size[2:], stride, padding, dilation)
+
+
+def weight_gradient(
+    g: Any,
+    x: Any,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Any:
+    """What `forward`'s weight gets back for a gradient g (N, O, *S') and input x: an array (O, C/groups, *K)."""
+    n, outputs = g.shape[:2]
+    windows = unfold_windows(pad_spatial(x, padding), kernel, stride, dilation)
+    spatial = g.shape[2:]
+    channels = x.shape[1] // groups
+    columns = windows[(..., *(slice(s) for s in spatial))].reshape(n, groups, channels * prod(kernel), prod(spatial))
+    rows = g.reshape(n, groups, outputs // groups, prod(spatial))
+    return np.matmul(rows, columns.swapaxes(2, 3)).sum(0).reshape(outputs, channels, *kernel)
+
+
+def conv1d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, False, [0], groups)
+
+
+def conv2d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, False, [0, 0], groups)
+
+
+def conv1d_padding(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+    return _convolve_named("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d_padding(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+    return _convolve_named("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose2d(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+) -> Any:
+    return _convolve("conv_transpose2d", 2, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
+
+
+def _convolve(name: str, n: int, input: Any, weight: Any, *rest: Any) -> Any:
+    """Call the leaf, with a batch dimension added and taken away again where `input` has none."""
+    if input.dim() not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
+        )
+    batched = input if input.dim() == n + 2 else input.unsqueeze(0)
+    result = ops.convolution(batched, weight, *rest)
+    return result if batched is input else result.squeeze(0)
+
+
+def _convolve_named(
+    name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Any:
+    """`padding="valid"` is none; "same" gives an output as large as the input, an odd row or column of zeros at the end."""
+    if padding == "valid":
+        return _convolve(name, n, input, weight, bias, stride, [0] * n, dilation, False, [0] * n, groups)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for d, k in zip(_spread(dilation, n, "dilation"), weight.shape[2:])]
+    if any(t % 2 for t in total):
+        extra = [v for t in reversed(total) for v in (0, t % 2)]
+        input = ops.constant_pad_nd(input, extra, 0)
+    return _convolve(name, n, input, weight, bias, stride, [t // 2 for t in total], dilation, False, [0] * n, groups)
+
+
+def _spread(values: Sequence[int], n: int, name: str) -> list[int]:
+    if len(values) not in (1, n):
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, "
+            f"but got {name}={list(values)}"
+        )
+    return list(values) * n if len(values) == 1 and n != 1 else list(values)
+
+
+def _computable(t: Any) -> Any:
+    """The tensor's array; half precision is computed in single, as PyTorch's CPU kernels accumulate."""
+    a = array(t)
+    return a.astype(np.float32) if t.dtype is dt.float16 else a
+
+
+def _check(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    output_padding: list[int],
+    groups: int,
+) -> None:
+    n, w = weight.dim() - 2, list(weight.shape)
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {dilation}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"expected scalar type {SCALAR_TYPE_NAME[input.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
+        )
+    if bias is not None and bias.dtype is not input.dtype:
+        raise RuntimeError(f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) should be the same")
+    if w[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
+        )
+    if w[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"[{w}] instead"
+        )
+    channels = w[0] if transposed else w[1] * groups
+    if input.shape[1] != channels:
+        which = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+        raise RuntimeError(
+            f"Given {which}, weight of size {w}, expected input{list(input.shape)} to have {channels} channels, but got "
+            f"{input.shape[1]} channels instead"
+        )
+    outputs = w[1] * groups if transposed else w[0]
+    if bias is not None and list(bias.shape) != [outputs]:
+        which = f"Given transposed={int(transposed)}, weight" if transposed else "Given weight"
+        raise RuntimeError(
+            f"{which} of size {w}, expected bias to be 1-dimensional with {outputs} elements, but got bias of size "
+            f"{list(bias.shape)} instead"
+        )
+    if transposed:
+        if n == 2 and any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
+            (oh, ow), (sh, sw), (dh, dw) = output_padding, stride, dilation
+            raise RuntimeError(
+                "output padding must be smaller than either stride or dilation, but got output_padding_height: "
+                f"{oh} output_padding_width: {ow} stride_height: {sh} stride_width: {sw} dilation_height: {dh} dilation_width: {dw}"
+            )
+        return
+    padded = [s + 2 * p for s, p in zip(input.shape[2:], padding)]
+    reach = [d * (k - 1) + 1 for k, d in zip(w[2:], dilation)]
+    if any(r > s for r, s in zip(reach, padded)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
+        )
+
+
+def _c_name(t: Any) -> str:
+    return {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int"}.get(t.dtype.name, t.dtype.name)

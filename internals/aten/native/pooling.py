@@ -1,1 +1,217 @@
-"""Being written right now by the architect, together with tests/test_nn_convolution.py and tests/test_nn_pooling.py: leave it, do the rest."""
+"""Pooling over 2-d windows: maximum, average, adaptive average (`aten/src/ATen/native/{MaxPool2d,AveragePool2d}.cpp`, `Pool.h`).
+
+Both poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all windows at once is one strided view
+of the padded input, and so on, so a 3×3 pool is nine array operations however large the image is.
+
+How the real one differs: PyTorch loops over the windows, vectorised over channels for channels-last input, and keeps separate
+kernels for the gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.native.memory_format import empty_as
+from internals.aten.native.windows import pad_spatial, unfold_windows
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import array
+
+
+def max_pool2d_with_indices(
+    self: Any, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], ceil_mode: bool
+) -> tuple[Any, Any]:
+    """The maximum of every window of (N, C, H, W) or (C, H, W), and its position in the H·W plane as int64.
+
+    Padding never wins. The first of equal values does; NaN always does. Raises RuntimeError for sizes that do not fit.
+    """
+    kernel, stride, padding, dilation = _pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
+    if self.dtype.category in (dt.BOOL, dt.COMPLEX):
+        raise NotImplementedError(f"\"max_pool2d\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
+    x = _batched(self, "non-empty 3D or 4D (batch mode) tensor expected for input")
+    rows, columns = _output_size(x, kernel, stride, padding, dilation, ceil_mode)
+    lowest = -np.inf if self.dtype.is_floating_point else np.iinfo(self.dtype.np).min
+    best = np.full((*x.shape[:2], rows, columns), lowest, x.dtype)
+    place = _first_inside((rows, columns), x.shape[2:], stride, padding, dilation) + np.zeros(best.shape, np.int64)
+    for value, position in _offsets(x, (rows, columns), kernel, stride, padding, dilation, lowest):
+        better = (value > best) | np.isnan(value)
+        np.copyto(best, value, where=better)
+        np.copyto(place, position, where=better)
+    return _result(self, best, self.dtype), _result(self, place, dt.int64)
+
+
+def max_pool2d(
+    self: Any, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], ceil_mode: bool
+) -> Any:
+    """The values of `max_pool2d_with_indices`."""
+    return ops.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+def avg_pool2d(
+    self: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it."""
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    kernel, stride, padding, _ = _pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
+    if self.dim() not in (3, 4):
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got -3)")
+    x = _batched(self, "non-empty 3D or 4D (batch mode) tensor expected for input")
+    size = _output_size(x, kernel, stride, padding, [1, 1], ceil_mode)
+    accumulate = np.float32 if self.dtype is dt.float16 else x.dtype
+    total = np.zeros((*x.shape[:2], *size), accumulate)
+    for value, _ in _offsets(x, size, kernel, stride, padding, [1, 1], 0):
+        total += value
+    divisor = divisor_override or _window_sizes(size, x.shape[2:], kernel, stride, padding, count_include_pad)
+    if self.dtype.category == dt.INTEGRAL:
+        return _result(self, np.trunc(total / divisor), self.dtype)
+    return _result(self, total / np.asarray(divisor, accumulate), self.dtype)
+
+
+def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
+    """Means over `output_size` windows that cover the image evenly: two matrix products with averaging weights."""
+    if any(s < 0 for s in output_size):
+        raise RuntimeError(
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(map(str, output_size))}}}"
+        )
+    if self.dim() not in (3, 4):
+        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(self.shape)}")
+    if not self.dtype.is_floating_point:
+        raise NotImplementedError(f"\"adaptive_avg_pool2d\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
+    x = array(self)
+    dtype = np.float32 if self.dtype is dt.float16 else x.dtype
+    rows, columns = (_averaging(n, m, dtype) for n, m in zip(x.shape[-2:], output_size))
+    return _result(self, rows @ x.astype(dtype, copy=False) @ columns.T, self.dtype)
+
+
+def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
+    """As `_adaptive_avg_pool2d`, which is the leaf that autograd knows."""
+    return ops._adaptive_avg_pool2d(self, output_size)
+
+
+def _averaging(n: int, m: int, dtype: Any) -> Any:
+    """The (m, n) matrix whose row i averages elements floor(i·n/m) to ceil((i+1)·n/m)."""
+    weights = np.zeros((m, n), dtype)
+    for i in range(m):
+        start, end = i * n // m, -(-(i + 1) * n // m)
+        weights[i, start:end] = 1 / (end - start)
+    return weights
+
+
+def _offsets(
+    x: Any,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    fill: Any,
+) -> Iterator[tuple[Any, Any]]:
+    """For each offset in the window: what lies there in every window, and its position in the H·W plane."""
+    height, width = x.shape[2:]
+    missing = [
+        max(0, (o - 1) * s + d * (k - 1) + 1 - (n + 2 * p))
+        for o, s, d, k, n, p in zip(size, stride, dilation, kernel, x.shape[2:], padding)
+    ]
+    windows = unfold_windows(pad_spatial(x, padding, fill, missing), kernel, stride, dilation)
+    rows = np.arange(size[0])[:, None] * stride[0] - padding[0]
+    columns = np.arange(size[1]) * stride[1] - padding[1]
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            position = (rows + i * dilation[0]) * width + columns + j * dilation[1]
+            yield windows[:, :, i, j, : size[0], : size[1]], position
+
+
+def _first_inside(
+    size: Sequence[int], image: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+) -> Any:
+    """The position of each window's first element that is not padding."""
+    starts = []
+    for o, s, p, d in zip(size, stride, padding, dilation):
+        start = np.arange(o) * s - p
+        starts.append(start + np.where(start < 0, -(start // d) * d, 0))
+    return starts[0][:, None] * image[1] + starts[1]
+
+
+def _window_sizes(
+    size: Sequence[int], image: Sequence[int], kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], padded: bool
+) -> Any:
+    """How many elements each window averages over."""
+    counts = []
+    for o, n, k, s, p in zip(size, image, kernel, stride, padding):
+        start = np.arange(o) * s - p
+        end = np.minimum(start + k, n + p)
+        counts.append(end - start if padded else np.minimum(end, n) - np.maximum(start, 0))
+    return counts[0][:, None] * counts[1]
+
+
+def _pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[list[int], ...]:
+    """Pairs for all four; an empty stride is the kernel size."""
+    pairs = []
+    for value, what in ((kernel, "kernel_size"), (stride or kernel, "stride"), (padding, "padding"), (dilation, "dilation")):
+        if len(value) not in (1, 2):
+            raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of two ints")
+        pairs.append(list(value) * (2 // len(value)))
+    kernel, stride, padding, dilation = pairs
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(f"kernel size should be greater than zero, but got kH: {kernel[0]} kW: {kernel[1]}")
+    if any(s == 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got dilationH: {dilation[0]} dilationW: {dilation[1]}")
+    for k, p, d in zip(kernel, padding, dilation):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > (d * (k - 1) + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+            )
+    return kernel, stride, padding, dilation
+
+
+def _batched(t: Any, message: str) -> Any:
+    x = array(t)
+    if t.dim() not in (3, 4):
+        raise RuntimeError(message)
+    if 0 in t.shape[-3:]:
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(t.shape)}"
+        )
+    return x if x.ndim == 4 else x[None]
+
+
+def _output_size(
+    x: Any, kernel: list[int], stride: list[int], padding: list[int], dilation: Sequence[int], ceil_mode: bool
+) -> tuple[int, ...]:
+    sizes = []
+    for n, k, s, p, d in zip(x.shape[2:], kernel, stride, padding, dilation):
+        size = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+        if ceil_mode and (size - 1) * s >= n + p:  # the last window must begin inside the image or its left padding
+            size -= 1
+        sizes.append(size)
+    if min(sizes) < 1:
+        c, h, w = x.shape[1:]
+        raise RuntimeError(
+            f"Given input size: ({c}x{h}x{w}). Calculated output size: ({c}x{sizes[0]}x{sizes[1]}). Output size is too small"
+        )
+    return tuple(sizes)
+
+
+def _result(like: Any, a: Any, dtype: Any) -> Any:
+    """A tensor of `dtype` from an array whose batch dimension goes if `like` has none."""
+    if like.dim() == 3 and a.ndim == 4:
+        a = a[0]
+    out = empty_as(like, a.shape, dtype)
+    array(out)[...] = a
+    return out

@@ -1,0 +1,116 @@
+"""Resampling images: nearest and bilinear (`aten/src/ATen/native/UpSample.h`, `UpSampleNearest2d.cpp`, `UpSampleBilinear2d.cpp`).
+
+Both are separable. Nearest picks one source row and one source column for each output row and column. Bilinear mixes two of
+each, which is a matrix product from the left (rows) and one from the right (columns) with two weights in every row.
+
+How the real one differs: PyTorch walks over output pixels, vectorised over channels, and has antialiased and cubic variants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.native.memory_format import empty_as
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import array
+
+
+def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None) -> Any:
+    """(N, C, H, W) at (N, C, *output_size): element i of the output reads floor(i · H / output)."""
+    sizes = _check(self, output_size)
+    if self.dtype is not dt.uint8 and not self.dtype.is_floating_point:
+        raise NotImplementedError(f"\"upsample_nearest2d_channels_last\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
+    rows, columns = (
+        _nearest(n, m, scale) for n, m, scale in zip(self.shape[2:], sizes, (scales_h, scales_w))
+    )
+    out = empty_as(self, (*self.shape[:2], *sizes))
+    array(out)[...] = array(self)[:, :, rows[:, None], columns]
+    return out
+
+
+def upsample_bilinear2d(
+    self: Any, output_size: Sequence[int], align_corners: bool, scales_h: float | None, scales_w: float | None
+) -> Any:
+    """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
+    sizes = _check(self, output_size)
+    if self.dtype is not dt.uint8 and not self.dtype.is_floating_point:
+        raise NotImplementedError(f"\"compute_index_ranges_weights\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
+    compute = np.float64 if self.dtype is dt.float64 else np.float32
+    rows, columns = (
+        _linear(n, m, align_corners, scale, compute) for n, m, scale in zip(self.shape[2:], sizes, (scales_h, scales_w))
+    )
+    mixed = rows @ array(self).astype(compute, copy=False) @ columns.T
+    out = empty_as(self, (*self.shape[:2], *sizes))
+    array(out)[...] = np.rint(mixed) if self.dtype is dt.uint8 else mixed
+    return out
+
+
+def upsample_nearest2d_vec(input: Any, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Any:
+    """The form that `interpolate` calls: an output size or scale factors."""
+    sizes, (h, w) = _sizes_and_scales(input, output_size, scale_factors)
+    return ops.upsample_nearest2d(input, sizes, h, w)
+
+
+def upsample_bilinear2d_vec(
+    input: Any, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Sequence[float] | None
+) -> Any:
+    """The form that `interpolate` calls: an output size or scale factors."""
+    sizes, (h, w) = _sizes_and_scales(input, output_size, scale_factors)
+    return ops.upsample_bilinear2d(input, sizes, align_corners, h, w)
+
+
+def _nearest(n: int, m: int, scale: float | None) -> Any:
+    """The source index of each of `m` output positions."""
+    step = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(n / m)
+    positions = np.arange(m)
+    if m == n:
+        return positions
+    if m == 2 * n:
+        return positions >> 1
+    return np.minimum(np.floor(positions.astype(np.float32) * step).astype(np.int64), n - 1)
+
+
+def _linear(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> Any:
+    """The (m, n) matrix that mixes two source rows for every output row."""
+    positions = np.arange(m, dtype=compute)
+    if align_corners:
+        source = positions * compute((n - 1) / (m - 1) if m > 1 else 0)
+    else:
+        step = compute(1 / scale) if scale is not None and scale > 0 else compute(n / m)
+        source = np.maximum(step * (positions + compute(0.5)) - compute(0.5), compute(0))
+    low = np.minimum(source.astype(np.int64), n - 1)
+    high = np.minimum(low + 1, n - 1)
+    share = np.clip(source - low, 0, 1).astype(compute)
+    weights = np.zeros((m, n), compute)
+    np.add.at(weights, (np.arange(m), low), 1 - share)
+    np.add.at(weights, (np.arange(m), high), share)
+    return weights
+
+
+def _sizes_and_scales(t: Any, output_size: Any, scale_factors: Any) -> tuple[list[int], tuple[float | None, float | None]]:
+    if output_size is not None:
+        return list(output_size), (None, None)
+    if scale_factors is None:
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    h, w = scale_factors
+    return [int(t.shape[2] * h), int(t.shape[3] * w)], (h, w)
+
+
+def _check(t: Any, output_size: Sequence[int]) -> tuple[int, int]:
+    if len(output_size) != 2:
+        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
+    if t.dim() != 4:
+        raise RuntimeError(f"It is expected input_size equals to 4, but got size {t.dim()}")
+    (h, w), (oh, ow) = t.shape[2:], output_size
+    if min(h, w, oh, ow) <= 0:
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input (H: {h}, W: {w}) output (H: {oh}, W: {ow})"
+        )
+    if t.shape[1] == 0:
+        raise RuntimeError(f"Non-empty 4D data tensor expected but got a tensor with sizes {list(t.shape)}")
+    return oh, ow

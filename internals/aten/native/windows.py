@@ -1,0 +1,85 @@
+"""Sliding windows over the spatial dimensions of an array: what convolution, pooling and unfold share (`im2col.h`).
+
+`unfold_windows` is a *view*: strides let every window overlap its neighbours without copying an element. `fold_windows` is its
+adjoint, adding windows back where they came from.
+
+How the real one differs: `im2col` copies; and pooling loops over the windows directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from internals.core.geometry import contiguous_geometry
+from internals.core.tensor_impl import array, empty_contiguous
+
+
+def pad_spatial(x: Any, padding: Sequence[int], value: Any = 0, extra: Sequence[int] | None = None) -> Any:
+    """`x` (N, C, *S) with `padding` elements of `value` at both ends of each spatial dimension, `extra` more at the far end."""
+    after = [p + e for p, e in zip(padding, extra)] if extra else list(padding)
+    if not any(padding) and not any(after):
+        return x
+    return np.pad(x, [(0, 0), (0, 0), *zip(padding, after)], constant_values=value)
+
+
+def unfold_windows(x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Any:
+    """A view of `x` (N, C, *S) as (N, C, *kernel, *positions): one entry per kernel offset and window position."""
+    spatial = x.shape[2:]
+    positions = [(s - d * (k - 1) - 1) // st + 1 for s, k, st, d in zip(spatial, kernel, stride, dilation)]
+    steps = x.strides[2:]
+    return np.lib.stride_tricks.as_strided(
+        x,
+        (*x.shape[:2], *kernel, *positions),
+        (*x.strides[:2], *(t * d for t, d in zip(steps, dilation)), *(t * s for t, s in zip(steps, stride))),
+        writeable=False,
+    )
+
+
+def fold_windows(
+    windows: Any, size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+) -> Any:
+    """Add windows (N, C, *kernel, *positions) up into an array (N, C, *size) padded by `padding`, and cut the padding off."""
+    n = len(size)
+    kernel, positions = windows.shape[2 : 2 + n], windows.shape[2 + n :]
+    padded = np.zeros((*windows.shape[:2], *(s + 2 * p for s, p in zip(size, padding))), windows.dtype)
+    for offset in product(*map(range, kernel)):
+        target = tuple(
+            slice(o * d, o * d + (count - 1) * s + 1, s) for o, d, count, s in zip(offset, dilation, positions, stride)
+        )
+        if all(positions):
+            padded[(..., *target)] += windows[(slice(None), slice(None), *offset)]
+    return padded[(..., *(slice(p, p + s) for p, s in zip(padding, size)))]
+
+
+def im2col(
+    self: Any, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
+) -> Any:
+    """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kernel, windows). Raises RuntimeError."""
+    for name, pair in (("kernel", kernel_size), ("dilation", dilation), ("stride", stride)):
+        if min(pair) <= 0:
+            raise RuntimeError(f"{name} should be greater than zero, but got {name}_height: {pair[0]} {name}_width: {pair[1]}")
+    if min(padding) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
+    if self.dim() not in (3, 4):
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got 2)")
+    x = array(self) if self.dim() == 4 else array(self)[None]
+    places = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, d, p, s in zip(x.shape[2:], kernel_size, dilation, padding, stride)
+    ]
+    if min(places) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
+            f"padding={tuple(padding)}, calculated shape of the array of sliding blocks as {tuple(places)}, but its components "
+            "must be at least one."
+        )
+    windows = unfold_windows(pad_spatial(x, padding), kernel_size, stride, dilation)
+    out = empty_contiguous((x.shape[0], x.shape[1] * kernel_size[0] * kernel_size[1], places[0] * places[1]), self.dtype)
+    array(out).reshape(windows.shape)[...] = windows
+    if self.dim() == 3:
+        out._geometry, out._array = contiguous_geometry(out.shape[1:], self.dtype), None
+    return out
