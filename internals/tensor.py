@@ -27,6 +27,7 @@ from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.dtype import INTEGRAL, dtype
 from internals.core.geometry import with_keys
 from internals.core.tensor_impl import TensorImpl, array, autograd_meta, make, set_tensor_class
+from internals.functional import nonzero
 from internals.indexing import getitem, setitem
 from internals.interop import from_numpy, to_numpy
 from internals.pickling import deepcopy, reduce
@@ -86,6 +87,9 @@ class Tensor(TensorImpl, TensorMethods, Conversions):
 
     def __delitem__(self, index: Any) -> None:
         raise TypeError("Tensor does not support deleting items")
+
+    def nonzero(self, *, as_tuple: bool = False) -> Any:
+        return nonzero(self, as_tuple=as_tuple)
 
     def __bool__(self) -> bool:
         return self.is_nonzero()

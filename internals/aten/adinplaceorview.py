@@ -36,15 +36,9 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
 
 
 def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Run `detach` or `view.dtype`. No gradient flows to a detached tensor or through other eyes: such views have no `_base`.
-
-    They share the counter all the same, so that a write through them is noticed.
-    """
-    result, base = _below(op, keys, args), args[0]
-    if op.name == "aten::detach" or result.dtype is not base.dtype:
-        result._version_counter = version_counter(base)
-    else:
-        as_view(base, result)
+    """Run `detach` or `view.dtype`, which no gradient passes: such a view has no `_base`, but a write through it is counted."""
+    result = _below(op, keys, args)
+    result._version_counter = version_counter(args[0])
     return result
 
 

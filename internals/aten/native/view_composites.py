@@ -169,7 +169,7 @@ def numpy_T(self: Any) -> Any:
     n = self.dim()
     if n == 0:
         _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
-    elif n > 2:
+    elif n != 2:
         _warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
             "error in a future release. Consider `x.mT` to transpose batches of matrices or "

@@ -1,0 +1,69 @@
+"""Functions of the top-level namespace whose Python signature the schema language cannot express (`torch/functional.py`).
+
+How the real one differs: there are more of them, and each first asks its arguments for a `__torch_function__`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated import ops
+from internals.aten.tensor_iterator import broadcast_shapes as _broadcast_shapes
+from internals.core.size import Size
+from internals.core.tensor_impl import TensorImpl
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def einsum(*args: Any) -> Any:
+    """Sums of products in Einstein's notation: `einsum("ij,jk->ik", a, b)`, or `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+
+    Letters (numbers) that do not appear in the output are summed over; without an output, those appearing once are kept,
+    in alphabetical order. `...` stands for any number of further dimensions, broadcast. See `internals.aten.native.einsum`.
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        )
+    if isinstance(args[0], TensorImpl):
+        equation, operands = _from_sublists(args)
+    else:
+        equation, operands = args[0], args[1:]
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        return einsum(equation, *operands[0])
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+    return ops.einsum(equation, list(operands), None)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """All tensors expanded to the shape they broadcast to: views with stride 0. Raises RuntimeError when shapes do not fit."""
+    return tuple(ops.broadcast_tensors(list(tensors[0]) if isinstance(tensors[0], (list, tuple)) else list(tensors)))
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes (or 1-d sizes) broadcast to. Raises RuntimeError when they do not fit."""
+    return Size(_broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+
+
+def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
+    """Positions of the elements that are not zero: shape (count, ndim), or with `as_tuple` one index tensor a dimension."""
+    if as_tuple:
+        return tuple(ops.nonzero_numpy(input))
+    return ops.nonzero(input) if out is None else ops.nonzero_out(input, out)
+
+
+def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Operands alternating with lists of subscripts, and perhaps an output list at the end, as an equation."""
+    equation = ",".join("".join(map(_letter, subscripts)) for subscripts in args[1::2])
+    if len(args) % 2 == 1:
+        return f"{equation}->{''.join(map(_letter, args[-1]))}", args[:-1:2]
+    return equation, args[::2]
+
+
+def _letter(subscript: Any) -> str:
+    if subscript is Ellipsis:
+        return "..."
+    if not 0 <= subscript < len(_LETTERS):
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+    return _LETTERS[subscript]

@@ -1,0 +1,81 @@
+"""Tables of expressions and statements about views and indexing, evaluated with `internals` and with real PyTorch.
+
+In a table `T` is the library, `np` numpy and `x` is `T.arange(24.).view(2, 3, 4)`. Compared are values, shape, dtype, strides,
+storage offset, whether the result is a view, and warnings; or the type of the error and the first line of its message.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import internals
+from internals.core.tensor_impl import TensorImpl, array
+from tests.support import first_line, oracle
+
+
+def table(text: str) -> list[str]:
+    """The lines of a table, without blank ones and comments."""
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+
+
+def assert_same_value(expression: str) -> None:
+    """The expression means the same in both libraries."""
+    torch = oracle()
+    torch.set_warn_always(True)
+    ours = observe(internals, lambda names: eval(expression, names))
+    assert ours == observe(torch, lambda names: eval(expression, names))
+
+
+def assert_same_effect(statement: str, setup: str = "x = T.zeros(2, 3)") -> None:
+    """After the setup and the statement `x` looks the same in both libraries, version included, even if an error was raised."""
+    torch = oracle()
+    torch.set_warn_always(True)
+
+    def run(names: dict[str, Any]) -> Any:
+        exec(setup, names)
+        try:
+            exec(statement, names)
+        except Exception as error:
+            return description(names["x"]), names["x"]._version, failure(error)
+        return description(names["x"]), names["x"]._version
+
+    assert observe(internals, run) == observe(torch, run)
+
+
+def observe(T: Any, run: Callable[[dict[str, Any]], Any]) -> tuple[Any, list[str]]:
+    """What `run` gave, described so that both libraries' results can be compared, and the warnings it caused."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = description(run({"T": T, "np": np, "nan": float("nan"), "x": T.arange(24.0).view(2, 3, 4)}))
+        except Exception as error:
+            result = failure(error)
+    return result, [str(w.message).split(" (Triggered")[0] for w in caught if w.category is UserWarning]
+
+
+def description(value: Any) -> Any:
+    """A tensor as plain data; containers and everything else as they are."""
+    if isinstance(value, (list, tuple)):
+        return [description(v) for v in value]
+    if isinstance(value, TensorImpl):
+        a = array(value)
+    elif type(value).__module__ == "torch" and hasattr(value, "storage_offset"):
+        a = value.detach().numpy()
+    else:
+        return str(value).replace("torch.", "internals.")
+    return {
+        "dtype": str(a.dtype),
+        "shape": tuple(value.shape),
+        "strides": value.stride(),
+        "offset": value.storage_offset(),
+        "is view": value._base is not None,
+        "values": repr(a.tolist()),
+    }
+
+
+def failure(error: Exception) -> tuple[str, str]:
+    return type(error).__name__, first_line(error)
