@@ -44,20 +44,20 @@ class Generator:
     def __init__(self, device: Any = "cpu") -> None:
         self.device = resolve(device)
         if self.device is not CPU:
-            raise RuntimeError(f"Device type {self.device.type} is not supported for torch.Generator() api.".replace("torch", "internals"))
+            raise RuntimeError(f"Device type {self.device.type} is not supported for internals.Generator() api.")
         self._engine: Any = None
         self.manual_seed(DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream that belongs to `seed`; its lower 32 bits count. Returns the generator.
 
-        Negative seeds are taken modulo 2**64 - 1. Raises RuntimeError for what is no integer or does not fit 64 bits.
+        Negative seeds are taken modulo 2**64 - 1. Raises RuntimeError for what is no integer, ValueError for one of more than 64 bits.
         """
         if isinstance(seed, (float, str)) or not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         seed = seed.__index__()
         if not -(1 << 63) <= seed < 1 << 64:
-            raise RuntimeError("Overflow when unpacking long long")
+            raise ValueError("Overflow when unpacking long long")
         self._seed = seed if seed >= 0 else (1 << 64) + seed
         self._engine = None  # numpy.random is imported when the first number is drawn
         self.next_normal: float | None = None
@@ -82,23 +82,25 @@ class Generator:
 
     def get_state(self) -> Any:
         """The state as a tensor of bytes."""
+        untouched = self._engine is None
         twister = self._bits().state["state"]
         s = np.zeros((), STATE)
         s["initial_seed"], s["seeded"], s["state"] = self._seed, 1, twister["key"]
-        s["left"], s["next"] = 625 - twister["pos"], twister["pos"]
+        s["left"], s["next"] = 625 - twister["pos"], 0 if untouched else twister["pos"]
         if self.next_normal is not None:
             s["normal_y"], s["normal_is_valid"] = self.next_normal, 1
         return from_array(np.frombuffer(s.tobytes(), np.uint8))
 
     def set_state(self, new_state: TensorImpl) -> Generator:
         """Continue from a state. Raises TypeError or RuntimeError for what `get_state` cannot have given."""
-        if not isinstance(new_state, TensorImpl) or new_state.dtype is not uint8:
-            raise TypeError(f"expected a torch.ByteTensor, but got {_describe(new_state)}".replace("torch", "internals"))
+        if not isinstance(new_state, TensorImpl):
+            raise TypeError(f"expected an internals.ByteTensor, but got {type(new_state).__name__}")
+        if new_state.dtype is not uint8:
+            raise TypeError("RNG state must be an internals.ByteTensor")
         content = np.ascontiguousarray(array(new_state)).tobytes()
         if len(content) != STATE.itemsize:
             raise RuntimeError(
-                f"Expected either a CPUGeneratorImplStateLegacy of size {STATE.itemsize - 8} or a CPUGeneratorImplState of size "
-                f"{STATE.itemsize} but found the input RNG state size to be {len(content)}"
+                f"Expected a CPUGeneratorImplState of size {STATE.itemsize} but found the input RNG state size to be {len(content)}"
             )
         s = np.frombuffer(content, STATE)[0]
         pos = _WORDS if s["left"] == 1 else int(s["next"])
@@ -136,7 +138,7 @@ def uniform64(g: Generator, n: int) -> Any:
 
 def manual_seed(seed: int) -> Generator:
     """Seed the default generator; everything random after it is reproducible. Returns the generator."""
-    return default_generator.manual_seed(seed)
+    return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
@@ -157,10 +159,6 @@ def get_rng_state() -> Any:
 def set_rng_state(new_state: TensorImpl) -> None:
     """Let the default generator continue from a state that `get_rng_state` gave."""
     default_generator.set_state(new_state)
-
-
-def _describe(value: Any) -> str:
-    return value.type() if isinstance(value, TensorImpl) else type(value).__name__  # type: ignore[attr-defined]
 
 
 default_generator = Generator()
