@@ -14,7 +14,7 @@ from internals.core import promotion
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl
 from internals.dlpack import from_dlpack
-from internals.functional import broadcast_shapes, broadcast_tensors, einsum, nonzero
+from internals.functional import broadcast_shapes, broadcast_tensors, einsum, nonzero, norm
 from internals.interop import from_numpy, frombuffer
 from internals.legacy import TENSOR_TYPES
 from internals.random import (
@@ -109,7 +109,7 @@ __all__ = [
     "Tensor", "TypedStorage", "UntypedStorage", "as_tensor", "asarray", "broadcast_shapes", "broadcast_tensors",
     "can_cast", "default_generator", "e", "einsum", "from_dlpack",
     "from_numpy", "frombuffer", "get_device", "get_rng_state", "inf", "initial_seed", "is_complex", "is_floating_point",
-    "is_same_size", "is_signed", "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "nonzero", "numel", "pi",
+    "is_same_size", "is_signed", "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "nonzero", "norm", "numel", "pi",
     "promote_types", "result_type", "seed", "set_printoptions", "set_rng_state", "tensor", "typename",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

@@ -5,10 +5,12 @@ How the real one differs: there are more of them, and each first asks its argume
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from internals._generated import ops
 from internals.aten.tensor_iterator import broadcast_shapes as _broadcast_shapes
+from internals.core.dtype import dtype
 from internals.core.size import Size
 from internals.core.tensor_impl import TensorImpl
 
@@ -51,6 +53,36 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     if as_tuple:
         return tuple(ops.nonzero_numpy(input))
     return ops.nonzero(input) if out is None else ops.nonzero_out(input, out)
+
+
+def norm(
+    input: Any,
+    p: float | str | None = "fro",
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    out: Any = None,
+    dtype: dtype | None = None,
+) -> Any:
+    """A vector or matrix norm of `input` over `dim` (all dimensions when None).
+
+    `p` is a number, inf, -inf, "fro" (the same as 2) or "nuc" (the sum of singular values; two dimensions). Raises RuntimeError
+    for another string and for integer tensors.
+    """
+    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if p == "nuc":
+        source = input if dtype is None else input.to(dtype)
+        if out is not None:
+            return ops.nuclear_norm_dim_out(source, dims, keepdim, out)
+        return ops.nuclear_norm_dim(source, dims, keepdim)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    order = 2 if p in (None, "fro") else p
+    if dtype is not None:
+        arguments = input, order, dims, keepdim, dtype
+        return ops.norm_ScalarOpt_dim_dtype(*arguments) if out is None else ops.norm_dtype_out(*arguments, out)
+    if out is not None:
+        return ops.norm_out(input, order, dims, keepdim, out)
+    return ops.norm_ScalarOpt_dim(input, order, dims, keepdim)
 
 
 def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

@@ -46,7 +46,7 @@ def named(name: str, fields: tuple[str, ...]) -> type[NamedResult]:
 
 
 VALUES_INDICES = ("values", "indices")
-max = named("max", VALUES_INDICES)
-min = named("min", VALUES_INDICES)
+max, max_out = named("max", VALUES_INDICES), named("max_out", VALUES_INDICES)
+min, min_out = named("min", VALUES_INDICES), named("min_out", VALUES_INDICES)
 sort = named("sort", VALUES_INDICES)
 topk = named("topk", VALUES_INDICES)

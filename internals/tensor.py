@@ -30,13 +30,14 @@ from internals.core.tensor_impl import TensorImpl, array, autograd_meta, make, s
 from internals.functional import nonzero
 from internals.indexing import getitem, setitem
 from internals.interop import from_numpy, to_numpy
+from internals.operators import Operators
 from internals.pickling import deepcopy, reduce
 from internals.storage import TypedStorage
 
 _INDEX = "only integer tensors of a single element can be converted to an index"
 
 
-class Tensor(TensorImpl, TensorMethods, Conversions):
+class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
     """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`, `from_numpy`, ...
 
     Called itself it is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that shape, `Tensor([2, 3])` holds the

@@ -319,9 +319,9 @@ def div(*args, **kwargs):
     """aten::div.Tensor(Tensor self, Tensor other) -> Tensor\naten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor\naten::div.Scalar(Tensor self, Scalar other) -> Tensor\naten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
     return _div(args, kwargs)
 
-_remainder = PythonArgParser('remainder', [(ops.remainder_Scalar_op, ops.remainder_Scalar, ops.remainder_Scalar_out_op, ops.remainder_Scalar_out), (ops.remainder_Tensor_op, ops.remainder_Tensor, ops.remainder_Tensor_out_op, ops.remainder_Tensor_out)], False)
+_remainder = PythonArgParser('remainder', [(ops.remainder_Scalar_op, ops.remainder_Scalar, ops.remainder_Scalar_out_op, ops.remainder_Scalar_out), (ops.remainder_Tensor_op, ops.remainder_Tensor, ops.remainder_Tensor_out_op, ops.remainder_Tensor_out), (ops.remainder_Scalar_Tensor_op, ops.remainder_Scalar_Tensor, ops.remainder_Scalar_Tensor_out_op, ops.remainder_Scalar_Tensor_out)], False)
 def remainder(*args, **kwargs):
-    """aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor\naten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
+    """aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor\naten::remainder.Tensor(Tensor self, Tensor other) -> Tensor\naten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
     return _remainder(args, kwargs)
 
 _fmod = PythonArgParser('fmod', [(ops.fmod_Scalar_op, ops.fmod_Scalar, ops.fmod_Scalar_out_op, ops.fmod_Scalar_out), (ops.fmod_Tensor_op, ops.fmod_Tensor, ops.fmod_Tensor_out_op, ops.fmod_Tensor_out)], False)

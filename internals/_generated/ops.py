@@ -1058,6 +1058,18 @@ def remainder_Tensor_out(self, other, out, _table=remainder_Tensor_out_op.table)
         return remainder_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
+remainder_Scalar_Tensor_op = define('remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='pointwise.remainder')
+def remainder_Scalar_Tensor(self, other, _table=remainder_Scalar_Tensor_op.table):
+    if hot.off:
+        return remainder_Scalar_Tensor_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+remainder_Scalar_Tensor_out_op = define('remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_Tensor_out')
+def remainder_Scalar_Tensor_out(self, other, out, _table=remainder_Scalar_Tensor_out_op.table):
+    if hot.off:
+        return remainder_Scalar_Tensor_out_op(self, other, out)
+    return _table[other._geometry.keys | out._geometry.keys](self, other, out)
+
 fmod_Scalar_op = define('fmod.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.fmod')
 def fmod_Scalar(self, other, _table=fmod_Scalar_op.table):
     if hot.off:

@@ -171,6 +171,9 @@ def remainder__Tensor(self, other):
 def remainder_Tensor_out(self, other, out):
     return pointwise.remainder(self, other, out=out)
 
+def remainder_Scalar_Tensor_out(self, other, out):
+    return pointwise.remainder(self, other, out=out)
+
 def fmod__Scalar(self, other):
     return pointwise.fmod(self, other, out=self)
 
@@ -643,7 +646,7 @@ def amin_out(self, dim, keepdim, out):
     return extrema.amin(self, dim, keepdim, out=out)
 
 def max_dim_out(self, dim, keepdim, values, indices):
-    return write_outs((values, indices), extrema.max_dim(self, dim, keepdim))
+    return extrema.max_dim(self, dim, keepdim, out=(values, indices))
 
 def max_unary_out(self, out):
     return write_out(out, extrema.max(self))
@@ -652,7 +655,7 @@ def max_out(self, other, out):
     return extrema.max_other(self, other, out=out)
 
 def min_dim_out(self, dim, keepdim, values, indices):
-    return write_outs((values, indices), extrema.min_dim(self, dim, keepdim))
+    return extrema.min_dim(self, dim, keepdim, out=(values, indices))
 
 def min_unary_out(self, out):
     return write_out(out, extrema.min(self))
@@ -685,19 +688,19 @@ def all_all_out(self, out):
     return reductions.all(self, out=out)
 
 def norm_dtype_out(self, p, dim, keepdim, dtype, out):
-    return write_out(out, norms.norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype))
+    return norms.norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype, out=out)
 
 def norm_out(self, p, dim, keepdim, out):
-    return write_out(out, norms.norm_ScalarOpt_dim(self, p, dim, keepdim))
+    return norms.norm_ScalarOpt_dim(self, p, dim, keepdim, out=out)
 
 def nuclear_norm_out(self, keepdim, out):
-    return write_out(out, norms.nuclear_norm(self, keepdim))
+    return norms.nuclear_norm(self, keepdim, out=out)
 
 def nuclear_norm_dim_out(self, dim, keepdim, out):
-    return write_out(out, norms.nuclear_norm_dim(self, dim, keepdim))
+    return norms.nuclear_norm_dim(self, dim, keepdim, out=out)
 
 def logsumexp_out(self, dim, keepdim, out):
-    return write_out(out, norms.logsumexp(self, dim, keepdim))
+    return norms.logsumexp(self, dim, keepdim, out=out)
 
 def cumsum_(self, dim, dtype):
     return scans.cumsum(self, dim, dtype, out=self)

@@ -26,7 +26,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.device import CPU
-from internals.core.dtype import dtype
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import (
     Geometry,
     channels_last_strides,
@@ -48,8 +48,8 @@ class TensorIterator:
     """The decisions for one pointwise call.
 
     `inputs` are tensors and Python numbers. `out` is the tensor to write to, or None for a new one. `promote` says what to
-    compute in: "common" (the promoted dtype), "float" (the same, but integers become the default dtype), a dtype, or None to leave
-    every operand as it is.
+    compute in: "common" (the promoted dtype), "float" (the same, but integers become the default dtype), a dtype, "same" (nothing is
+    converted: `out` has to have the one input's dtype), or None to leave every operand as it is.
     `result` is the dtype of a new output; the computation's when None.
 
     Attributes: `common_dtype`, `result_dtype`, `shape`, `output`, `fast_setup` ("contiguous", "channels_last",
@@ -87,7 +87,10 @@ class TensorIterator:
         """Call `loop(*operands, out=...)`, a numpy ufunc or anything with its signature, over the coalesced operands."""
         if self._operands is None:  # one geometry: nothing to convert, nothing to coalesce
             output = self._output = empty(self._geometry)
-            loop(*[array(x) if isinstance(x, TensorImpl) else x for x in self.inputs], out=array(output), **options)
+            operands = [array(x) if isinstance(x, TensorImpl) else x for x in self.inputs]
+            if loop.__class__ is not np.ufunc:  # ufuncs know what to do with a Python number
+                operands = [number(x, self.common_dtype) if x.__class__ in _REAL_NUMBERS else x for x in operands]
+            loop(*operands, out=array(output), **options)
             return output
         output = self.output
         if self._geometry.numel == 0 or self._geometry.device is not CPU:
@@ -149,6 +152,8 @@ class TensorIterator:
         self.result_dtype = result or common
         convert = promote is not None
         if out is not None:
+            if promote == "same" and out.dtype is not common:
+                raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[common]}")
             check_cast(self.result_dtype, out.dtype)
         defined = tensors if out is None or resized else [out, *tensors]
         self.fast_setup = self._fast_setup(defined, shape, has_numbers=len(tensors) < len(self.inputs))

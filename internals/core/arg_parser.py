@@ -144,7 +144,7 @@ class Signature:
         scope: dict[str, Any] = {"op": self.call, "out_op": self.out_call}
         parts, missing = [], []
         for i, a in enumerate(self.arguments):
-            if a.name not in values:
+            if a.name not in values or (values[a.name] is None and a.default == []):  # dim=None: as if not given
                 if not a.has_default and not a.type.optional:
                     missing.append(a.name)
                     continue

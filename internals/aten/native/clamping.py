@@ -56,7 +56,11 @@ def clip(self: Any, min: Any = None, max: Any = None) -> Any:
     return self.clamp(min, max)
 
 
-clip_Tensor = clip
+def clip_(self: Any, min: Any = None, max: Any = None) -> Any:
+    return self.clamp_(min, max)
+
+
+clip_Tensor, clip__Tensor = clip, clip_
 
 
 def _between(a: Any, low: Any, high: Any, out: Any) -> None:

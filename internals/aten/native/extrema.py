@@ -14,13 +14,14 @@ import numpy as np
 
 from internals import return_types
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX
-from internals.core.geometry import wrap_dims
+from internals.core.geometry import wrap_dim, wrap_dims
 from internals.core.tensor_impl import array
 
 from . import pointwise
-from .reduction_tools import destination, reduced_dims, reduced_sizes, store
+from .reduction_tools import reduced_dims, reduced_sizes, store
 
 max_other, min_other = pointwise.maximum, pointwise.minimum
 
@@ -45,14 +46,16 @@ def min(self: Any) -> Any:
     return _extreme_of_all("min", np.minimum, self)
 
 
-def max_dim(self: Any, dim: int, keepdim: bool = False) -> Any:
+def max_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
     """The largest elements along `dim` and their indices, as (values, indices)."""
-    return return_types.max(*_with_indices("max", np.argmax, self, dim, keepdim))
+    name = return_types.max if out is None else return_types.max_out
+    return name(*_with_indices("max", np.argmax, self, dim, keepdim, out))
 
 
-def min_dim(self: Any, dim: int, keepdim: bool = False) -> Any:
+def min_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest elements along `dim` and their indices, as (values, indices)."""
-    return return_types.min(*_with_indices("min", np.argmin, self, dim, keepdim))
+    name = return_types.min if out is None else return_types.min_out
+    return name(*_with_indices("min", np.argmin, self, dim, keepdim, out))
 
 
 def argmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
@@ -66,23 +69,24 @@ def argmin(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = 
 
 
 def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool, out: Any) -> Any:
-    dims = reduced_dims(self, dim)
     if not self.numel():
         if not dim:
             raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
-        for d in dims:
+        for d in dim:
             _check_not_empty(name, self, d)
+    dims = reduced_dims(self, dim)
     if out is not None and out.dtype is not self.dtype:
         names = dt.SCALAR_TYPE_NAME
         raise RuntimeError(
             f"Expected the dtype for input and out to match, but got {names[self.dtype]} for input's dtype and "
             f"{names[out.dtype]} for out's dtype."
         )
+    if not self.numel():
+        return store(self, (), dims, keepdim, self.dtype, out)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name[1:]}_values_cpu", self.dtype)
     with np.errstate(all="ignore"):
-        result = loop.reduce(array(self), axis=dims) if self.numel() else ()
-    return store(self, result, dims, keepdim, self.dtype, out)
+        return store(self, loop.reduce(array(self), axis=dims), dims, keepdim, self.dtype, out)
 
 
 def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
@@ -94,20 +98,21 @@ def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
         return store(self, loop.reduce(array(self), axis=None), tuple(range(self.dim())), False, self.dtype)
 
 
-def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
     (d,) = wrap_dims(dim, self.dim())
     dims = (d,) if self.dim() else ()
-    if self.dim():
-        _check_not_empty(name, self, d)
+    _check_not_empty(name, self, d)
     if self.dtype.category == COMPLEX:
         raise RuntimeError(f"{name}(): does not support complex input")
-    a = array(self) if self.dim() else array(self)[None]
-    if not self.numel():
-        sizes = reduced_sizes(self.shape, dims, keepdim)
-        return destination(None, sizes, self.dtype), destination(None, sizes, dt.int64)
-    index = where(a, axis=d)
-    values = np.take_along_axis(a, np.expand_dims(index, d), axis=d)
-    return store(self, values, dims, keepdim, self.dtype), store(self, index, dims, keepdim, dt.int64)
+    sizes = reduced_sizes(self.shape, dims, keepdim)
+    out_values, out_indices = out or (None, None)
+    values, indices = set_output(sizes, self.dtype, out_values), set_output(sizes, dt.int64, out_indices)
+    if self.numel():
+        a = array(self) if self.dim() else array(self)[None]
+        index = np.expand_dims(where(a, axis=d), d)
+        array(values)[...] = np.take_along_axis(a, index, axis=d).reshape(sizes)
+        array(indices)[...] = index.reshape(sizes)
+    return values, indices
 
 
 def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
@@ -124,7 +129,7 @@ def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out
 
 
 def _check_not_empty(name: str, self: Any, d: int) -> None:
-    if self.shape and self.shape[d] == 0:
+    if self.shape and self.shape[wrap_dim(d, self.dim())] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 

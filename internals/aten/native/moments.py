@@ -102,5 +102,5 @@ def _moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int
     with np.errstate(all="ignore"):
         mean = total(a, dims) / np.float64(n)
         distance = np.abs(a - np.expand_dims(mean, dims))
-        np.multiply(distance, distance, out=distance)
-        return dims, total(distance, dims) / np.float64(max(freedom, 0)), mean
+        variance = total(distance * distance, dims) / np.float64(max(freedom, 0) if n else 0)
+        return dims, variance, mean

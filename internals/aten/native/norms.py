@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from internals.core import dtype as dt
-from internals.core.dtype import COMPLEX, FLOATING, SCALAR_TYPE_NAME, dtype
+from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
 from internals.core.tensor_impl import array
 
 from .reduction_tools import is_floating, reduced_dims, store, total
@@ -29,63 +29,77 @@ def norm_ScalarOpt_dtype(self: Any, p: Any, dtype: dtype) -> Any:
     return _norm(self, p, None, False, dtype)
 
 
-def norm_ScalarOpt_dim(self: Any, p: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
+def norm_ScalarOpt_dim(self: Any, p: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
     """The p-norm over `dim`. Raises RuntimeError for integers, and for an empty `dim` when p < 0 or p is inf."""
-    return _norm(self, p, dim, keepdim, None)
+    return _norm(self, p, dim, keepdim, None, out)
 
 
-def norm_ScalarOpt_dim_dtype(self: Any, p: Any, dim: Sequence[int], keepdim: bool, dtype: dtype) -> Any:
-    return _norm(self, p, dim, keepdim, dtype)
+def norm_ScalarOpt_dim_dtype(
+    self: Any, p: Any, dim: Sequence[int], keepdim: bool, dtype: dtype, out: Any = None
+) -> Any:
+    return _norm(self, p, dim, keepdim, dtype, out)
 
 
-def nuclear_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
-    """The sum of the singular values of the matrices in dimensions `dim`."""
-    if len(dim) != 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+def nuclear_norm(self: Any, keepdim: bool = False, out: Any = None) -> Any:
+    """The sum of the singular values of a matrix."""
+    return nuclear_norm_dim(self, tuple(range(self.dim())), keepdim, out)
+
+
+def nuclear_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
+    """The sum of the singular values of the matrices in dimensions `dim`.
+
+    Raises RuntimeError unless the dtype is float32, float64 or complex, and when there are not two dimensions.
+    """
+    if not is_floating(self.dtype) or self.dtype is dt.float16:
+        what = "Low precision dtypes not supported" if self.dtype is dt.float16 else _EXPECTED_FLOATING
+        raise RuntimeError(f"linalg.matrix_norm: {what}. Got {SCALAR_TYPE_NAME[self.dtype]}")
     if self.dim() < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     dims = reduced_dims(self, dim)
     a = np.moveaxis(array(self), dims, (-2, -1))
     wide = a.astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
     singular = np.linalg.svd(wide, compute_uv=False)
-    return store(self, np.add.reduce(singular, axis=-1), dims, keepdim, self.dtype.to_real())
+    return store(self, np.add.reduce(singular, axis=-1), dims, keepdim, self.dtype.to_real(), out)
 
 
-def nuclear_norm(self: Any, keepdim: bool = False) -> Any:
-    """The sum of the singular values of a matrix."""
-    return nuclear_norm_dim(self, [0, 1] if self.dim() >= 2 else [], keepdim)
-
-
-def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
+def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
     """log Σ exp(x) over `dim`, computed without overflow; integers become the default dtype."""
     dims = reduced_dims(self, dim)
-    d = self.dtype if self.dtype.category >= FLOATING else dt.get_default_dtype()
+    d = self.dtype if is_floating(self.dtype) else dt.get_default_dtype()
+    if out is not None and not is_floating(out.dtype):
+        raise RuntimeError(
+            f"logsumexp(): Expected floating point type for result tensor, but got: {SCALAR_TYPE_NAME[out.dtype]}"
+        )
     a = array(self).astype(np.complex128 if d.category == COMPLEX else np.float64)
     with np.errstate(all="ignore"):
-        largest = np.zeros(np.add.reduce(a.real, axis=dims, keepdims=True).shape)
-        if a.size:
-            largest = np.maximum.reduce(a.real, axis=dims, keepdims=True)
-            largest = np.where(np.isinf(largest), 0, largest)
-        return store(self, np.log(total(np.exp(a - largest), dims)) + np.squeeze(largest, dims), dims, keepdim, d)
+        largest = np.maximum.reduce(a.real, axis=dims, keepdims=True, initial=-np.inf)
+        largest = np.where(np.isinf(largest), 0, largest)
+        result = np.log(total(np.exp(a - largest), dims)) + np.squeeze(largest, dims)
+    return store(self, result, dims, keepdim, d if out is None else out.dtype, out)
 
 
-def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None) -> Any:
+def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None, out: Any = None) -> Any:
     p = 2 if p is None else p
     if isinstance(p, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if not is_floating(self.dtype):
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {SCALAR_TYPE_NAME[self.dtype]}"
-        )
+        raise RuntimeError(f"linalg.vector_norm: {_EXPECTED_FLOATING}. Got {SCALAR_TYPE_NAME[self.dtype]}")
     if dtype is not None and not is_floating(dtype):
         raise RuntimeError(
             f"linalg.vector_norm: dtype should be floating point or complex, but got {SCALAR_TYPE_NAME[dtype]}"
+        )
+    if dtype is not None and dtype.is_complex != self.dtype.is_complex:
+        kind = "complex" if self.dtype.is_complex else "real"
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {SCALAR_TYPE_NAME[dtype]}"
         )
     dims = reduced_dims(self, dim)
     _check_identity(self, p, dims, dim)
     a = np.abs(array(self)).astype(np.float64)
     with np.errstate(all="ignore"):
-        return store(self, _p_norm(a, float(p), dims), dims, keepdim, (dtype or self.dtype).to_real())
+        return store(self, _p_norm(a, float(p), dims), dims, keepdim, (dtype or self.dtype).to_real(), out)
 
 
 def _p_norm(a: Any, p: float, dims: tuple[int, ...]) -> Any:
@@ -116,3 +130,6 @@ def _check_identity(self: Any, p: Any, dims: tuple[int, ...], dim: Sequence[int]
                 f"linalg.vector_norm cannot compute the {p:g} norm on the dimension {d}because this dimension is empty and the "
                 "operation does not have an identity"
             )
+
+
+_EXPECTED_FLOATING = "Expected a floating point or complex tensor as input"

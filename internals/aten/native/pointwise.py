@@ -31,9 +31,8 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self - alpha * other. Raises RuntimeError for bool, where minus has no meaning."""
+    _check_no_bool(self, other)
     it = TensorIterator((self, other), out)
-    if it.common_dtype.category < FLOATING:
-        _check_no_bool(self, other)
     if alpha.__class__ is int and alpha == 1:
         return it.run(np.subtract)
     return it.run(_scaled(np.subtract, it.common_dtype, alpha))
@@ -139,6 +138,10 @@ def true_divide(self: Any, other: Any) -> Any:
     return self.div(other)
 
 
+def true_divide_(self: Any, other: Any) -> Any:
+    return self.div_(other)
+
+
 def _scaled(loop: Callable[..., Any], common: dtype, alpha: Any) -> Callable[..., Any]:
     """`loop(a, alpha * b)`, after PyTorch's checks of alpha against the dtype (`alpha_check`)."""
     if isinstance(alpha, bool) and common.category != BOOL:
@@ -165,7 +168,7 @@ def _pow_number(it: TensorIterator, exponent: Any) -> Any:
     if exponent == 0:
         return it.run(_ones)
     if exponent == 1:
-        return it.run(lambda a, b, out: np.copyto(out, a))
+        return it.run(special.copy)
     if integral:
         checked_number(exponent, common)
         return it.run(special.integer_power)
@@ -189,10 +192,9 @@ def _ones(a: Any, b: Any, out: Any) -> None:
 
 
 def _extremum(name: str, loop: Any, self: Any, other: Any, out: Any) -> Any:
-    it = TensorIterator((self, other), out)
-    if it.common_dtype.category == COMPLEX:
+    if COMPLEX in (self.dtype.category, other.dtype.category):
         raise RuntimeError(f"{name} not implemented for complex tensors.")
-    return it.run(loop)
+    return TensorIterator((self, other), out).run(loop)
 
 
 def _check_real(common: dtype, kernel: str) -> None:
@@ -201,14 +203,19 @@ def _check_real(common: dtype, kernel: str) -> None:
 
 
 def _check_no_bool(a: Any, b: Any) -> None:
-    bools = [getattr(x, "dtype", None) is dt.bool_ or isinstance(x, bool) for x in (a, b)]
-    if all(bools):
+    bools = _is_bool(a), _is_bool(b)
+    if bools == (False, False):
+        return
+    if bools == (True, True):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
             "instead."
         )
-    if any(bools):
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
-            "or `logical_not()` operator instead."
-        )
+    raise RuntimeError(
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+        "`logical_not()` operator instead."
+    )
+
+
+def _is_bool(x: Any) -> bool:
+    return x._geometry.dtype is dt.bool_ if hasattr(x, "_geometry") else x.__class__ is bool

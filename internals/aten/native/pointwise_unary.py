@@ -24,13 +24,14 @@ from . import special_functions as special
 def abs(self: Any, out: Any = None) -> Any:
     """|self|; the modulus, a real number, for complex. Raises NotImplementedError for bool."""
     d = self.dtype
-    if d.category == COMPLEX:
-        if out is self:
-            raise RuntimeError("In-place abs is not supported for complex tensors.")
+    if d.category == COMPLEX and out is self:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    if d.category == COMPLEX and (out is None or out.dtype.category != COMPLEX):
         return TensorIterator((self,), out, result=d.to_real()).run(np.absolute)
+    it = TensorIterator((self,), out, "same")
     if d.category == BOOL:
         raise not_implemented("abs_cpu", d)
-    return TensorIterator((self,), out).run(np.absolute)
+    return it.run(np.absolute)
 
 
 def neg(self: Any, out: Any = None) -> Any:
@@ -40,7 +41,7 @@ def neg(self: Any, out: Any = None) -> Any:
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
             "`logical_not()` operator instead."
         )
-    return TensorIterator((self,), out).run(np.negative)
+    return TensorIterator((self,), out, "same").run(np.negative)
 
 
 def sign(self: Any, out: Any = None) -> Any:
@@ -50,7 +51,7 @@ def sign(self: Any, out: Any = None) -> Any:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
-    return TensorIterator((self,), out).run(np.positive if not d.is_signed and d.category == BOOL else special.sign)
+    return TensorIterator((self,), out, "same").run(special.copy if d.category == BOOL else special.sign)
 
 
 def exp(self: Any, out: Any = None) -> Any:
@@ -135,9 +136,10 @@ def sigmoid(self: Any, out: Any = None) -> Any:
 
 def erf(self: Any, out: Any = None) -> Any:
     """The error function. Raises NotImplementedError for complex."""
-    if self.dtype.category == COMPLEX:
-        raise not_implemented("erf_vml_cpu", self.dtype)
-    return TensorIterator((self,), out, "float").run(special.erf)
+    it = TensorIterator((self,), out, "float")
+    if it.common_dtype.category == COMPLEX:
+        raise not_implemented("erf_vml_cpu", it.common_dtype)
+    return it.run(special.erf)
 
 
 def floor(self: Any, out: Any = None) -> Any:
@@ -157,8 +159,6 @@ def trunc(self: Any, out: Any = None) -> Any:
 
 def round(self: Any, out: Any = None) -> Any:
     """The nearest integer, the even one of two; integers are copied."""
-    if self.dtype.category == COMPLEX:
-        raise not_implemented("round_vml_cpu", self.dtype)
     return _to_integer(np.rint, "round", self, out)
 
 
@@ -167,16 +167,18 @@ def round_decimals(self: Any, decimals: int, out: Any = None) -> Any:
 
     Raises NotImplementedError for integers and complex.
     """
+    it = TensorIterator((self,), out, "same")
     if self.dtype.category != FLOATING:
         raise not_implemented("round_cpu" if decimals else "round_vml_cpu", self.dtype)
-    return TensorIterator((self,), out).run(special.round_to(decimals) if decimals else np.rint)
+    return it.run(special.round_to(decimals) if decimals else np.rint)
 
 
 def frac(self: Any, out: Any = None) -> Any:
     """self - trunc(self). Raises NotImplementedError unless floating."""
+    it = TensorIterator((self,), out, "same")
     if self.dtype.category != FLOATING:
         raise not_implemented("frac_cpu", self.dtype)
-    return TensorIterator((self,), out).run(special.frac)
+    return it.run(special.frac)
 
 
 def logical_not(self: Any, out: Any = None) -> Any:
@@ -186,9 +188,10 @@ def logical_not(self: Any, out: Any = None) -> Any:
 
 def bitwise_not(self: Any, out: Any = None) -> Any:
     """All bits flipped; for bool, `not`. Raises NotImplementedError for floating and complex."""
+    it = TensorIterator((self,), out, "same")
     if self.dtype.category >= FLOATING:
         raise not_implemented("bitwise_not_cpu", self.dtype)
-    return TensorIterator((self,), out).run(np.invert)
+    return it.run(np.invert)
 
 
 def isnan(self: Any) -> Any:
@@ -207,19 +210,32 @@ def square(self: Any) -> Any:
     return self.pow(2)
 
 
+def square_(self: Any) -> Any:
+    return self.pow_(2)
+
+
 def negative(self: Any) -> Any:
     return self.neg()
+
+
+def negative_(self: Any) -> Any:
+    return self.neg_()
 
 
 def absolute(self: Any) -> Any:
     return self.abs()
 
 
+def absolute_(self: Any) -> Any:
+    return self.abs_()
+
+
 def _to_integer(loop: Any, name: str, self: Any, out: Any) -> Any:
     """Rounding: nothing to do for integers, not meant for complex, not written for bool."""
     category = self.dtype.category
-    if category == COMPLEX:
+    if category == COMPLEX and name != "round":
         raise NotImplementedError(f"{name} is not supported for complex inputs")
-    if category == BOOL:
+    it = TensorIterator((self,), out, "same")
+    if category in (BOOL, COMPLEX):
         raise not_implemented(f"{name}_vml_cpu", self.dtype)
-    return TensorIterator((self,), out).run(loop if category == FLOATING else np.positive)
+    return it.run(loop if category == FLOATING else special.copy)

@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import TYPE_META_NAME
-from internals.aten.overlap import check_no_internal_overlap
-from internals.aten.writing import resize_output
+from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.geometry import wrap_dims
-from internals.core.tensor_impl import array, empty_contiguous
+from internals.core.tensor_impl import array
 
 BLOCK = 128
 
@@ -38,22 +36,9 @@ def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> t
     return tuple(n for d, n in enumerate(sizes) if d not in dims)
 
 
-def destination(out: Any, sizes: Sequence[int], d: dtype) -> Any:
-    """A tensor for the result: `out`, resized if need be, or a new one of dtype `d`. Raises RuntimeError if `out` has another."""
-    if out is None:
-        return empty_contiguous(sizes, d)
-    if out.dtype is not d:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {TYPE_META_NAME[d]}, but got {TYPE_META_NAME[out.dtype]} instead"
-        )
-    resize_output(out, sizes)
-    check_no_internal_overlap(out)
-    return out
-
-
 def store(self: Any, result: Any, dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None) -> Any:
     """Put a numpy result, whose reduced dimensions are gone, into a tensor of dtype `d`."""
-    target = destination(out, reduced_sizes(self.shape, dims, keepdim), d)
+    target = set_output(reduced_sizes(self.shape, dims, keepdim), d, out)
     if target.numel():
         view = array(target)
         view[...] = np.reshape(result, view.shape)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.writing import check_cast
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import wrap_dims
@@ -65,6 +66,8 @@ def mean_dim(
             f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
             f"Got: {SCALAR_TYPE_NAME[dtype or self.dtype]}"
         )
+    if not is_floating(d):
+        check_cast(dt.get_default_dtype(), d)
     dims = reduced_dims(self, dim)
     n = product(self.shape[i] for i in dims)
     with np.errstate(all="ignore"):

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, dtype
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array
 
-from .reduction_tools import cast, destination
+from .reduction_tools import cast
 
 _WIDER = {dt.float16: np.float32, dt.float32: np.float64, dt.complex64: np.complex128}
 
@@ -40,12 +41,14 @@ def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out:
         raise RuntimeError(f"Bad in-place call: input tensor dtype {names[0]} and output tensor dtype {names[1]} should match")
     integral = dt.int64 if self.dtype.category < FLOATING else self.dtype
     result = dtype or (out.dtype if out is not None else integral)
-    target = destination(out, self.shape, result)
-    if result is dt.bool_:
-        raise not_implemented(kernel, result)
-    if target.numel():
-        a = cast(self, result)
+    target = set_output(self.shape, result, out)
+    if not target.numel():
+        return target
+    a = cast(self, result)
+    if a.ndim:
+        if result is dt.bool_:
+            raise not_implemented(kernel, result)
         with np.errstate(all="ignore"):
-            running = loop.accumulate(a, axis=d, dtype=_WIDER.get(result, result.np)) if a.ndim else a
-        array(target)[...] = running
+            a = loop.accumulate(a, axis=d, dtype=_WIDER.get(result, result.np))
+    array(target)[...] = a
     return target

@@ -1,0 +1,62 @@
+"""Python operators whose tensor stands on the right: `2 - t`, `2 / t`, `2 ** t`, `5 // t`, `5 % t` (`torch/_tensor.py`).
+
+Those that do not care about the order (`2 + t`, `2 * t`, `2 & t`) are generated with the methods.
+
+How the real one differs: PyTorch passes the number on as a 0-d tensor with a flag that says "this was a number"; here the number
+becomes a 0-d tensor of the dtype that the operation will have, where an operator wants a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals import functional
+from internals._generated import ops
+from internals.aten.tensor_iterator import number
+from internals.core.dtype import dtype
+from internals.core.promotion import result_type
+from internals.core.tensor_impl import TensorImpl, from_array
+
+_OPERANDS = (TensorImpl, int, float, complex, np.number, np.bool_)
+
+
+class Operators:
+    """Mixed into `Tensor` ahead of the generated methods."""
+
+    __slots__ = ()
+
+    def __rsub__(self, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        return ops.rsub_Tensor(self, other, 1) if isinstance(other, TensorImpl) else ops.rsub_Scalar(self, _number(other), 1)
+
+    def __rtruediv__(self: Any, other: Any) -> Any:
+        return self.reciprocal() * other if isinstance(other, _OPERANDS) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Any:
+        return ops.pow_Scalar(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return ops.floor_divide(_wrapped(other, self), self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Any:
+        return ops.remainder_Scalar_Tensor(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def norm(
+        self, p: float | str | None = "fro", dim: Any = None, keepdim: bool = False, dtype: dtype | None = None
+    ) -> Any:
+        """See `internals.norm`."""
+        return functional.norm(self, p, dim, keepdim, dtype=dtype)
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, np.generic) else x
+
+
+def _wrapped(x: Any, beside: Any) -> Any:
+    """A number as a 0-d tensor of the dtype that it and `beside` have in common."""
+    if isinstance(x, TensorImpl):
+        return x
+    return from_array(np.asarray(number(_number(x), result_type((_number(x), beside)))))
