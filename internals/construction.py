@@ -39,8 +39,7 @@ def tensor(
     if isinstance(data, TensorImpl):
         warn_copy_construct("internals.tensor")
     _no_pinned_memory(pin_memory)
-    t = copy_of(data, as_dtype(dtype, "tensor"), as_device(device, "tensor"))
-    return t.requires_grad_() if requires_grad else t
+    return with_grad(copy_of(data, as_dtype(dtype, "tensor"), as_device(device, "tensor")), requires_grad)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
@@ -64,8 +63,7 @@ def asarray(
     if shared is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        t = copy_of(obj, kind, where)
-        return t.requires_grad_() if requires_grad else t
+        return with_grad(copy_of(obj, kind, where), bool(requires_grad))
     wanted = kind or shared.dtype
     if copy is False and wanted is not shared.dtype:
         names = dt.SCALAR_TYPE_NAME
@@ -74,6 +72,13 @@ def asarray(
         raise ValueError(f"can't alias tensor from device '{shared.device}' to '{where}'.")
     t = shared.to(device=where, dtype=wanted, copy=bool(copy))
     if requires_grad is None:
+        if shared.requires_grad:
+            warnings.warn(
+                "internals.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+                "requires_grad=False explicitly to get the old behavior and silence this warning.",
+                UserWarning,
+                stacklevel=2,
+            )
         return t
     if t is obj and not requires_grad:
         return t.detach()
@@ -90,12 +95,20 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
     if not is_sequence(data) and hasattr(data, "__dlpack__"):
         return copy_of(from_dlpack(data), kind, where)
     sizes = shape_of(data)
+    if sizes and isinstance(data[0], np.ndarray) and data[0].ndim:
+        warnings.warn(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+            "numpy.ndarray with numpy.array() before converting to a tensor.",
+            UserWarning,
+            stacklevel=4,
+        )
     flat: list[Any] = []
     _flatten(data, sizes, 0, flat)
     kind = kind or infer_dtype(flat)
     t = empty_contiguous(sizes, kind)
     if flat:
-        array(t).reshape(-1)[...] = _values(flat, kind)
+        with np.errstate(over="ignore"):
+            array(t).reshape(-1)[...] = _values(flat, kind)
     return t if where is None or where is CPU else t.to(where)
 
 
@@ -147,6 +160,13 @@ def as_device(value: Any, name: str) -> device | None:
     if value is None or isinstance(value, (device, str, int)):
         return None if value is None else resolve(value)
     raise TypeError(f"{name}(): argument 'device' must be internals.device, not {type(value).__name__}")
+
+
+def with_grad(t: Any, requires_grad: bool) -> Any:
+    """`t`, marked if a gradient is wanted. Raises RuntimeError for integers and bools, which have none."""
+    if requires_grad and t.dtype.category < dt.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return t.requires_grad_() if requires_grad else t
 
 
 def warn_copy_construct(function: str) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import CPU
-from internals.core.dtype import BY_NUMPY, dtype
+from internals.core.dtype import BY_NUMPY, FLOATING, dtype
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
@@ -151,6 +151,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     address = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0] + offset
     storage = Storage(DataPtr(address, view, drop_reference), count * n)
     t = make(storage, contiguous_geometry((count,), dtype))
+    if requires_grad and not dtype.category >= FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_() if requires_grad else t
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.device import CPU, resolve
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
@@ -70,7 +71,7 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any])
     if isinstance(first, TensorImpl):
         if kind is not None and first.dtype is not kind:
             raise TypeError(f"expected a tensor of {kind!r} (got {first.dtype!r}); convert it with .to({kind!r})")
-        return first.alias()  # type: ignore[attr-defined]
+        return ops.alias(first)
     if isinstance(first, (Storage, TypedStorage)):
         storage = first if isinstance(first, Storage) else first.untyped()
         return make(storage, contiguous_geometry((storage.nbytes() // wanted.itemsize,), wanted))

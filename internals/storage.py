@@ -19,8 +19,6 @@ from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.scalar import checked
 from internals.core.storage import Storage
 
-UntypedStorage = Storage
-
 
 class TypedStorage:
     """`storage[i]` is element i as a Python number; assigning to it writes memory. Raises IndexError out of range."""
@@ -133,6 +131,22 @@ class storagetype(type):  # noqa: N801
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+
+class _untyped(type):  # noqa: N801
+    def __call__(cls, content: Any = 0) -> Storage:
+        if isinstance(content, int):
+            return Storage.allocate(content)
+        storage = Storage.allocate(len(content))
+        np.ndarray((len(content),), np.uint8, storage.memory())[...] = content
+        return storage
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Storage)
+
+
+class UntypedStorage(metaclass=_untyped):
+    """`UntypedStorage(n)` is n uninitialised bytes, `UntypedStorage([1, 2])` those bytes; each is a `core.storage.Storage`."""
 
 
 STORAGE_TYPES = {

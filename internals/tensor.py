@@ -22,9 +22,10 @@ from internals._tensor_str import tensor_repr
 from internals.construction import as_device, as_dtype, copy_of, warn_copy_construct
 from internals.conversions import Conversions, dtype_named, type_name
 from internals.core import formats
+from internals.core.arg_types import type_name as type_names
 from internals.core.device import CPU, device
 from internals.core.dispatch_key import AUTOGRAD_MASK
-from internals.core.dtype import INTEGRAL, dtype
+from internals.core.dtype import INTEGRAL, dtype, of_number
 from internals.core.geometry import with_keys
 from internals.core.tensor_impl import TensorImpl, array, autograd_meta, make, set_tensor_class
 from internals.functional import nonzero
@@ -176,6 +177,14 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
 
     # Moving and making more
 
+    def copy_(self, other: Any, non_blocking: bool = False) -> Any:
+        """Write the elements of a tensor, or a number, into this one; it is broadcast and cast."""
+        if isinstance(other, (int, float, complex)):
+            other = ops.scalar_tensor(other, of_number(other), None, self.device, None)
+        elif not isinstance(other, TensorImpl):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_names(other)}")
+        return ops.copy_(self, other, non_blocking)
+
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """`to(dtype)`, `to(device, dtype)`, `to(other)`, with `non_blocking=`, `copy=`, `memory_format=`.
 
@@ -255,6 +264,27 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
 
     T = property(lambda self: ops.numpy_T(self), doc="The dimensions in reverse order.")
     mT = property(lambda self: ops.mT(self), doc="The last two dimensions transposed.")
+    H = property(lambda self: ops.matrix_H(self), doc="A matrix, transposed and conjugated.")
+    mH = property(lambda self: ops.adjoint(self), doc="The last two dimensions transposed, and conjugated.")
+
+    @property
+    def real(self) -> Any:
+        """The real part, as a view; a real tensor itself."""
+        return ops.real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real.copy_(value)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part, as a view. Raises RuntimeError for a real tensor."""
+        return ops.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag.copy_(value)
+
     is_cpu = property(lambda self: self.device.type == "cpu")
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_meta = property(lambda self: self.device.type == "meta")
@@ -307,7 +337,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     fits = fits and (memory_format is None or isinstance(memory_format, formats.memory_format))
     fits = fits and (kind is None or isinstance(kind, dtype) or kind in (bool, int, float, complex))
     if not fits:
-        got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+        got = ", ".join([type_names(a) for a in args] + [f"{k}={type_names(v)}" for k, v in kwargs.items()])
         raise TypeError(
             f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"
             " * (internals.device device = None, internals.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "

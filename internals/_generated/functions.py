@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'as_strided', 'as_strided_', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'detach_', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'negative_', 'absolute', 'absolute_', 'clip', 'clip_', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'norm', 'nuclear_norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'broadcast_tensors', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'einsum', 'relu', 'relu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'convolution', 'conv1d', 'conv2d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'constant_pad_nd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
+__all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'as_strided', 'as_strided_', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'detach_', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'view_as_real', 'view_as_complex', 'real', 'imag', 'conj', 'conj_physical', 'adjoint', 'matrix_H', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'negative_', 'absolute', 'absolute_', 'clip', 'clip_', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'norm', 'nuclear_norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'broadcast_tensors', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'einsum', 'relu', 'relu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'convolution', 'conv1d', 'conv2d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'constant_pad_nd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
 
 _empty = PythonArgParser('empty', [(ops.empty_memory_format_op, ops.empty_memory_format, ops.empty_out_op, ops.empty_out)], False)
 def empty(*args, **kwargs):
@@ -124,9 +124,9 @@ def normal(*args, **kwargs):
     """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor\naten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _normal(args, kwargs)
 
-_fill_ = PythonArgParser('fill_', [(ops.fill__Scalar_op, ops.fill__Scalar), (ops.fill__Tensor_op, ops.fill__Tensor)], False)
+_fill_ = PythonArgParser('fill_', [(ops.fill__Tensor_op, ops.fill__Tensor), (ops.fill__Scalar_op, ops.fill__Scalar)], False)
 def fill_(*args, **kwargs):
-    """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)\naten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"""
+    """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)\naten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
     return _fill_(args, kwargs)
 
 _zero_ = PythonArgParser('zero_', [(ops.zero__op, ops.zero_)], False)
@@ -298,6 +298,46 @@ _ravel = PythonArgParser('ravel', [(ops.ravel_op, ops.ravel)], False)
 def ravel(*args, **kwargs):
     """aten::ravel(Tensor(a) self) -> Tensor(a)"""
     return _ravel(args, kwargs)
+
+_view_as_real = PythonArgParser('view_as_real', [(ops.view_as_real_op, ops.view_as_real)], False)
+def view_as_real(*args, **kwargs):
+    """aten::view_as_real(Tensor(a) self) -> Tensor(a)"""
+    return _view_as_real(args, kwargs)
+
+_view_as_complex = PythonArgParser('view_as_complex', [(ops.view_as_complex_op, ops.view_as_complex)], False)
+def view_as_complex(*args, **kwargs):
+    """aten::view_as_complex(Tensor(a) self) -> Tensor(a)"""
+    return _view_as_complex(args, kwargs)
+
+_real = PythonArgParser('real', [(ops.real_op, ops.real)], False)
+def real(*args, **kwargs):
+    """aten::real(Tensor(a) self) -> Tensor(a)"""
+    return _real(args, kwargs)
+
+_imag = PythonArgParser('imag', [(ops.imag_op, ops.imag)], False)
+def imag(*args, **kwargs):
+    """aten::imag(Tensor(a) self) -> Tensor(a)"""
+    return _imag(args, kwargs)
+
+_conj = PythonArgParser('conj', [(ops.conj_op, ops.conj)], False)
+def conj(*args, **kwargs):
+    """aten::conj(Tensor(a) self) -> Tensor(a)"""
+    return _conj(args, kwargs)
+
+_conj_physical = PythonArgParser('conj_physical', [(ops.conj_physical_op, ops.conj_physical)], False)
+def conj_physical(*args, **kwargs):
+    """aten::conj_physical(Tensor self) -> Tensor"""
+    return _conj_physical(args, kwargs)
+
+_adjoint = PythonArgParser('adjoint', [(ops.adjoint_op, ops.adjoint)], False)
+def adjoint(*args, **kwargs):
+    """aten::adjoint(Tensor(a) self) -> Tensor(a)"""
+    return _adjoint(args, kwargs)
+
+_matrix_H = PythonArgParser('matrix_H', [(ops.matrix_H_op, ops.matrix_H)], False)
+def matrix_H(*args, **kwargs):
+    """aten::matrix_H(Tensor(a) self) -> Tensor(a)"""
+    return _matrix_H(args, kwargs)
 
 _add = PythonArgParser('add', [(ops.add_Tensor_op, ops.add_Tensor, ops.add_out_op, ops.add_out), (ops.add_Scalar_op, ops.add_Scalar)], False)
 def add(*args, **kwargs):

@@ -43,7 +43,7 @@ class TensorMethods:
         return _new_full((self, *args), kwargs)
 
     def random_(self, *args, **kwargs):
-        """aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)\naten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)\naten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
+        """aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)\naten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)\naten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)"""
         return _random_((self, *args), kwargs)
 
     def uniform_(self, *args, **kwargs):
@@ -71,7 +71,7 @@ class TensorMethods:
         return _copy_((self, *args), kwargs)
 
     def fill_(self, *args, **kwargs):
-        """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)\naten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"""
+        """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)\naten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
         return _fill_((self, *args), kwargs)
 
     def zero_(self):
@@ -273,6 +273,18 @@ class TensorMethods:
     def ravel(self):
         """aten::ravel(Tensor(a) self) -> Tensor(a)"""
         return ops.ravel(self)
+
+    def conj(self):
+        """aten::conj(Tensor(a) self) -> Tensor(a)"""
+        return ops.conj(self)
+
+    def conj_physical(self):
+        """aten::conj_physical(Tensor self) -> Tensor"""
+        return ops.conj_physical(self)
+
+    def adjoint(self):
+        """aten::adjoint(Tensor(a) self) -> Tensor(a)"""
+        return ops.adjoint(self)
 
     def add(self, *args, **kwargs):
         """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
@@ -1342,14 +1354,14 @@ _new_empty_strided = PythonArgParser('new_empty_strided', [(ops.new_empty_stride
 _new_zeros = PythonArgParser('new_zeros', [(ops.new_zeros_op, ops.new_zeros)], True)
 _new_ones = PythonArgParser('new_ones', [(ops.new_ones_op, ops.new_ones)], True)
 _new_full = PythonArgParser('new_full', [(ops.new_full_op, ops.new_full)], True)
-_random_ = PythonArgParser('random_', [(ops.random__from_op, ops.random__from), (ops.random__to_op, ops.random__to), (ops.random__op, ops.random_)], True)
+_random_ = PythonArgParser('random_', [(ops.random__op, ops.random_), (ops.random__to_op, ops.random__to), (ops.random__from_op, ops.random__from)], True)
 _uniform_ = PythonArgParser('uniform_', [(ops.uniform__op, ops.uniform_)], True)
 _normal_ = PythonArgParser('normal_', [(ops.normal__op, ops.normal_)], True)
 _bernoulli_ = PythonArgParser('bernoulli_', [(ops.bernoulli__Tensor_op, ops.bernoulli__Tensor), (ops.bernoulli__float_op, ops.bernoulli__float)], True)
 _multinomial = PythonArgParser('multinomial', [(ops.multinomial_op, ops.multinomial)], True)
 _bernoulli = PythonArgParser('bernoulli', [(ops.bernoulli_op, ops.bernoulli), (ops.bernoulli_p_op, ops.bernoulli_p)], True)
 _copy_ = PythonArgParser('copy_', [(ops.copy__op, ops.copy_)], True)
-_fill_ = PythonArgParser('fill_', [(ops.fill__Scalar_op, ops.fill__Scalar), (ops.fill__Tensor_op, ops.fill__Tensor)], True)
+_fill_ = PythonArgParser('fill_', [(ops.fill__Tensor_op, ops.fill__Tensor), (ops.fill__Scalar_op, ops.fill__Scalar)], True)
 _resize_ = PythonArgParser('resize_', [(ops.resize__op, ops.resize_)], True)
 _set_ = PythonArgParser('set_', [(ops.set__source_Tensor_storage_offset_op, ops.set__source_Tensor_storage_offset), (ops.set__source_Tensor_op, ops.set__source_Tensor), (ops.set__source_Storage_op, ops.set__source_Storage), (ops.set__source_Storage_storage_offset_op, ops.set__source_Storage_storage_offset), (ops.set__op, ops.set_)], True)
 _clone = PythonArgParser('clone', [(ops.clone_op, ops.clone)], True)

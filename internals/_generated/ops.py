@@ -188,11 +188,11 @@ def scalar_tensor(s, dtype, layout, device, pin_memory, _table=scalar_tensor_op.
         return scalar_tensor_op(s, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](s, dtype, layout, device, pin_memory)
 
-random__from_op = define('random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_from_')
-def random__from(self, from_, to, generator, _table=random__from_op.table):
+random__op = define('random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_')
+def random_(self, generator, _table=random__op.table):
     if hot.off:
-        return random__from_op(self, from_, to, generator)
-    return _table[self._geometry.keys](self, from_, to, generator)
+        return random__op(self, generator)
+    return _table[self._geometry.keys](self, generator)
 
 random__to_op = define('random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_to_')
 def random__to(self, to, generator, _table=random__to_op.table):
@@ -200,11 +200,11 @@ def random__to(self, to, generator, _table=random__to_op.table):
         return random__to_op(self, to, generator)
     return _table[self._geometry.keys](self, to, generator)
 
-random__op = define('random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_')
-def random_(self, generator, _table=random__op.table):
+random__from_op = define('random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_from_')
+def random__from(self, from_, to, generator, _table=random__from_op.table):
     if hot.off:
-        return random__op(self, generator)
-    return _table[self._geometry.keys](self, generator)
+        return random__from_op(self, from_, to, generator)
+    return _table[self._geometry.keys](self, from_, to, generator)
 
 uniform__op = define('uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.uniform_')
 def uniform_(self, from_, to, generator, _table=uniform__op.table):
@@ -422,17 +422,17 @@ def copy_(self, src, non_blocking, _table=copy__op.table):
         return copy__op(self, src, non_blocking)
     return _table[self._geometry.keys | src._geometry.keys](self, src, non_blocking)
 
-fill__Scalar_op = define('fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)', CPU='copying.fill__Scalar', Meta='copying.fill__Scalar')
-def fill__Scalar(self, value, _table=fill__Scalar_op.table):
-    if hot.off:
-        return fill__Scalar_op(self, value)
-    return _table[self._geometry.keys](self, value)
-
 fill__Tensor_op = define('fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)', CPU='copying.fill__Tensor', Meta='copying.fill__Tensor')
 def fill__Tensor(self, value, _table=fill__Tensor_op.table):
     if hot.off:
         return fill__Tensor_op(self, value)
     return _table[self._geometry.keys | value._geometry.keys](self, value)
+
+fill__Scalar_op = define('fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)', CPU='copying.fill__Scalar', Meta='copying.fill__Scalar')
+def fill__Scalar(self, value, _table=fill__Scalar_op.table):
+    if hot.off:
+        return fill__Scalar_op(self, value)
+    return _table[self._geometry.keys](self, value)
 
 zero__op = define('zero_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.zero_', Meta='copying.zero_')
 def zero_(self, _table=zero__op.table):
@@ -870,6 +870,54 @@ ravel_op = define('ravel(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutogra
 def ravel(self, _table=ravel_op.table):
     if hot.off:
         return ravel_op(self)
+    return _table[self._geometry.keys](self)
+
+view_as_real_op = define('view_as_real(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='complex.view_as_real')
+def view_as_real(self, _table=view_as_real_op.table):
+    if hot.off:
+        return view_as_real_op(self)
+    return _table[self._geometry.keys](self)
+
+view_as_complex_op = define('view_as_complex(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='complex.view_as_complex')
+def view_as_complex(self, _table=view_as_complex_op.table):
+    if hot.off:
+        return view_as_complex_op(self)
+    return _table[self._geometry.keys](self)
+
+real_op = define('real(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.real')
+def real(self, _table=real_op.table):
+    if hot.off:
+        return real_op(self)
+    return _table[self._geometry.keys](self)
+
+imag_op = define('imag(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.imag')
+def imag(self, _table=imag_op.table):
+    if hot.off:
+        return imag_op(self)
+    return _table[self._geometry.keys](self)
+
+conj_op = define('conj(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.conj')
+def conj(self, _table=conj_op.table):
+    if hot.off:
+        return conj_op(self)
+    return _table[self._geometry.keys](self)
+
+conj_physical_op = define('conj_physical(Tensor self) -> Tensor', CPU='complex.conj_physical')
+def conj_physical(self, _table=conj_physical_op.table):
+    if hot.off:
+        return conj_physical_op(self)
+    return _table[self._geometry.keys](self)
+
+adjoint_op = define('adjoint(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.adjoint')
+def adjoint(self, _table=adjoint_op.table):
+    if hot.off:
+        return adjoint_op(self)
+    return _table[self._geometry.keys](self)
+
+matrix_H_op = define('matrix_H(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.matrix_H')
+def matrix_H(self, _table=matrix_H_op.table):
+    if hot.off:
+        return matrix_H_op(self)
     return _table[self._geometry.keys](self)
 
 add_Tensor_op = define('add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.add')

@@ -109,6 +109,8 @@ def type_as(self: TensorImpl, other: TensorImpl) -> Any:
 def contiguous(self: TensorImpl, memory_format: Any = contiguous_format) -> Any:
     """`self` if it lies in memory in the order of `memory_format`, else a copy that does."""
     if memory_format is preserve_format:
+        if self.is_contiguous():
+            return self
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return self if self.is_contiguous(memory_format) else ops.clone(self, memory_format)
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from internals.aten.native import distributions as draw
 from internals.aten.native.factories import empty, empty_like
+from internals.aten.native.views import expand
 from internals.aten.overlap import check_no_internal_overlap
 from internals.aten.tensor_iterator import broadcast_shapes, memory_order
 from internals.core import dtype as dt
@@ -99,9 +100,7 @@ def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | No
     """1 with the probability at the same place in `p`. Raises RuntimeError unless these are probabilities of the same shape."""
     if p.dtype.category != dt.FLOATING:
         raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for \'{SCALAR_TYPE_NAME[p.dtype]}\'')
-    if p.shape != self.shape and broadcast_shapes(p.shape, self.shape) != self.shape:
-        raise RuntimeError(f"shape mismatch: p has shape {list(p.shape)}, the tensor {list(self.shape)}")
-    values = np.broadcast_to(array(p), self.shape)
+    values = array(expand(p, self.shape))
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     g, n = _generator(generator), self.numel()
