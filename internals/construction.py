@@ -95,7 +95,7 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
     if not is_sequence(data) and hasattr(data, "__dlpack__"):
         return copy_of(from_dlpack(data), kind, where)
     sizes = shape_of(data)
-    if sizes and isinstance(data[0], np.ndarray) and data[0].ndim:
+    if sizes and sizes[0] and isinstance(data[0], np.ndarray) and data[0].ndim:
         warnings.warn(
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
             "numpy.ndarray with numpy.array() before converting to a tensor.",

@@ -1,0 +1,30 @@
+"""Hundreds of small expressions that must give what PyTorch 2.13 gives: values, shapes, errors (see `golden_files`)."""
+
+from __future__ import annotations
+
+import pytest
+
+import internals
+from tests.golden_files import GoldenFile, evaluate, files
+from tests.support import oracle
+
+FILES = files()
+IDS = [f.path.stem for f in FILES]
+
+
+@pytest.mark.parametrize("golden", FILES, ids=IDS)
+def test_every_expression_gives_what_pytorch_gives(golden: GoldenFile) -> None:
+    names = golden.namespace(internals)
+    wrong = []
+    for expression, expected in golden.entries:
+        got = evaluate(expression, names)
+        if got != expected:
+            wrong.append(f"{expression}\n  expected {expected}\n  got      {got}")
+    assert not wrong, f"{len(wrong)} of {len(golden.entries)} differ:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("golden", FILES, ids=IDS)
+def test_the_expected_texts_are_those_of_real_pytorch(golden: GoldenFile) -> None:
+    names = golden.namespace(oracle())
+    for expression, expected in golden.entries:
+        assert evaluate(expression, names) == expected, expression
