@@ -78,11 +78,13 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
         first, *rest = s.arguments
         arguments = (replace(first, alias="a!"), *rest)
         schema = FunctionSchema(s.namespace, name, overload, arguments, (Return(tensor, "", "a!"),))
-        variants: tuple[str, ...] = (
-            ("method",)
-            if "function" not in function.variants or s.name not in _FUNCTION_INPLACE
-            else ("function", "method")
-        )
+        variants: tuple[str, ...]
+        if function.python_module:  # of a namespace, like nn.elu_: never methods
+            variants = ("function",)
+        elif "function" in function.variants and s.name in _FUNCTION_INPLACE:
+            variants = ("function", "method")
+        else:
+            variants = ("method",)
     else:
         names = [r.name or f"out{i}" for i, r in enumerate(s.returns)] if len(s.returns) > 1 else ["out"]
         outs = tuple(Argument(n, tensor, kwarg_only=True, alias=f"{chr(97 + i)}!") for i, n in enumerate(names))
@@ -117,7 +119,7 @@ def _identifier(schema: FunctionSchema) -> str:
 
 # In-place twins that PyTorch also offers as functions: torch.relu_(x), torch.exp_(x), ...
 _FUNCTION_INPLACE = {
-    "abs", "acos", "as_strided", "asin", "atan", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "detach", "dropout", "erf", "exp", "expm1",
-    "floor", "frac", "log", "log1p", "log2", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt",
-    "square", "tan", "tanh", "trunc",
+    "abs", "acos", "as_strided", "asin", "atan", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "detach", "dropout",
+    "erf", "exp", "expm1", "floor", "frac", "log", "log1p", "log2", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid",
+    "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 }  # fmt: skip

@@ -11,7 +11,7 @@ tensor of `get_state` has the same layout, byte by byte, so a state can be carri
 from __future__ import annotations
 
 import math
-import secrets
+import os
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start anew from a seed that nobody can guess, and return it."""
-        self.manual_seed(secrets.randbits(53))
+        self.manual_seed(int.from_bytes(os.urandom(8)) >> 11)
         return self._seed
 
     def random32(self, n: int) -> Any:

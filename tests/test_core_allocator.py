@@ -146,14 +146,14 @@ class TensorMachine(RuleBasedStateMachine):
     def view(self, data: st.DataObject) -> None:
         tensors = [o for o in self.owners if isinstance(o[0], torch.Tensor)]
         if tensors:
-            t, value, address = data.draw(st.sampled_from(tensors))
+            t, value, address = tensors[data.draw(st.integers(0, len(tensors) - 1))]  # hypothesis must not hold them
             self.owners.append((t.view(-1, 1).t(), value, address))  # type: ignore[attr-defined]
 
     @rule(data=st.data())
     def export(self, data: st.DataObject) -> None:
         tensors = [o for o in self.owners if isinstance(o[0], torch.Tensor)]
         if tensors:
-            t, value, address = data.draw(st.sampled_from(tensors))
+            t, value, address = tensors[data.draw(st.integers(0, len(tensors) - 1))]  # hypothesis must not hold them
             self.owners.append((t.numpy(), value, address))  # type: ignore[attr-defined]
 
     @rule(data=st.data())

@@ -1058,26 +1058,6 @@ class TensorMethods:
         """aten::relu_(Tensor(a!) self) -> Tensor(a!)"""
         return ops.relu_(self)
 
-    def gelu_(self, *args, **kwargs):
-        """aten::gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!)"""
-        return _gelu_((self, *args), kwargs)
-
-    def silu_(self):
-        """aten::silu_(Tensor(a!) self) -> Tensor(a!)"""
-        return ops.silu_(self)
-
-    def leaky_relu_(self, *args, **kwargs):
-        """aten::leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)"""
-        return _leaky_relu_((self, *args), kwargs)
-
-    def elu_(self, *args, **kwargs):
-        """aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)"""
-        return _elu_((self, *args), kwargs)
-
-    def hardtanh_(self, *args, **kwargs):
-        """aten::hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)"""
-        return _hardtanh_((self, *args), kwargs)
-
     def softmax(self, *args, **kwargs):
         """aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
         return _softmax((self, *args), kwargs)
@@ -1528,9 +1508,5 @@ _baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm)], True)
 _baddbmm_ = PythonArgParser('baddbmm_', [(ops.baddbmm__op, ops.baddbmm_)], True)
 _outer = PythonArgParser('outer', [(ops.outer_op, ops.outer)], True)
 _matmul = PythonArgParser('matmul', [(ops.matmul_op, ops.matmul)], True)
-_gelu_ = PythonArgParser('gelu_', [(ops.gelu__op, ops.gelu_)], True)
-_leaky_relu_ = PythonArgParser('leaky_relu_', [(ops.leaky_relu__op, ops.leaky_relu_)], True)
-_elu_ = PythonArgParser('elu_', [(ops.elu__op, ops.elu_)], True)
-_hardtanh_ = PythonArgParser('hardtanh_', [(ops.hardtanh__op, ops.hardtanh_)], True)
 _softmax = PythonArgParser('softmax', [(ops.softmax_int_op, ops.softmax_int)], True)
 _log_softmax = PythonArgParser('log_softmax', [(ops.log_softmax_int_op, ops.log_softmax_int)], True)

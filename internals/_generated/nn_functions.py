@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['linear', 'gelu', 'silu', 'leaky_relu', 'elu', 'softplus', 'hardtanh', 'log_sigmoid', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'upsample_nearest2d', 'upsample_bilinear2d', 'im2col', 'pad', 'nll_loss_forward', 'nll_loss2d_forward', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
+__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'log_sigmoid', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'upsample_nearest2d', 'upsample_bilinear2d', 'im2col', 'pad', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
 
 _linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):
@@ -19,20 +19,40 @@ def gelu(*args, **kwargs):
     """aten::gelu(Tensor self, *, str approximate="none") -> Tensor"""
     return _gelu(args, kwargs)
 
+_gelu_ = PythonArgParser('gelu_', [(ops.gelu__op, ops.gelu_)], False)
+def gelu_(*args, **kwargs):
+    """aten::gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!)"""
+    return _gelu_(args, kwargs)
+
 _silu = PythonArgParser('silu', [(ops.silu_op, ops.silu, ops.silu_out_op, ops.silu_out)], False)
 def silu(*args, **kwargs):
     """aten::silu(Tensor self) -> Tensor"""
     return _silu(args, kwargs)
+
+_silu_ = PythonArgParser('silu_', [(ops.silu__op, ops.silu_)], False)
+def silu_(*args, **kwargs):
+    """aten::silu_(Tensor(a!) self) -> Tensor(a!)"""
+    return _silu_(args, kwargs)
 
 _leaky_relu = PythonArgParser('leaky_relu', [(ops.leaky_relu_op, ops.leaky_relu, ops.leaky_relu_out_op, ops.leaky_relu_out)], False)
 def leaky_relu(*args, **kwargs):
     """aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"""
     return _leaky_relu(args, kwargs)
 
+_leaky_relu_ = PythonArgParser('leaky_relu_', [(ops.leaky_relu__op, ops.leaky_relu_)], False)
+def leaky_relu_(*args, **kwargs):
+    """aten::leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)"""
+    return _leaky_relu_(args, kwargs)
+
 _elu = PythonArgParser('elu', [(ops.elu_op, ops.elu, ops.elu_out_op, ops.elu_out)], False)
 def elu(*args, **kwargs):
     """aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"""
     return _elu(args, kwargs)
+
+_elu_ = PythonArgParser('elu_', [(ops.elu__op, ops.elu_)], False)
+def elu_(*args, **kwargs):
+    """aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)"""
+    return _elu_(args, kwargs)
 
 _softplus = PythonArgParser('softplus', [(ops.softplus_op, ops.softplus, ops.softplus_out_op, ops.softplus_out)], False)
 def softplus(*args, **kwargs):
@@ -43,6 +63,11 @@ _hardtanh = PythonArgParser('hardtanh', [(ops.hardtanh_op, ops.hardtanh, ops.har
 def hardtanh(*args, **kwargs):
     """aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"""
     return _hardtanh(args, kwargs)
+
+_hardtanh_ = PythonArgParser('hardtanh_', [(ops.hardtanh__op, ops.hardtanh_)], False)
+def hardtanh_(*args, **kwargs):
+    """aten::hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)"""
+    return _hardtanh_(args, kwargs)
 
 _log_sigmoid = PythonArgParser('log_sigmoid', [(ops.log_sigmoid_op, ops.log_sigmoid, ops.log_sigmoid_out_op, ops.log_sigmoid_out)], False)
 def log_sigmoid(*args, **kwargs):
@@ -83,16 +108,6 @@ _pad = PythonArgParser('pad', [(ops.pad_op, ops.pad)], False)
 def pad(*args, **kwargs):
     """aten::pad(Tensor self, int[] pad, str mode="constant", float? value=None) -> Tensor"""
     return _pad(args, kwargs)
-
-_nll_loss_forward = PythonArgParser('nll_loss_forward', [(ops.nll_loss_forward_op, ops.nll_loss_forward, ops.nll_loss_forward_output_op, ops.nll_loss_forward_output)], False)
-def nll_loss_forward(*args, **kwargs):
-    """aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)"""
-    return _nll_loss_forward(args, kwargs)
-
-_nll_loss2d_forward = PythonArgParser('nll_loss2d_forward', [(ops.nll_loss2d_forward_op, ops.nll_loss2d_forward, ops.nll_loss2d_forward_output_op, ops.nll_loss2d_forward_output)], False)
-def nll_loss2d_forward(*args, **kwargs):
-    """aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)"""
-    return _nll_loss2d_forward(args, kwargs)
 
 _mse_loss = PythonArgParser('mse_loss', [(ops.mse_loss_op, ops.mse_loss, ops.mse_loss_out_op, ops.mse_loss_out)], False)
 def mse_loss(*args, **kwargs):

@@ -3728,6 +3728,12 @@ def hardtanh_out(self, min_val, max_val, out, _table=hardtanh_out_op.table):
         return hardtanh_out_op(self, min_val, max_val, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min_val, max_val, out)
 
+log_sigmoid_forward_op = define('log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)', CPU='activations.log_sigmoid_forward')
+def log_sigmoid_forward(self, _table=log_sigmoid_forward_op.table):
+    if hot.off:
+        return log_sigmoid_forward_op(self)
+    return _table[self._geometry.keys](self)
+
 log_sigmoid_op = define('log_sigmoid(Tensor self) -> Tensor', CompositeImplicitAutograd='activations.log_sigmoid')
 def log_sigmoid(self, _table=log_sigmoid_op.table):
     if hot.off:
@@ -3740,7 +3746,7 @@ def log_sigmoid_out(self, out, _table=log_sigmoid_out_op.table):
         return log_sigmoid_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-_softmax_op = define('_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='activations._softmax')
+_softmax_op = define('_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._softmax')
 def _softmax(self, dim, half_to_float, _table=_softmax_op.table):
     if hot.off:
         return _softmax_op(self, dim, half_to_float)
@@ -3752,7 +3758,7 @@ def _softmax_out(self, dim, half_to_float, out, _table=_softmax_out_op.table):
         return _softmax_out_op(self, dim, half_to_float, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, half_to_float, out)
 
-_log_softmax_op = define('_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='activations._log_softmax')
+_log_softmax_op = define('_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._log_softmax')
 def _log_softmax(self, dim, half_to_float, _table=_log_softmax_op.table):
     if hot.off:
         return _log_softmax_op(self, dim, half_to_float)
@@ -3764,7 +3770,7 @@ def _log_softmax_out(self, dim, half_to_float, out, _table=_log_softmax_out_op.t
         return _log_softmax_out_op(self, dim, half_to_float, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, half_to_float, out)
 
-softmax_int_op = define('softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='activations.softmax')
+softmax_int_op = define('softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='softmax.softmax')
 def softmax_int(self, dim, dtype, _table=softmax_int_op.table):
     if hot.off:
         return softmax_int_op(self, dim, dtype)
@@ -3776,7 +3782,7 @@ def softmax_int_out(self, dim, dtype, out, _table=softmax_int_out_op.table):
         return softmax_int_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
-log_softmax_int_op = define('log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='activations.log_softmax')
+log_softmax_int_op = define('log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='softmax.log_softmax')
 def log_softmax_int(self, dim, dtype, _table=log_softmax_int_op.table):
     if hot.off:
         return log_softmax_int_op(self, dim, dtype)
@@ -3812,11 +3818,17 @@ def native_batch_norm_out(input, weight, bias, running_mean, running_var, traini
         return native_batch_norm_out_op(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys) | out0._geometry.keys | out1._geometry.keys | out2._geometry.keys](input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
 
-embedding_op = define('embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', CPU='normalization.embedding')
+embedding_op = define('embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', CPU='embedding.embedding')
 def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse, _table=embedding_op.table):
     if hot.off:
         return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     return _table[weight._geometry.keys | indices._geometry.keys](weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+embedding_renorm__op = define('embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', CPU='embedding.embedding_renorm_')
+def embedding_renorm_(self, indices, max_norm, norm_type, _table=embedding_renorm__op.table):
+    if hot.off:
+        return embedding_renorm__op(self, indices, max_norm, norm_type)
+    return _table[self._geometry.keys | indices._geometry.keys](self, indices, max_norm, norm_type)
 
 layer_norm_op = define('layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor', CompositeImplicitAutograd='normalization.layer_norm')
 def layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable, _table=layer_norm_op.table):
@@ -3836,11 +3848,17 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
         return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys)](input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
 
-dropout_op = define('dropout(Tensor input, float p, bool train) -> Tensor', CompositeImplicitAutograd='normalization.dropout')
+dropout_op = define('dropout(Tensor input, float p, bool train) -> Tensor', CompositeImplicitAutograd='dropout.dropout')
 def dropout(input, p, train, _table=dropout_op.table):
     if hot.off:
         return dropout_op(input, p, train)
     return _table[input._geometry.keys](input, p, train)
+
+dropout__op = define('dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)', CompositeImplicitAutograd='dropout.dropout_')
+def dropout_(self, p, train, _table=dropout__op.table):
+    if hot.off:
+        return dropout__op(self, p, train)
+    return _table[self._geometry.keys](self, p, train)
 
 convolution_op = define('convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor', CPU='convolution.convolution')
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, _table=convolution_op.table):
@@ -3986,29 +4004,17 @@ def pad(self, pad, mode, value, _table=pad_op.table):
         return pad_op(self, pad, mode, value)
     return _table[self._geometry.keys](self, pad, mode, value)
 
-nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='losses.nll_loss_forward')
+nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss_forward')
 def nll_loss_forward(self, target, weight, reduction, ignore_index, _table=nll_loss_forward_op.table):
     if hot.off:
         return nll_loss_forward_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
 
-nll_loss_forward_output_op = define('nll_loss_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!) output, Tensor(b!) total_weight)', CPU='_generated.variants.nll_loss_forward_output')
-def nll_loss_forward_output(self, target, weight, reduction, ignore_index, output, total_weight, _table=nll_loss_forward_output_op.table):
-    if hot.off:
-        return nll_loss_forward_output_op(self, target, weight, reduction, ignore_index, output, total_weight)
-    return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | output._geometry.keys | total_weight._geometry.keys](self, target, weight, reduction, ignore_index, output, total_weight)
-
-nll_loss2d_forward_op = define('nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='losses.nll_loss2d_forward')
+nll_loss2d_forward_op = define('nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss2d_forward')
 def nll_loss2d_forward(self, target, weight, reduction, ignore_index, _table=nll_loss2d_forward_op.table):
     if hot.off:
         return nll_loss2d_forward_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
-
-nll_loss2d_forward_output_op = define('nll_loss2d_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!) output, Tensor(b!) total_weight)', CPU='_generated.variants.nll_loss2d_forward_output')
-def nll_loss2d_forward_output(self, target, weight, reduction, ignore_index, output, total_weight, _table=nll_loss2d_forward_output_op.table):
-    if hot.off:
-        return nll_loss2d_forward_output_op(self, target, weight, reduction, ignore_index, output, total_weight)
-    return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | output._geometry.keys | total_weight._geometry.keys](self, target, weight, reduction, ignore_index, output, total_weight)
 
 mse_loss_op = define('mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor', CPU='losses.mse_loss')
 def mse_loss(self, target, reduction, _table=mse_loss_op.table):
@@ -4058,7 +4064,7 @@ def binary_cross_entropy_out(self, target, weight, reduction, out, _table=binary
         return binary_cross_entropy_out_op(self, target, weight, reduction, out)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, target, weight, reduction, out)
 
-nll_loss_op = define('nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor', CompositeImplicitAutograd='losses.nll_loss')
+nll_loss_op = define('nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor', CompositeImplicitAutograd='nll_loss.nll_loss')
 def nll_loss(self, target, weight, reduction, ignore_index, _table=nll_loss_op.table):
     if hot.off:
         return nll_loss_op(self, target, weight, reduction, ignore_index)
@@ -4070,7 +4076,7 @@ def nll_loss_out(self, target, weight, reduction, ignore_index, out, _table=nll_
         return nll_loss_out_op(self, target, weight, reduction, ignore_index, out)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, target, weight, reduction, ignore_index, out)
 
-nll_loss2d_op = define('nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor', CompositeImplicitAutograd='losses.nll_loss2d')
+nll_loss2d_op = define('nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor', CompositeImplicitAutograd='nll_loss.nll_loss2d')
 def nll_loss2d(self, target, weight, reduction, ignore_index, _table=nll_loss2d_op.table):
     if hot.off:
         return nll_loss2d_op(self, target, weight, reduction, ignore_index)
@@ -4082,13 +4088,13 @@ def nll_loss2d_out(self, target, weight, reduction, ignore_index, out, _table=nl
         return nll_loss2d_out_op(self, target, weight, reduction, ignore_index, out)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, target, weight, reduction, ignore_index, out)
 
-nll_loss_nd_op = define('nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor', CompositeImplicitAutograd='losses.nll_loss_nd')
+nll_loss_nd_op = define('nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor', CompositeImplicitAutograd='nll_loss.nll_loss_nd')
 def nll_loss_nd(self, target, weight, reduction, ignore_index, _table=nll_loss_nd_op.table):
     if hot.off:
         return nll_loss_nd_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
 
-cross_entropy_loss_op = define('cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor', CompositeImplicitAutograd='losses.cross_entropy_loss')
+cross_entropy_loss_op = define('cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor', CompositeImplicitAutograd='nll_loss.cross_entropy_loss')
 def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing, _table=cross_entropy_loss_op.table):
     if hot.off:
         return cross_entropy_loss_op(self, target, weight, reduction, ignore_index, label_smoothing)

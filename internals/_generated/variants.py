@@ -29,6 +29,7 @@ from internals.aten.native import resampling
 from internals.aten.native import scans
 from internals.aten.native import scatter_gather
 from internals.aten.native import shape
+from internals.aten.native import softmax
 from internals.aten.native import sorting
 from internals.aten.native import views
 from internals.aten.native import windows
@@ -880,10 +881,10 @@ def log_sigmoid_out(self, out):
     return write_out(out, ops.log_sigmoid(self))
 
 def _softmax_out(self, dim, half_to_float, out):
-    return write_out(out, activations._softmax(self, dim, half_to_float))
+    return softmax._softmax(self, dim, half_to_float, out=out)
 
 def _log_softmax_out(self, dim, half_to_float, out):
-    return write_out(out, activations._log_softmax(self, dim, half_to_float))
+    return softmax._log_softmax(self, dim, half_to_float, out=out)
 
 def softmax_int_out(self, dim, dtype, out):
     return write_out(out, ops.softmax_int(self, dim, dtype))
@@ -911,12 +912,6 @@ def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w
 
 def im2col_out(self, kernel_size, dilation, padding, stride, out):
     return write_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))
-
-def nll_loss_forward_output(self, target, weight, reduction, ignore_index, output, total_weight):
-    return write_outs((output, total_weight), losses.nll_loss_forward(self, target, weight, reduction, ignore_index))
-
-def nll_loss2d_forward_output(self, target, weight, reduction, ignore_index, output, total_weight):
-    return write_outs((output, total_weight), losses.nll_loss2d_forward(self, target, weight, reduction, ignore_index))
 
 def mse_loss_out(self, target, reduction, out):
     return write_out(out, losses.mse_loss(self, target, reduction))

@@ -19,12 +19,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import dispatch_key as dk
 from .dispatch_key import DispatchKey
 from .hot import hot
-from .schema import FunctionSchema, parse_schema
+
+if TYPE_CHECKING:
+    from .schema import FunctionSchema
 
 Kernel = Callable[..., Any]
 
@@ -79,6 +81,8 @@ class OperatorHandle:
     @property
     def schema(self) -> FunctionSchema:
         if self._schema is None:
+            from .schema import parse_schema
+
             self._schema = parse_schema(self.text)
         return self._schema
 

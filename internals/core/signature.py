@@ -1,0 +1,170 @@
+"""One overload as Python sees it, and the adapter that calls it (`FunctionSignature` in `python_arg_parser.h`).
+
+`Signature.bind` looks at one call: do these arguments fit, by position, keyword and type? If so it returns an adapter, a small
+function compiled for calls of this shape, such as `lambda a, k: op(a[0], c1(a[1]), d2)`; if not, the reason, in PyTorch's words.
+
+How the real one differs: `FunctionSignature::parse` fills an array of arguments on every call; nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import dtype as dtypes
+from .arg_types import SEQUENCES, accepts, converter, is_int, python_type, type_name
+from .dispatcher import OperatorHandle
+from .formats import FORMATS
+from .schema import Argument, Type
+from .tensor_impl import TensorImpl
+
+if TYPE_CHECKING:
+    from .arg_parser import PythonArgParser
+
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+OPTIONS = ("dtype", "layout", "device", "pin_memory")
+
+
+class Signature:
+    """One overload as Python sees it: parameters, their types, `out=` and `requires_grad=` where they apply."""
+
+    def __init__(
+        self, parser: PythonArgParser, op: OperatorHandle, call: Any, out_op: Any = None, out_call: Any = None
+    ) -> None:
+        self.parser, self.op, self.call, self.out_call = parser, op, call, out_call
+        self.arguments = op.schema.arguments
+        self.n_out = 0 if out_op is None else sum(a.is_write for a in out_op.schema.arguments)
+        names = [a.name for a in self.arguments]
+        self.is_factory = all(n in names for n in OPTIONS)
+        self.fewest = sum(not a.has_default for a in self.arguments)
+        self.most = len(self.arguments) + (self.n_out > 0) + self.is_factory
+        self.positional = [a for a in self.arguments if not a.kwarg_only]
+        self.first = 1 if parser.method else 0
+        own = self.positional[self.first :]
+        self.varargs = len(own) == 1 and _is_int_list(own[0].type) and own[0].type.list_size in (None, 1)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | str:
+        """An adapter for arguments of these types, or the reason why they do not fit."""
+        n = len(self.positional)
+        source: dict[str, str] = {}
+        if (
+            self.varargs
+            and len(args) > self.first
+            and all(is_int(a) for a in args[self.first :])
+            and (len(args) - self.first > 1 or self.positional[self.first].type.list_size is None)
+        ):
+            name = self.positional[self.first].name
+            spread: tuple[Any, ...] = (*args[: self.first], list(args[self.first :]))
+        else:
+            name, spread = "", args
+        if len(spread) > n:
+            takes, given = n - self.first, len(spread) - self.first
+            were = "was" if given == 1 else "were"
+            return f"() takes {takes} positional argument{'s' * (takes != 1)} but {given} {were} given"
+        values: dict[str, Any] = {}
+        for i, value in enumerate(spread):
+            values[self.positional[i].name] = value
+            source[self.positional[i].name] = (
+                f"list(a[{self.first}:])" if name == self.positional[i].name else f"a[{i}]"
+            )
+        extra = set()
+        for k, value in kwargs.items():
+            target = self._parameter(k)
+            if target is None:
+                absent = [a.name for a in self.positional if not a.has_default and a.name not in (*values, *kwargs)]
+                return _missing(absent) if absent else f"() got an unexpected keyword argument '{k}'"
+            if target in ("out", "requires_grad"):
+                extra.add(target)
+                continue
+            if target in values:
+                return f"() got multiple values for argument '{k}'"
+            values[target] = value
+            source[target] = f"k[{k!r}]"
+        return self._adapter(values, source, extra, kwargs)
+
+    def _parameter(self, keyword: str) -> str | None:
+        names = [a.name for a in self.arguments]
+        for candidate in (keyword, NUMPY_NAMES.get(keyword, keyword)):
+            if candidate in names:
+                return candidate
+            if candidate == "input" and names and names[0] == "self" and not self.parser.method:
+                return "self"
+        if keyword == "out" and self.out_call is not None:
+            return "out"
+        return "requires_grad" if keyword == "requires_grad" and self.is_factory else None
+
+    def _adapter(self, values: dict[str, Any], source: dict[str, str], extra: set[str], kwargs: dict[str, Any]) -> Any:
+        scope: dict[str, Any] = {"op": self.call, "out_op": self.out_call}
+        parts, missing = [], []
+        for i, a in enumerate(self.arguments):
+            if a.name not in values or (values[a.name] is None and a.default == []):  # dim=None: as if not given
+                if not a.has_default and not a.type.optional:
+                    missing.append(a.name)
+                    continue
+                scope[f"d{i}"] = _default_value(a)
+                parts.append(f"d{i}")
+                continue
+            if not accepts(a.type, values[a.name]):
+                position = "" if a.kwarg_only or source[a.name][0] == "k" else f" (position {i + 1 - self.first})"
+                shown = "input" if a.name == "self" else a.name
+                return (
+                    f"(): argument '{shown}'{position} must be {python_type(a.type)}, not {type_name(values[a.name])}"
+                )
+            convert = converter(a.type, values[a.name])
+            if convert is None:
+                parts.append(source[a.name])
+            else:
+                scope[f"c{i}"] = convert
+                parts.append(f"c{i}({source[a.name]})")
+        if missing:
+            return _missing(missing)
+        if "out" in extra and kwargs["out"] is not None:
+            if not _is_out(kwargs["out"], self.n_out):
+                wanted = "Tensor" if self.n_out == 1 else "tuple of Tensors"
+                return f"(): argument 'out' must be {wanted}, not {type_name(kwargs['out'])}"
+            parts.append("k['out']" if self.n_out == 1 else "*k['out']")
+            call = "out_op"
+        else:
+            call = "op"
+        code = f"{call}({', '.join(parts)})"
+        if "requires_grad" in extra:
+            code = f"{code}.requires_grad_(bool(k['requires_grad']))"
+        return eval(f"lambda a, k: {code}", scope)
+
+    def __str__(self) -> str:
+        parts, starred = [], False
+        for a in self.arguments[self.first :]:
+            if a.kwarg_only and not starred:
+                parts.append("*")
+                starred = True
+            name = "input" if a.name == "self" else a.name
+            parts.append(f"{python_type(a.type)} {name}" + (f" = {_default_text(a)}" if a.has_default else ""))
+        if self.out_call is not None:
+            parts += [*([] if starred else ["*"]), "Tensor out = None"]
+        return f"({', '.join(parts)})"
+
+
+def _missing(names: list[str]) -> str:
+    shown = ", ".join(f'"{"input" if n == "self" else n}"' for n in names)
+    return f"() missing {len(names)} required positional arguments: {shown}"
+
+
+def _is_int_list(t: Type) -> bool:
+    return t.is_list and t.base == "int"
+
+
+def _is_out(v: Any, n: int) -> bool:
+    return isinstance(v, TensorImpl) if n == 1 else isinstance(v, SEQUENCES) and len(v) == n
+
+
+def _default_value(a: Argument) -> Any:
+    """A default as kernels expect it: the schema writes `ScalarType dtype=long` and `memory_format=contiguous_format`."""
+    if a.type.base == "ScalarType" and a.default is not None:
+        return getattr(dtypes, a.default)
+    if a.type.base == "MemoryFormat" and a.default is not None:
+        return FORMATS[a.default]
+    return a.default
+
+
+def _default_text(a: Argument) -> str:
+    return str(tuple(a.default)) if isinstance(a.default, list) else str(a.default)
