@@ -85,8 +85,8 @@ def write_functions(functions: list[NativeFunction], module: str = "") -> str:
     wanted = [f for f in functions if f.python_module == module]
     groups = grouped(wanted, "function")
     body = "".join(
-        f"\n_{name} = {_parser(name, group, functions, method=False)}\n"
-        f"def {name}(*args, **kwargs):\n    {_doc(group)}\n    return _{name}(args, kwargs)\n"
+        f"\n_parse_{name} = {_parser(name, group, functions, method=False)}\n"
+        f"def {name}(*args, **kwargs):\n    {_doc(group)}\n    return _parse_{name}(args, kwargs)\n"
         for name, group in groups.items()
     )
     return FUNCTIONS_HEAD + f"\n__all__ = {list(groups)!r}\n" + body

@@ -73,9 +73,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that both convert to. Raises TypeError for what is no dtype."""
     for name, value in (("type1", type1), ("type2", type2)):
         if not isinstance(value, dtype):
-            raise TypeError(
-                f"promote_types(): argument '{name}' must be internals.dtype, not {type(value).__name__}"
-            )
+            raise TypeError(f"promote_types(): argument '{name}' must be internals.dtype, not {type(value).__name__}")
     return promotion.promote_types(type1, type2)
 
 

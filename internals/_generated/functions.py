@@ -9,1257 +9,1257 @@ from internals.core.arg_parser import PythonArgParser
 
 __all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'as_strided', 'as_strided_', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'detach_', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'view_as_real', 'view_as_complex', 'real', 'imag', 'conj', 'conj_physical', 'adjoint', 'matrix_H', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'negative_', 'absolute', 'absolute_', 'clip', 'clip_', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'norm', 'nuclear_norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'broadcast_tensors', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'einsum', 'relu', 'relu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'embedding_renorm_', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'dropout_', 'convolution', 'conv1d', 'conv2d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'constant_pad_nd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
 
-_empty = PythonArgParser('empty', [(ops.empty_memory_format_op, ops.empty_memory_format, ops.empty_out_op, ops.empty_out)], False)
+_parse_empty = PythonArgParser('empty', [(ops.empty_memory_format_op, ops.empty_memory_format, ops.empty_out_op, ops.empty_out)], False)
 def empty(*args, **kwargs):
     """aten::empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    return _empty(args, kwargs)
+    return _parse_empty(args, kwargs)
 
-_empty_strided = PythonArgParser('empty_strided', [(ops.empty_strided_op, ops.empty_strided)], False)
+_parse_empty_strided = PythonArgParser('empty_strided', [(ops.empty_strided_op, ops.empty_strided)], False)
 def empty_strided(*args, **kwargs):
     """aten::empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _empty_strided(args, kwargs)
+    return _parse_empty_strided(args, kwargs)
 
-_empty_like = PythonArgParser('empty_like', [(ops.empty_like_op, ops.empty_like)], False)
+_parse_empty_like = PythonArgParser('empty_like', [(ops.empty_like_op, ops.empty_like)], False)
 def empty_like(*args, **kwargs):
     """aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    return _empty_like(args, kwargs)
+    return _parse_empty_like(args, kwargs)
 
-_zeros = PythonArgParser('zeros', [(ops.zeros_op, ops.zeros, ops.zeros_out_op, ops.zeros_out)], False)
+_parse_zeros = PythonArgParser('zeros', [(ops.zeros_op, ops.zeros, ops.zeros_out_op, ops.zeros_out)], False)
 def zeros(*args, **kwargs):
     """aten::zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _zeros(args, kwargs)
+    return _parse_zeros(args, kwargs)
 
-_ones = PythonArgParser('ones', [(ops.ones_op, ops.ones, ops.ones_out_op, ops.ones_out)], False)
+_parse_ones = PythonArgParser('ones', [(ops.ones_op, ops.ones, ops.ones_out_op, ops.ones_out)], False)
 def ones(*args, **kwargs):
     """aten::ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _ones(args, kwargs)
+    return _parse_ones(args, kwargs)
 
-_full = PythonArgParser('full', [(ops.full_op, ops.full, ops.full_out_op, ops.full_out)], False)
+_parse_full = PythonArgParser('full', [(ops.full_op, ops.full, ops.full_out_op, ops.full_out)], False)
 def full(*args, **kwargs):
     """aten::full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _full(args, kwargs)
+    return _parse_full(args, kwargs)
 
-_zeros_like = PythonArgParser('zeros_like', [(ops.zeros_like_op, ops.zeros_like)], False)
+_parse_zeros_like = PythonArgParser('zeros_like', [(ops.zeros_like_op, ops.zeros_like)], False)
 def zeros_like(*args, **kwargs):
     """aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    return _zeros_like(args, kwargs)
+    return _parse_zeros_like(args, kwargs)
 
-_ones_like = PythonArgParser('ones_like', [(ops.ones_like_op, ops.ones_like)], False)
+_parse_ones_like = PythonArgParser('ones_like', [(ops.ones_like_op, ops.ones_like)], False)
 def ones_like(*args, **kwargs):
     """aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    return _ones_like(args, kwargs)
+    return _parse_ones_like(args, kwargs)
 
-_full_like = PythonArgParser('full_like', [(ops.full_like_op, ops.full_like)], False)
+_parse_full_like = PythonArgParser('full_like', [(ops.full_like_op, ops.full_like)], False)
 def full_like(*args, **kwargs):
     """aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    return _full_like(args, kwargs)
+    return _parse_full_like(args, kwargs)
 
-_eye = PythonArgParser('eye', [(ops.eye_op, ops.eye, ops.eye_out_op, ops.eye_out), (ops.eye_m_op, ops.eye_m, ops.eye_m_out_op, ops.eye_m_out)], False)
+_parse_eye = PythonArgParser('eye', [(ops.eye_op, ops.eye, ops.eye_out_op, ops.eye_out), (ops.eye_m_op, ops.eye_m, ops.eye_m_out_op, ops.eye_m_out)], False)
 def eye(*args, **kwargs):
     """aten::eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::eye.m(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _eye(args, kwargs)
+    return _parse_eye(args, kwargs)
 
-_arange = PythonArgParser('arange', [(ops.arange_op, ops.arange, ops.arange_out_op, ops.arange_out), (ops.arange_start_op, ops.arange_start), (ops.arange_start_step_op, ops.arange_start_step, ops.arange_start_out_op, ops.arange_start_out)], False)
+_parse_arange = PythonArgParser('arange', [(ops.arange_op, ops.arange, ops.arange_out_op, ops.arange_out), (ops.arange_start_op, ops.arange_start), (ops.arange_start_step_op, ops.arange_start_step, ops.arange_start_out_op, ops.arange_start_out)], False)
 def arange(*args, **kwargs):
     """aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _arange(args, kwargs)
+    return _parse_arange(args, kwargs)
 
-_linspace = PythonArgParser('linspace', [(ops.linspace_op, ops.linspace, ops.linspace_out_op, ops.linspace_out)], False)
+_parse_linspace = PythonArgParser('linspace', [(ops.linspace_op, ops.linspace, ops.linspace_out_op, ops.linspace_out)], False)
 def linspace(*args, **kwargs):
     """aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _linspace(args, kwargs)
+    return _parse_linspace(args, kwargs)
 
-_scalar_tensor = PythonArgParser('scalar_tensor', [(ops.scalar_tensor_op, ops.scalar_tensor)], False)
+_parse_scalar_tensor = PythonArgParser('scalar_tensor', [(ops.scalar_tensor_op, ops.scalar_tensor)], False)
 def scalar_tensor(*args, **kwargs):
     """aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _scalar_tensor(args, kwargs)
+    return _parse_scalar_tensor(args, kwargs)
 
-_randperm = PythonArgParser('randperm', [(ops.randperm_op, ops.randperm, ops.randperm_out_op, ops.randperm_out), (ops.randperm_generator_op, ops.randperm_generator)], False)
+_parse_randperm = PythonArgParser('randperm', [(ops.randperm_op, ops.randperm, ops.randperm_out_op, ops.randperm_out), (ops.randperm_generator_op, ops.randperm_generator)], False)
 def randperm(*args, **kwargs):
     """aten::randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _randperm(args, kwargs)
+    return _parse_randperm(args, kwargs)
 
-_multinomial = PythonArgParser('multinomial', [(ops.multinomial_op, ops.multinomial, ops.multinomial_out_op, ops.multinomial_out)], False)
+_parse_multinomial = PythonArgParser('multinomial', [(ops.multinomial_op, ops.multinomial, ops.multinomial_out_op, ops.multinomial_out)], False)
 def multinomial(*args, **kwargs):
     """aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"""
-    return _multinomial(args, kwargs)
+    return _parse_multinomial(args, kwargs)
 
-_rand = PythonArgParser('rand', [(ops.rand_op, ops.rand, ops.rand_out_op, ops.rand_out), (ops.rand_generator_op, ops.rand_generator)], False)
+_parse_rand = PythonArgParser('rand', [(ops.rand_op, ops.rand, ops.rand_out_op, ops.rand_out), (ops.rand_generator_op, ops.rand_generator)], False)
 def rand(*args, **kwargs):
     """aten::rand(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::rand.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _rand(args, kwargs)
+    return _parse_rand(args, kwargs)
 
-_randn = PythonArgParser('randn', [(ops.randn_op, ops.randn, ops.randn_out_op, ops.randn_out), (ops.randn_generator_op, ops.randn_generator)], False)
+_parse_randn = PythonArgParser('randn', [(ops.randn_op, ops.randn, ops.randn_out_op, ops.randn_out), (ops.randn_generator_op, ops.randn_generator)], False)
 def randn(*args, **kwargs):
     """aten::randn(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randn.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _randn(args, kwargs)
+    return _parse_randn(args, kwargs)
 
-_randint = PythonArgParser('randint', [(ops.randint_op, ops.randint, ops.randint_out_op, ops.randint_out), (ops.randint_generator_op, ops.randint_generator), (ops.randint_low_op, ops.randint_low, ops.randint_low_out_op, ops.randint_low_out), (ops.randint_low_generator_op, ops.randint_low_generator)], False)
+_parse_randint = PythonArgParser('randint', [(ops.randint_op, ops.randint, ops.randint_out_op, ops.randint_out), (ops.randint_generator_op, ops.randint_generator), (ops.randint_low_op, ops.randint_low, ops.randint_low_out_op, ops.randint_low_out), (ops.randint_low_generator_op, ops.randint_low_generator)], False)
 def randint(*args, **kwargs):
     """aten::randint(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.generator(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.low(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.low_generator(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _randint(args, kwargs)
+    return _parse_randint(args, kwargs)
 
-_rand_like = PythonArgParser('rand_like', [(ops.rand_like_op, ops.rand_like)], False)
+_parse_rand_like = PythonArgParser('rand_like', [(ops.rand_like_op, ops.rand_like)], False)
 def rand_like(*args, **kwargs):
     """aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    return _rand_like(args, kwargs)
+    return _parse_rand_like(args, kwargs)
 
-_randn_like = PythonArgParser('randn_like', [(ops.randn_like_op, ops.randn_like)], False)
+_parse_randn_like = PythonArgParser('randn_like', [(ops.randn_like_op, ops.randn_like)], False)
 def randn_like(*args, **kwargs):
     """aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    return _randn_like(args, kwargs)
+    return _parse_randn_like(args, kwargs)
 
-_randint_like = PythonArgParser('randint_like', [(ops.randint_like_op, ops.randint_like), (ops.randint_like_low_dtype_op, ops.randint_like_low_dtype)], False)
+_parse_randint_like = PythonArgParser('randint_like', [(ops.randint_like_op, ops.randint_like), (ops.randint_like_low_dtype_op, ops.randint_like_low_dtype)], False)
 def randint_like(*args, **kwargs):
     """aten::randint_like(Tensor self, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::randint_like.low_dtype(Tensor self, int low, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
-    return _randint_like(args, kwargs)
+    return _parse_randint_like(args, kwargs)
 
-_bernoulli = PythonArgParser('bernoulli', [(ops.bernoulli_op, ops.bernoulli, ops.bernoulli_out_op, ops.bernoulli_out), (ops.bernoulli_p_op, ops.bernoulli_p)], False)
+_parse_bernoulli = PythonArgParser('bernoulli', [(ops.bernoulli_op, ops.bernoulli, ops.bernoulli_out_op, ops.bernoulli_out), (ops.bernoulli_p_op, ops.bernoulli_p)], False)
 def bernoulli(*args, **kwargs):
     """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor\naten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
-    return _bernoulli(args, kwargs)
+    return _parse_bernoulli(args, kwargs)
 
-_normal = PythonArgParser('normal', [(ops.normal_Tensor_float_op, ops.normal_Tensor_float, ops.normal_Tensor_float_out_op, ops.normal_Tensor_float_out), (ops.normal_float_Tensor_op, ops.normal_float_Tensor, ops.normal_float_Tensor_out_op, ops.normal_float_Tensor_out), (ops.normal_Tensor_Tensor_op, ops.normal_Tensor_Tensor, ops.normal_Tensor_Tensor_out_op, ops.normal_Tensor_Tensor_out), (ops.normal_float_float_op, ops.normal_float_float)], False)
+_parse_normal = PythonArgParser('normal', [(ops.normal_Tensor_float_op, ops.normal_Tensor_float, ops.normal_Tensor_float_out_op, ops.normal_Tensor_float_out), (ops.normal_float_Tensor_op, ops.normal_float_Tensor, ops.normal_float_Tensor_out_op, ops.normal_float_Tensor_out), (ops.normal_Tensor_Tensor_op, ops.normal_Tensor_Tensor, ops.normal_Tensor_Tensor_out_op, ops.normal_Tensor_Tensor_out), (ops.normal_float_float_op, ops.normal_float_float)], False)
 def normal(*args, **kwargs):
     """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor\naten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
-    return _normal(args, kwargs)
+    return _parse_normal(args, kwargs)
 
-_fill_ = PythonArgParser('fill_', [(ops.fill__Tensor_op, ops.fill__Tensor), (ops.fill__Scalar_op, ops.fill__Scalar)], False)
+_parse_fill_ = PythonArgParser('fill_', [(ops.fill__Tensor_op, ops.fill__Tensor), (ops.fill__Scalar_op, ops.fill__Scalar)], False)
 def fill_(*args, **kwargs):
     """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)\naten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
-    return _fill_(args, kwargs)
+    return _parse_fill_(args, kwargs)
 
-_zero_ = PythonArgParser('zero_', [(ops.zero__op, ops.zero_)], False)
+_parse_zero_ = PythonArgParser('zero_', [(ops.zero__op, ops.zero_)], False)
 def zero_(*args, **kwargs):
     """aten::zero_(Tensor(a!) self) -> Tensor(a!)"""
-    return _zero_(args, kwargs)
+    return _parse_zero_(args, kwargs)
 
-_clone = PythonArgParser('clone', [(ops.clone_op, ops.clone)], False)
+_parse_clone = PythonArgParser('clone', [(ops.clone_op, ops.clone)], False)
 def clone(*args, **kwargs):
     """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
-    return _clone(args, kwargs)
+    return _parse_clone(args, kwargs)
 
-__to_copy = PythonArgParser('_to_copy', [(ops._to_copy_op, ops._to_copy)], False)
+_parse__to_copy = PythonArgParser('_to_copy', [(ops._to_copy_op, ops._to_copy)], False)
 def _to_copy(*args, **kwargs):
     """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"""
-    return __to_copy(args, kwargs)
+    return _parse__to_copy(args, kwargs)
 
-__local_scalar_dense = PythonArgParser('_local_scalar_dense', [(ops._local_scalar_dense_op, ops._local_scalar_dense)], False)
+_parse__local_scalar_dense = PythonArgParser('_local_scalar_dense', [(ops._local_scalar_dense_op, ops._local_scalar_dense)], False)
 def _local_scalar_dense(*args, **kwargs):
     """aten::_local_scalar_dense(Tensor self) -> Scalar"""
-    return __local_scalar_dense(args, kwargs)
+    return _parse__local_scalar_dense(args, kwargs)
 
-_resize_as_ = PythonArgParser('resize_as_', [(ops.resize_as__op, ops.resize_as_)], False)
+_parse_resize_as_ = PythonArgParser('resize_as_', [(ops.resize_as__op, ops.resize_as_)], False)
 def resize_as_(*args, **kwargs):
     """aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)"""
-    return _resize_as_(args, kwargs)
+    return _parse_resize_as_(args, kwargs)
 
-_equal = PythonArgParser('equal', [(ops.equal_op, ops.equal)], False)
+_parse_equal = PythonArgParser('equal', [(ops.equal_op, ops.equal)], False)
 def equal(*args, **kwargs):
     """aten::equal(Tensor self, Tensor other) -> bool"""
-    return _equal(args, kwargs)
+    return _parse_equal(args, kwargs)
 
-_allclose = PythonArgParser('allclose', [(ops.allclose_op, ops.allclose)], False)
+_parse_allclose = PythonArgParser('allclose', [(ops.allclose_op, ops.allclose)], False)
 def allclose(*args, **kwargs):
     """aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"""
-    return _allclose(args, kwargs)
+    return _parse_allclose(args, kwargs)
 
-_isclose = PythonArgParser('isclose', [(ops.isclose_op, ops.isclose)], False)
+_parse_isclose = PythonArgParser('isclose', [(ops.isclose_op, ops.isclose)], False)
 def isclose(*args, **kwargs):
     """aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"""
-    return _isclose(args, kwargs)
+    return _parse_isclose(args, kwargs)
 
-_is_nonzero = PythonArgParser('is_nonzero', [(ops.is_nonzero_op, ops.is_nonzero)], False)
+_parse_is_nonzero = PythonArgParser('is_nonzero', [(ops.is_nonzero_op, ops.is_nonzero)], False)
 def is_nonzero(*args, **kwargs):
     """aten::is_nonzero(Tensor self) -> bool"""
-    return _is_nonzero(args, kwargs)
+    return _parse_is_nonzero(args, kwargs)
 
-_as_strided = PythonArgParser('as_strided', [(ops.as_strided_op, ops.as_strided)], False)
+_parse_as_strided = PythonArgParser('as_strided', [(ops.as_strided_op, ops.as_strided)], False)
 def as_strided(*args, **kwargs):
     """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"""
-    return _as_strided(args, kwargs)
+    return _parse_as_strided(args, kwargs)
 
-_as_strided_ = PythonArgParser('as_strided_', [(ops.as_strided__op, ops.as_strided_)], False)
+_parse_as_strided_ = PythonArgParser('as_strided_', [(ops.as_strided__op, ops.as_strided_)], False)
 def as_strided_(*args, **kwargs):
     """aten::as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)"""
-    return _as_strided_(args, kwargs)
+    return _parse_as_strided_(args, kwargs)
 
-_permute = PythonArgParser('permute', [(ops.permute_op, ops.permute)], False)
+_parse_permute = PythonArgParser('permute', [(ops.permute_op, ops.permute)], False)
 def permute(*args, **kwargs):
     """aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
-    return _permute(args, kwargs)
+    return _parse_permute(args, kwargs)
 
-_transpose = PythonArgParser('transpose', [(ops.transpose_int_op, ops.transpose_int)], False)
+_parse_transpose = PythonArgParser('transpose', [(ops.transpose_int_op, ops.transpose_int)], False)
 def transpose(*args, **kwargs):
     """aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
-    return _transpose(args, kwargs)
+    return _parse_transpose(args, kwargs)
 
-_t = PythonArgParser('t', [(ops.t_op, ops.t)], False)
+_parse_t = PythonArgParser('t', [(ops.t_op, ops.t)], False)
 def t(*args, **kwargs):
     """aten::t(Tensor(a) self) -> Tensor(a)"""
-    return _t(args, kwargs)
+    return _parse_t(args, kwargs)
 
-_squeeze = PythonArgParser('squeeze', [(ops.squeeze_op, ops.squeeze), (ops.squeeze_dim_op, ops.squeeze_dim), (ops.squeeze_dims_op, ops.squeeze_dims)], False)
+_parse_squeeze = PythonArgParser('squeeze', [(ops.squeeze_op, ops.squeeze), (ops.squeeze_dim_op, ops.squeeze_dim), (ops.squeeze_dims_op, ops.squeeze_dims)], False)
 def squeeze(*args, **kwargs):
     """aten::squeeze(Tensor(a) self) -> Tensor(a)\naten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)\naten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
-    return _squeeze(args, kwargs)
+    return _parse_squeeze(args, kwargs)
 
-_unsqueeze = PythonArgParser('unsqueeze', [(ops.unsqueeze_op, ops.unsqueeze)], False)
+_parse_unsqueeze = PythonArgParser('unsqueeze', [(ops.unsqueeze_op, ops.unsqueeze)], False)
 def unsqueeze(*args, **kwargs):
     """aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
-    return _unsqueeze(args, kwargs)
+    return _parse_unsqueeze(args, kwargs)
 
-_select = PythonArgParser('select', [(ops.select_int_op, ops.select_int)], False)
+_parse_select = PythonArgParser('select', [(ops.select_int_op, ops.select_int)], False)
 def select(*args, **kwargs):
     """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)"""
-    return _select(args, kwargs)
+    return _parse_select(args, kwargs)
 
-_diagonal = PythonArgParser('diagonal', [(ops.diagonal_op, ops.diagonal)], False)
+_parse_diagonal = PythonArgParser('diagonal', [(ops.diagonal_op, ops.diagonal)], False)
 def diagonal(*args, **kwargs):
     """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
-    return _diagonal(args, kwargs)
+    return _parse_diagonal(args, kwargs)
 
-_split = PythonArgParser('split', [(ops.split_Tensor_op, ops.split_Tensor), (ops.split_sizes_op, ops.split_sizes)], False)
+_parse_split = PythonArgParser('split', [(ops.split_Tensor_op, ops.split_Tensor), (ops.split_sizes_op, ops.split_sizes)], False)
 def split(*args, **kwargs):
     """aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]\naten::split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]"""
-    return _split(args, kwargs)
+    return _parse_split(args, kwargs)
 
-_split_with_sizes = PythonArgParser('split_with_sizes', [(ops.split_with_sizes_op, ops.split_with_sizes)], False)
+_parse_split_with_sizes = PythonArgParser('split_with_sizes', [(ops.split_with_sizes_op, ops.split_with_sizes)], False)
 def split_with_sizes(*args, **kwargs):
     """aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"""
-    return _split_with_sizes(args, kwargs)
+    return _parse_split_with_sizes(args, kwargs)
 
-_unbind = PythonArgParser('unbind', [(ops.unbind_int_op, ops.unbind_int)], False)
+_parse_unbind = PythonArgParser('unbind', [(ops.unbind_int_op, ops.unbind_int)], False)
 def unbind(*args, **kwargs):
     """aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]"""
-    return _unbind(args, kwargs)
+    return _parse_unbind(args, kwargs)
 
-_detach = PythonArgParser('detach', [(ops.detach_op, ops.detach)], False)
+_parse_detach = PythonArgParser('detach', [(ops.detach_op, ops.detach)], False)
 def detach(*args, **kwargs):
     """aten::detach(Tensor(a) self) -> Tensor(a)"""
-    return _detach(args, kwargs)
+    return _parse_detach(args, kwargs)
 
-_detach_ = PythonArgParser('detach_', [(ops.detach__op, ops.detach_)], False)
+_parse_detach_ = PythonArgParser('detach_', [(ops.detach__op, ops.detach_)], False)
 def detach_(*args, **kwargs):
     """aten::detach_(Tensor(a!) self) -> Tensor(a!)"""
-    return _detach_(args, kwargs)
+    return _parse_detach_(args, kwargs)
 
-_reshape = PythonArgParser('reshape', [(ops.reshape_op, ops.reshape)], False)
+_parse_reshape = PythonArgParser('reshape', [(ops.reshape_op, ops.reshape)], False)
 def reshape(*args, **kwargs):
     """aten::reshape(Tensor(a) self, int[] shape) -> Tensor(a)"""
-    return _reshape(args, kwargs)
+    return _parse_reshape(args, kwargs)
 
-_broadcast_to = PythonArgParser('broadcast_to', [(ops.broadcast_to_op, ops.broadcast_to)], False)
+_parse_broadcast_to = PythonArgParser('broadcast_to', [(ops.broadcast_to_op, ops.broadcast_to)], False)
 def broadcast_to(*args, **kwargs):
     """aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)"""
-    return _broadcast_to(args, kwargs)
+    return _parse_broadcast_to(args, kwargs)
 
-_narrow = PythonArgParser('narrow', [(ops.narrow_op, ops.narrow), (ops.narrow_Tensor_op, ops.narrow_Tensor)], False)
+_parse_narrow = PythonArgParser('narrow', [(ops.narrow_op, ops.narrow), (ops.narrow_Tensor_op, ops.narrow_Tensor)], False)
 def narrow(*args, **kwargs):
     """aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)\naten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)"""
-    return _narrow(args, kwargs)
+    return _parse_narrow(args, kwargs)
 
-_chunk = PythonArgParser('chunk', [(ops.chunk_op, ops.chunk)], False)
+_parse_chunk = PythonArgParser('chunk', [(ops.chunk_op, ops.chunk)], False)
 def chunk(*args, **kwargs):
     """aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]"""
-    return _chunk(args, kwargs)
+    return _parse_chunk(args, kwargs)
 
-_movedim = PythonArgParser('movedim', [(ops.movedim_intlist_op, ops.movedim_intlist), (ops.movedim_int_op, ops.movedim_int)], False)
+_parse_movedim = PythonArgParser('movedim', [(ops.movedim_intlist_op, ops.movedim_intlist), (ops.movedim_int_op, ops.movedim_int)], False)
 def movedim(*args, **kwargs):
     """aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
-    return _movedim(args, kwargs)
+    return _parse_movedim(args, kwargs)
 
-_moveaxis = PythonArgParser('moveaxis', [(ops.moveaxis_intlist_op, ops.moveaxis_intlist), (ops.moveaxis_int_op, ops.moveaxis_int)], False)
+_parse_moveaxis = PythonArgParser('moveaxis', [(ops.moveaxis_intlist_op, ops.moveaxis_intlist), (ops.moveaxis_int_op, ops.moveaxis_int)], False)
 def moveaxis(*args, **kwargs):
     """aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
-    return _moveaxis(args, kwargs)
+    return _parse_moveaxis(args, kwargs)
 
-_swapaxes = PythonArgParser('swapaxes', [(ops.swapaxes_op, ops.swapaxes)], False)
+_parse_swapaxes = PythonArgParser('swapaxes', [(ops.swapaxes_op, ops.swapaxes)], False)
 def swapaxes(*args, **kwargs):
     """aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"""
-    return _swapaxes(args, kwargs)
+    return _parse_swapaxes(args, kwargs)
 
-_swapdims = PythonArgParser('swapdims', [(ops.swapdims_op, ops.swapdims)], False)
+_parse_swapdims = PythonArgParser('swapdims', [(ops.swapdims_op, ops.swapdims)], False)
 def swapdims(*args, **kwargs):
     """aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
-    return _swapdims(args, kwargs)
+    return _parse_swapdims(args, kwargs)
 
-_flatten = PythonArgParser('flatten', [(ops.flatten_using_ints_op, ops.flatten_using_ints)], False)
+_parse_flatten = PythonArgParser('flatten', [(ops.flatten_using_ints_op, ops.flatten_using_ints)], False)
 def flatten(*args, **kwargs):
     """aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"""
-    return _flatten(args, kwargs)
+    return _parse_flatten(args, kwargs)
 
-_unflatten = PythonArgParser('unflatten', [(ops.unflatten_int_op, ops.unflatten_int)], False)
+_parse_unflatten = PythonArgParser('unflatten', [(ops.unflatten_int_op, ops.unflatten_int)], False)
 def unflatten(*args, **kwargs):
     """aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)"""
-    return _unflatten(args, kwargs)
+    return _parse_unflatten(args, kwargs)
 
-_ravel = PythonArgParser('ravel', [(ops.ravel_op, ops.ravel)], False)
+_parse_ravel = PythonArgParser('ravel', [(ops.ravel_op, ops.ravel)], False)
 def ravel(*args, **kwargs):
     """aten::ravel(Tensor(a) self) -> Tensor(a)"""
-    return _ravel(args, kwargs)
+    return _parse_ravel(args, kwargs)
 
-_view_as_real = PythonArgParser('view_as_real', [(ops.view_as_real_op, ops.view_as_real)], False)
+_parse_view_as_real = PythonArgParser('view_as_real', [(ops.view_as_real_op, ops.view_as_real)], False)
 def view_as_real(*args, **kwargs):
     """aten::view_as_real(Tensor(a) self) -> Tensor(a)"""
-    return _view_as_real(args, kwargs)
+    return _parse_view_as_real(args, kwargs)
 
-_view_as_complex = PythonArgParser('view_as_complex', [(ops.view_as_complex_op, ops.view_as_complex)], False)
+_parse_view_as_complex = PythonArgParser('view_as_complex', [(ops.view_as_complex_op, ops.view_as_complex)], False)
 def view_as_complex(*args, **kwargs):
     """aten::view_as_complex(Tensor(a) self) -> Tensor(a)"""
-    return _view_as_complex(args, kwargs)
+    return _parse_view_as_complex(args, kwargs)
 
-_real = PythonArgParser('real', [(ops.real_op, ops.real)], False)
+_parse_real = PythonArgParser('real', [(ops.real_op, ops.real)], False)
 def real(*args, **kwargs):
     """aten::real(Tensor(a) self) -> Tensor(a)"""
-    return _real(args, kwargs)
+    return _parse_real(args, kwargs)
 
-_imag = PythonArgParser('imag', [(ops.imag_op, ops.imag)], False)
+_parse_imag = PythonArgParser('imag', [(ops.imag_op, ops.imag)], False)
 def imag(*args, **kwargs):
     """aten::imag(Tensor(a) self) -> Tensor(a)"""
-    return _imag(args, kwargs)
+    return _parse_imag(args, kwargs)
 
-_conj = PythonArgParser('conj', [(ops.conj_op, ops.conj)], False)
+_parse_conj = PythonArgParser('conj', [(ops.conj_op, ops.conj)], False)
 def conj(*args, **kwargs):
     """aten::conj(Tensor(a) self) -> Tensor(a)"""
-    return _conj(args, kwargs)
+    return _parse_conj(args, kwargs)
 
-_conj_physical = PythonArgParser('conj_physical', [(ops.conj_physical_op, ops.conj_physical)], False)
+_parse_conj_physical = PythonArgParser('conj_physical', [(ops.conj_physical_op, ops.conj_physical)], False)
 def conj_physical(*args, **kwargs):
     """aten::conj_physical(Tensor self) -> Tensor"""
-    return _conj_physical(args, kwargs)
+    return _parse_conj_physical(args, kwargs)
 
-_adjoint = PythonArgParser('adjoint', [(ops.adjoint_op, ops.adjoint)], False)
+_parse_adjoint = PythonArgParser('adjoint', [(ops.adjoint_op, ops.adjoint)], False)
 def adjoint(*args, **kwargs):
     """aten::adjoint(Tensor(a) self) -> Tensor(a)"""
-    return _adjoint(args, kwargs)
+    return _parse_adjoint(args, kwargs)
 
-_matrix_H = PythonArgParser('matrix_H', [(ops.matrix_H_op, ops.matrix_H)], False)
+_parse_matrix_H = PythonArgParser('matrix_H', [(ops.matrix_H_op, ops.matrix_H)], False)
 def matrix_H(*args, **kwargs):
     """aten::matrix_H(Tensor(a) self) -> Tensor(a)"""
-    return _matrix_H(args, kwargs)
+    return _parse_matrix_H(args, kwargs)
 
-_add = PythonArgParser('add', [(ops.add_Tensor_op, ops.add_Tensor, ops.add_out_op, ops.add_out), (ops.add_Scalar_op, ops.add_Scalar)], False)
+_parse_add = PythonArgParser('add', [(ops.add_Tensor_op, ops.add_Tensor, ops.add_out_op, ops.add_out), (ops.add_Scalar_op, ops.add_Scalar)], False)
 def add(*args, **kwargs):
     """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
-    return _add(args, kwargs)
+    return _parse_add(args, kwargs)
 
-_sub = PythonArgParser('sub', [(ops.sub_Tensor_op, ops.sub_Tensor, ops.sub_out_op, ops.sub_out), (ops.sub_Scalar_op, ops.sub_Scalar)], False)
+_parse_sub = PythonArgParser('sub', [(ops.sub_Tensor_op, ops.sub_Tensor, ops.sub_out_op, ops.sub_out), (ops.sub_Scalar_op, ops.sub_Scalar)], False)
 def sub(*args, **kwargs):
     """aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
-    return _sub(args, kwargs)
+    return _parse_sub(args, kwargs)
 
-_mul = PythonArgParser('mul', [(ops.mul_Tensor_op, ops.mul_Tensor, ops.mul_out_op, ops.mul_out), (ops.mul_Scalar_op, ops.mul_Scalar)], False)
+_parse_mul = PythonArgParser('mul', [(ops.mul_Tensor_op, ops.mul_Tensor, ops.mul_out_op, ops.mul_out), (ops.mul_Scalar_op, ops.mul_Scalar)], False)
 def mul(*args, **kwargs):
     """aten::mul.Tensor(Tensor self, Tensor other) -> Tensor\naten::mul.Scalar(Tensor self, Scalar other) -> Tensor"""
-    return _mul(args, kwargs)
+    return _parse_mul(args, kwargs)
 
-_div = PythonArgParser('div', [(ops.div_Tensor_op, ops.div_Tensor, ops.div_out_op, ops.div_out), (ops.div_Tensor_mode_op, ops.div_Tensor_mode, ops.div_out_mode_op, ops.div_out_mode), (ops.div_Scalar_op, ops.div_Scalar), (ops.div_Scalar_mode_op, ops.div_Scalar_mode)], False)
+_parse_div = PythonArgParser('div', [(ops.div_Tensor_op, ops.div_Tensor, ops.div_out_op, ops.div_out), (ops.div_Tensor_mode_op, ops.div_Tensor_mode, ops.div_out_mode_op, ops.div_out_mode), (ops.div_Scalar_op, ops.div_Scalar), (ops.div_Scalar_mode_op, ops.div_Scalar_mode)], False)
 def div(*args, **kwargs):
     """aten::div.Tensor(Tensor self, Tensor other) -> Tensor\naten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor\naten::div.Scalar(Tensor self, Scalar other) -> Tensor\naten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
-    return _div(args, kwargs)
+    return _parse_div(args, kwargs)
 
-_remainder = PythonArgParser('remainder', [(ops.remainder_Scalar_op, ops.remainder_Scalar, ops.remainder_Scalar_out_op, ops.remainder_Scalar_out), (ops.remainder_Tensor_op, ops.remainder_Tensor, ops.remainder_Tensor_out_op, ops.remainder_Tensor_out), (ops.remainder_Scalar_Tensor_op, ops.remainder_Scalar_Tensor, ops.remainder_Scalar_Tensor_out_op, ops.remainder_Scalar_Tensor_out)], False)
+_parse_remainder = PythonArgParser('remainder', [(ops.remainder_Scalar_op, ops.remainder_Scalar, ops.remainder_Scalar_out_op, ops.remainder_Scalar_out), (ops.remainder_Tensor_op, ops.remainder_Tensor, ops.remainder_Tensor_out_op, ops.remainder_Tensor_out), (ops.remainder_Scalar_Tensor_op, ops.remainder_Scalar_Tensor, ops.remainder_Scalar_Tensor_out_op, ops.remainder_Scalar_Tensor_out)], False)
 def remainder(*args, **kwargs):
     """aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor\naten::remainder.Tensor(Tensor self, Tensor other) -> Tensor\naten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
-    return _remainder(args, kwargs)
+    return _parse_remainder(args, kwargs)
 
-_fmod = PythonArgParser('fmod', [(ops.fmod_Scalar_op, ops.fmod_Scalar, ops.fmod_Scalar_out_op, ops.fmod_Scalar_out), (ops.fmod_Tensor_op, ops.fmod_Tensor, ops.fmod_Tensor_out_op, ops.fmod_Tensor_out)], False)
+_parse_fmod = PythonArgParser('fmod', [(ops.fmod_Scalar_op, ops.fmod_Scalar, ops.fmod_Scalar_out_op, ops.fmod_Scalar_out), (ops.fmod_Tensor_op, ops.fmod_Tensor, ops.fmod_Tensor_out_op, ops.fmod_Tensor_out)], False)
 def fmod(*args, **kwargs):
     """aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor\naten::fmod.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _fmod(args, kwargs)
+    return _parse_fmod(args, kwargs)
 
-_floor_divide = PythonArgParser('floor_divide', [(ops.floor_divide_op, ops.floor_divide, ops.floor_divide_out_op, ops.floor_divide_out), (ops.floor_divide_Scalar_op, ops.floor_divide_Scalar)], False)
+_parse_floor_divide = PythonArgParser('floor_divide', [(ops.floor_divide_op, ops.floor_divide, ops.floor_divide_out_op, ops.floor_divide_out), (ops.floor_divide_Scalar_op, ops.floor_divide_Scalar)], False)
 def floor_divide(*args, **kwargs):
     """aten::floor_divide(Tensor self, Tensor other) -> Tensor\naten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
-    return _floor_divide(args, kwargs)
+    return _parse_floor_divide(args, kwargs)
 
-_pow = PythonArgParser('pow', [(ops.pow_Tensor_Tensor_op, ops.pow_Tensor_Tensor, ops.pow_Tensor_Tensor_out_op, ops.pow_Tensor_Tensor_out), (ops.pow_Scalar_op, ops.pow_Scalar, ops.pow_Scalar_out_op, ops.pow_Scalar_out), (ops.pow_Tensor_Scalar_op, ops.pow_Tensor_Scalar, ops.pow_Tensor_Scalar_out_op, ops.pow_Tensor_Scalar_out)], False)
+_parse_pow = PythonArgParser('pow', [(ops.pow_Tensor_Tensor_op, ops.pow_Tensor_Tensor, ops.pow_Tensor_Tensor_out_op, ops.pow_Tensor_Tensor_out), (ops.pow_Scalar_op, ops.pow_Scalar, ops.pow_Scalar_out_op, ops.pow_Scalar_out), (ops.pow_Tensor_Scalar_op, ops.pow_Tensor_Scalar, ops.pow_Tensor_Scalar_out_op, ops.pow_Tensor_Scalar_out)], False)
 def pow(*args, **kwargs):
     """aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor\naten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor\naten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"""
-    return _pow(args, kwargs)
+    return _parse_pow(args, kwargs)
 
-_atan2 = PythonArgParser('atan2', [(ops.atan2_op, ops.atan2, ops.atan2_out_op, ops.atan2_out)], False)
+_parse_atan2 = PythonArgParser('atan2', [(ops.atan2_op, ops.atan2, ops.atan2_out_op, ops.atan2_out)], False)
 def atan2(*args, **kwargs):
     """aten::atan2(Tensor self, Tensor other) -> Tensor"""
-    return _atan2(args, kwargs)
+    return _parse_atan2(args, kwargs)
 
-_maximum = PythonArgParser('maximum', [(ops.maximum_op, ops.maximum, ops.maximum_out_op, ops.maximum_out)], False)
+_parse_maximum = PythonArgParser('maximum', [(ops.maximum_op, ops.maximum, ops.maximum_out_op, ops.maximum_out)], False)
 def maximum(*args, **kwargs):
     """aten::maximum(Tensor self, Tensor other) -> Tensor"""
-    return _maximum(args, kwargs)
+    return _parse_maximum(args, kwargs)
 
-_minimum = PythonArgParser('minimum', [(ops.minimum_op, ops.minimum, ops.minimum_out_op, ops.minimum_out)], False)
+_parse_minimum = PythonArgParser('minimum', [(ops.minimum_op, ops.minimum, ops.minimum_out_op, ops.minimum_out)], False)
 def minimum(*args, **kwargs):
     """aten::minimum(Tensor self, Tensor other) -> Tensor"""
-    return _minimum(args, kwargs)
+    return _parse_minimum(args, kwargs)
 
-_bitwise_and = PythonArgParser('bitwise_and', [(ops.bitwise_and_Scalar_op, ops.bitwise_and_Scalar, ops.bitwise_and_Scalar_out_op, ops.bitwise_and_Scalar_out), (ops.bitwise_and_Scalar_Tensor_op, ops.bitwise_and_Scalar_Tensor), (ops.bitwise_and_Tensor_op, ops.bitwise_and_Tensor, ops.bitwise_and_Tensor_out_op, ops.bitwise_and_Tensor_out)], False)
+_parse_bitwise_and = PythonArgParser('bitwise_and', [(ops.bitwise_and_Scalar_op, ops.bitwise_and_Scalar, ops.bitwise_and_Scalar_out_op, ops.bitwise_and_Scalar_out), (ops.bitwise_and_Scalar_Tensor_op, ops.bitwise_and_Scalar_Tensor), (ops.bitwise_and_Tensor_op, ops.bitwise_and_Tensor, ops.bitwise_and_Tensor_out_op, ops.bitwise_and_Tensor_out)], False)
 def bitwise_and(*args, **kwargs):
     """aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _bitwise_and(args, kwargs)
+    return _parse_bitwise_and(args, kwargs)
 
-_bitwise_or = PythonArgParser('bitwise_or', [(ops.bitwise_or_Scalar_op, ops.bitwise_or_Scalar, ops.bitwise_or_Scalar_out_op, ops.bitwise_or_Scalar_out), (ops.bitwise_or_Scalar_Tensor_op, ops.bitwise_or_Scalar_Tensor), (ops.bitwise_or_Tensor_op, ops.bitwise_or_Tensor, ops.bitwise_or_Tensor_out_op, ops.bitwise_or_Tensor_out)], False)
+_parse_bitwise_or = PythonArgParser('bitwise_or', [(ops.bitwise_or_Scalar_op, ops.bitwise_or_Scalar, ops.bitwise_or_Scalar_out_op, ops.bitwise_or_Scalar_out), (ops.bitwise_or_Scalar_Tensor_op, ops.bitwise_or_Scalar_Tensor), (ops.bitwise_or_Tensor_op, ops.bitwise_or_Tensor, ops.bitwise_or_Tensor_out_op, ops.bitwise_or_Tensor_out)], False)
 def bitwise_or(*args, **kwargs):
     """aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _bitwise_or(args, kwargs)
+    return _parse_bitwise_or(args, kwargs)
 
-_bitwise_xor = PythonArgParser('bitwise_xor', [(ops.bitwise_xor_Scalar_op, ops.bitwise_xor_Scalar, ops.bitwise_xor_Scalar_out_op, ops.bitwise_xor_Scalar_out), (ops.bitwise_xor_Scalar_Tensor_op, ops.bitwise_xor_Scalar_Tensor), (ops.bitwise_xor_Tensor_op, ops.bitwise_xor_Tensor, ops.bitwise_xor_Tensor_out_op, ops.bitwise_xor_Tensor_out)], False)
+_parse_bitwise_xor = PythonArgParser('bitwise_xor', [(ops.bitwise_xor_Scalar_op, ops.bitwise_xor_Scalar, ops.bitwise_xor_Scalar_out_op, ops.bitwise_xor_Scalar_out), (ops.bitwise_xor_Scalar_Tensor_op, ops.bitwise_xor_Scalar_Tensor), (ops.bitwise_xor_Tensor_op, ops.bitwise_xor_Tensor, ops.bitwise_xor_Tensor_out_op, ops.bitwise_xor_Tensor_out)], False)
 def bitwise_xor(*args, **kwargs):
     """aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _bitwise_xor(args, kwargs)
+    return _parse_bitwise_xor(args, kwargs)
 
-_logical_and = PythonArgParser('logical_and', [(ops.logical_and_op, ops.logical_and, ops.logical_and_out_op, ops.logical_and_out)], False)
+_parse_logical_and = PythonArgParser('logical_and', [(ops.logical_and_op, ops.logical_and, ops.logical_and_out_op, ops.logical_and_out)], False)
 def logical_and(*args, **kwargs):
     """aten::logical_and(Tensor self, Tensor other) -> Tensor"""
-    return _logical_and(args, kwargs)
+    return _parse_logical_and(args, kwargs)
 
-_logical_or = PythonArgParser('logical_or', [(ops.logical_or_op, ops.logical_or, ops.logical_or_out_op, ops.logical_or_out)], False)
+_parse_logical_or = PythonArgParser('logical_or', [(ops.logical_or_op, ops.logical_or, ops.logical_or_out_op, ops.logical_or_out)], False)
 def logical_or(*args, **kwargs):
     """aten::logical_or(Tensor self, Tensor other) -> Tensor"""
-    return _logical_or(args, kwargs)
+    return _parse_logical_or(args, kwargs)
 
-_logical_xor = PythonArgParser('logical_xor', [(ops.logical_xor_op, ops.logical_xor, ops.logical_xor_out_op, ops.logical_xor_out)], False)
+_parse_logical_xor = PythonArgParser('logical_xor', [(ops.logical_xor_op, ops.logical_xor, ops.logical_xor_out_op, ops.logical_xor_out)], False)
 def logical_xor(*args, **kwargs):
     """aten::logical_xor(Tensor self, Tensor other) -> Tensor"""
-    return _logical_xor(args, kwargs)
+    return _parse_logical_xor(args, kwargs)
 
-_eq = PythonArgParser('eq', [(ops.eq_Scalar_op, ops.eq_Scalar, ops.eq_Scalar_out_op, ops.eq_Scalar_out), (ops.eq_Tensor_op, ops.eq_Tensor, ops.eq_Tensor_out_op, ops.eq_Tensor_out)], False)
+_parse_eq = PythonArgParser('eq', [(ops.eq_Scalar_op, ops.eq_Scalar, ops.eq_Scalar_out_op, ops.eq_Scalar_out), (ops.eq_Tensor_op, ops.eq_Tensor, ops.eq_Tensor_out_op, ops.eq_Tensor_out)], False)
 def eq(*args, **kwargs):
     """aten::eq.Scalar(Tensor self, Scalar other) -> Tensor\naten::eq.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _eq(args, kwargs)
+    return _parse_eq(args, kwargs)
 
-_ne = PythonArgParser('ne', [(ops.ne_Scalar_op, ops.ne_Scalar, ops.ne_Scalar_out_op, ops.ne_Scalar_out), (ops.ne_Tensor_op, ops.ne_Tensor, ops.ne_Tensor_out_op, ops.ne_Tensor_out)], False)
+_parse_ne = PythonArgParser('ne', [(ops.ne_Scalar_op, ops.ne_Scalar, ops.ne_Scalar_out_op, ops.ne_Scalar_out), (ops.ne_Tensor_op, ops.ne_Tensor, ops.ne_Tensor_out_op, ops.ne_Tensor_out)], False)
 def ne(*args, **kwargs):
     """aten::ne.Scalar(Tensor self, Scalar other) -> Tensor\naten::ne.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _ne(args, kwargs)
+    return _parse_ne(args, kwargs)
 
-_lt = PythonArgParser('lt', [(ops.lt_Scalar_op, ops.lt_Scalar, ops.lt_Scalar_out_op, ops.lt_Scalar_out), (ops.lt_Tensor_op, ops.lt_Tensor, ops.lt_Tensor_out_op, ops.lt_Tensor_out)], False)
+_parse_lt = PythonArgParser('lt', [(ops.lt_Scalar_op, ops.lt_Scalar, ops.lt_Scalar_out_op, ops.lt_Scalar_out), (ops.lt_Tensor_op, ops.lt_Tensor, ops.lt_Tensor_out_op, ops.lt_Tensor_out)], False)
 def lt(*args, **kwargs):
     """aten::lt.Scalar(Tensor self, Scalar other) -> Tensor\naten::lt.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _lt(args, kwargs)
+    return _parse_lt(args, kwargs)
 
-_le = PythonArgParser('le', [(ops.le_Scalar_op, ops.le_Scalar, ops.le_Scalar_out_op, ops.le_Scalar_out), (ops.le_Tensor_op, ops.le_Tensor, ops.le_Tensor_out_op, ops.le_Tensor_out)], False)
+_parse_le = PythonArgParser('le', [(ops.le_Scalar_op, ops.le_Scalar, ops.le_Scalar_out_op, ops.le_Scalar_out), (ops.le_Tensor_op, ops.le_Tensor, ops.le_Tensor_out_op, ops.le_Tensor_out)], False)
 def le(*args, **kwargs):
     """aten::le.Scalar(Tensor self, Scalar other) -> Tensor\naten::le.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _le(args, kwargs)
+    return _parse_le(args, kwargs)
 
-_gt = PythonArgParser('gt', [(ops.gt_Scalar_op, ops.gt_Scalar, ops.gt_Scalar_out_op, ops.gt_Scalar_out), (ops.gt_Tensor_op, ops.gt_Tensor, ops.gt_Tensor_out_op, ops.gt_Tensor_out)], False)
+_parse_gt = PythonArgParser('gt', [(ops.gt_Scalar_op, ops.gt_Scalar, ops.gt_Scalar_out_op, ops.gt_Scalar_out), (ops.gt_Tensor_op, ops.gt_Tensor, ops.gt_Tensor_out_op, ops.gt_Tensor_out)], False)
 def gt(*args, **kwargs):
     """aten::gt.Scalar(Tensor self, Scalar other) -> Tensor\naten::gt.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _gt(args, kwargs)
+    return _parse_gt(args, kwargs)
 
-_ge = PythonArgParser('ge', [(ops.ge_Scalar_op, ops.ge_Scalar, ops.ge_Scalar_out_op, ops.ge_Scalar_out), (ops.ge_Tensor_op, ops.ge_Tensor, ops.ge_Tensor_out_op, ops.ge_Tensor_out)], False)
+_parse_ge = PythonArgParser('ge', [(ops.ge_Scalar_op, ops.ge_Scalar, ops.ge_Scalar_out_op, ops.ge_Scalar_out), (ops.ge_Tensor_op, ops.ge_Tensor, ops.ge_Tensor_out_op, ops.ge_Tensor_out)], False)
 def ge(*args, **kwargs):
     """aten::ge.Scalar(Tensor self, Scalar other) -> Tensor\naten::ge.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _ge(args, kwargs)
+    return _parse_ge(args, kwargs)
 
-_rsub = PythonArgParser('rsub', [(ops.rsub_Tensor_op, ops.rsub_Tensor), (ops.rsub_Scalar_op, ops.rsub_Scalar)], False)
+_parse_rsub = PythonArgParser('rsub', [(ops.rsub_Tensor_op, ops.rsub_Tensor), (ops.rsub_Scalar_op, ops.rsub_Scalar)], False)
 def rsub(*args, **kwargs):
     """aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
-    return _rsub(args, kwargs)
+    return _parse_rsub(args, kwargs)
 
-_true_divide = PythonArgParser('true_divide', [(ops.true_divide_Tensor_op, ops.true_divide_Tensor, ops.true_divide_out_op, ops.true_divide_out), (ops.true_divide_Scalar_op, ops.true_divide_Scalar)], False)
+_parse_true_divide = PythonArgParser('true_divide', [(ops.true_divide_Tensor_op, ops.true_divide_Tensor, ops.true_divide_out_op, ops.true_divide_out), (ops.true_divide_Scalar_op, ops.true_divide_Scalar)], False)
 def true_divide(*args, **kwargs):
     """aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
-    return _true_divide(args, kwargs)
+    return _parse_true_divide(args, kwargs)
 
-___and__ = PythonArgParser('__and__', [(ops.__and___Scalar_op, ops.__and___Scalar), (ops.__and___Tensor_op, ops.__and___Tensor)], False)
+_parse___and__ = PythonArgParser('__and__', [(ops.__and___Scalar_op, ops.__and___Scalar), (ops.__and___Tensor_op, ops.__and___Tensor)], False)
 def __and__(*args, **kwargs):
     """aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__and__.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return ___and__(args, kwargs)
+    return _parse___and__(args, kwargs)
 
-___or__ = PythonArgParser('__or__', [(ops.__or___Scalar_op, ops.__or___Scalar), (ops.__or___Tensor_op, ops.__or___Tensor)], False)
+_parse___or__ = PythonArgParser('__or__', [(ops.__or___Scalar_op, ops.__or___Scalar), (ops.__or___Tensor_op, ops.__or___Tensor)], False)
 def __or__(*args, **kwargs):
     """aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__or__.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return ___or__(args, kwargs)
+    return _parse___or__(args, kwargs)
 
-___xor__ = PythonArgParser('__xor__', [(ops.__xor___Scalar_op, ops.__xor___Scalar), (ops.__xor___Tensor_op, ops.__xor___Tensor)], False)
+_parse___xor__ = PythonArgParser('__xor__', [(ops.__xor___Scalar_op, ops.__xor___Scalar), (ops.__xor___Tensor_op, ops.__xor___Tensor)], False)
 def __xor__(*args, **kwargs):
     """aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return ___xor__(args, kwargs)
+    return _parse___xor__(args, kwargs)
 
-_abs = PythonArgParser('abs', [(ops.abs_op, ops.abs, ops.abs_out_op, ops.abs_out)], False)
+_parse_abs = PythonArgParser('abs', [(ops.abs_op, ops.abs, ops.abs_out_op, ops.abs_out)], False)
 def abs(*args, **kwargs):
     """aten::abs(Tensor self) -> Tensor"""
-    return _abs(args, kwargs)
+    return _parse_abs(args, kwargs)
 
-_abs_ = PythonArgParser('abs_', [(ops.abs__op, ops.abs_)], False)
+_parse_abs_ = PythonArgParser('abs_', [(ops.abs__op, ops.abs_)], False)
 def abs_(*args, **kwargs):
     """aten::abs_(Tensor(a!) self) -> Tensor(a!)"""
-    return _abs_(args, kwargs)
+    return _parse_abs_(args, kwargs)
 
-_neg = PythonArgParser('neg', [(ops.neg_op, ops.neg, ops.neg_out_op, ops.neg_out)], False)
+_parse_neg = PythonArgParser('neg', [(ops.neg_op, ops.neg, ops.neg_out_op, ops.neg_out)], False)
 def neg(*args, **kwargs):
     """aten::neg(Tensor self) -> Tensor"""
-    return _neg(args, kwargs)
+    return _parse_neg(args, kwargs)
 
-_neg_ = PythonArgParser('neg_', [(ops.neg__op, ops.neg_)], False)
+_parse_neg_ = PythonArgParser('neg_', [(ops.neg__op, ops.neg_)], False)
 def neg_(*args, **kwargs):
     """aten::neg_(Tensor(a!) self) -> Tensor(a!)"""
-    return _neg_(args, kwargs)
+    return _parse_neg_(args, kwargs)
 
-_exp = PythonArgParser('exp', [(ops.exp_op, ops.exp, ops.exp_out_op, ops.exp_out)], False)
+_parse_exp = PythonArgParser('exp', [(ops.exp_op, ops.exp, ops.exp_out_op, ops.exp_out)], False)
 def exp(*args, **kwargs):
     """aten::exp(Tensor self) -> Tensor"""
-    return _exp(args, kwargs)
+    return _parse_exp(args, kwargs)
 
-_exp_ = PythonArgParser('exp_', [(ops.exp__op, ops.exp_)], False)
+_parse_exp_ = PythonArgParser('exp_', [(ops.exp__op, ops.exp_)], False)
 def exp_(*args, **kwargs):
     """aten::exp_(Tensor(a!) self) -> Tensor(a!)"""
-    return _exp_(args, kwargs)
+    return _parse_exp_(args, kwargs)
 
-_expm1 = PythonArgParser('expm1', [(ops.expm1_op, ops.expm1, ops.expm1_out_op, ops.expm1_out)], False)
+_parse_expm1 = PythonArgParser('expm1', [(ops.expm1_op, ops.expm1, ops.expm1_out_op, ops.expm1_out)], False)
 def expm1(*args, **kwargs):
     """aten::expm1(Tensor self) -> Tensor"""
-    return _expm1(args, kwargs)
+    return _parse_expm1(args, kwargs)
 
-_expm1_ = PythonArgParser('expm1_', [(ops.expm1__op, ops.expm1_)], False)
+_parse_expm1_ = PythonArgParser('expm1_', [(ops.expm1__op, ops.expm1_)], False)
 def expm1_(*args, **kwargs):
     """aten::expm1_(Tensor(a!) self) -> Tensor(a!)"""
-    return _expm1_(args, kwargs)
+    return _parse_expm1_(args, kwargs)
 
-_log = PythonArgParser('log', [(ops.log_op, ops.log, ops.log_out_op, ops.log_out)], False)
+_parse_log = PythonArgParser('log', [(ops.log_op, ops.log, ops.log_out_op, ops.log_out)], False)
 def log(*args, **kwargs):
     """aten::log(Tensor self) -> Tensor"""
-    return _log(args, kwargs)
+    return _parse_log(args, kwargs)
 
-_log_ = PythonArgParser('log_', [(ops.log__op, ops.log_)], False)
+_parse_log_ = PythonArgParser('log_', [(ops.log__op, ops.log_)], False)
 def log_(*args, **kwargs):
     """aten::log_(Tensor(a!) self) -> Tensor(a!)"""
-    return _log_(args, kwargs)
+    return _parse_log_(args, kwargs)
 
-_log1p = PythonArgParser('log1p', [(ops.log1p_op, ops.log1p, ops.log1p_out_op, ops.log1p_out)], False)
+_parse_log1p = PythonArgParser('log1p', [(ops.log1p_op, ops.log1p, ops.log1p_out_op, ops.log1p_out)], False)
 def log1p(*args, **kwargs):
     """aten::log1p(Tensor self) -> Tensor"""
-    return _log1p(args, kwargs)
+    return _parse_log1p(args, kwargs)
 
-_log1p_ = PythonArgParser('log1p_', [(ops.log1p__op, ops.log1p_)], False)
+_parse_log1p_ = PythonArgParser('log1p_', [(ops.log1p__op, ops.log1p_)], False)
 def log1p_(*args, **kwargs):
     """aten::log1p_(Tensor(a!) self) -> Tensor(a!)"""
-    return _log1p_(args, kwargs)
+    return _parse_log1p_(args, kwargs)
 
-_log2 = PythonArgParser('log2', [(ops.log2_op, ops.log2, ops.log2_out_op, ops.log2_out)], False)
+_parse_log2 = PythonArgParser('log2', [(ops.log2_op, ops.log2, ops.log2_out_op, ops.log2_out)], False)
 def log2(*args, **kwargs):
     """aten::log2(Tensor self) -> Tensor"""
-    return _log2(args, kwargs)
+    return _parse_log2(args, kwargs)
 
-_log2_ = PythonArgParser('log2_', [(ops.log2__op, ops.log2_)], False)
+_parse_log2_ = PythonArgParser('log2_', [(ops.log2__op, ops.log2_)], False)
 def log2_(*args, **kwargs):
     """aten::log2_(Tensor(a!) self) -> Tensor(a!)"""
-    return _log2_(args, kwargs)
+    return _parse_log2_(args, kwargs)
 
-_sqrt = PythonArgParser('sqrt', [(ops.sqrt_op, ops.sqrt, ops.sqrt_out_op, ops.sqrt_out)], False)
+_parse_sqrt = PythonArgParser('sqrt', [(ops.sqrt_op, ops.sqrt, ops.sqrt_out_op, ops.sqrt_out)], False)
 def sqrt(*args, **kwargs):
     """aten::sqrt(Tensor self) -> Tensor"""
-    return _sqrt(args, kwargs)
+    return _parse_sqrt(args, kwargs)
 
-_sqrt_ = PythonArgParser('sqrt_', [(ops.sqrt__op, ops.sqrt_)], False)
+_parse_sqrt_ = PythonArgParser('sqrt_', [(ops.sqrt__op, ops.sqrt_)], False)
 def sqrt_(*args, **kwargs):
     """aten::sqrt_(Tensor(a!) self) -> Tensor(a!)"""
-    return _sqrt_(args, kwargs)
+    return _parse_sqrt_(args, kwargs)
 
-_rsqrt = PythonArgParser('rsqrt', [(ops.rsqrt_op, ops.rsqrt, ops.rsqrt_out_op, ops.rsqrt_out)], False)
+_parse_rsqrt = PythonArgParser('rsqrt', [(ops.rsqrt_op, ops.rsqrt, ops.rsqrt_out_op, ops.rsqrt_out)], False)
 def rsqrt(*args, **kwargs):
     """aten::rsqrt(Tensor self) -> Tensor"""
-    return _rsqrt(args, kwargs)
+    return _parse_rsqrt(args, kwargs)
 
-_rsqrt_ = PythonArgParser('rsqrt_', [(ops.rsqrt__op, ops.rsqrt_)], False)
+_parse_rsqrt_ = PythonArgParser('rsqrt_', [(ops.rsqrt__op, ops.rsqrt_)], False)
 def rsqrt_(*args, **kwargs):
     """aten::rsqrt_(Tensor(a!) self) -> Tensor(a!)"""
-    return _rsqrt_(args, kwargs)
+    return _parse_rsqrt_(args, kwargs)
 
-_reciprocal = PythonArgParser('reciprocal', [(ops.reciprocal_op, ops.reciprocal, ops.reciprocal_out_op, ops.reciprocal_out)], False)
+_parse_reciprocal = PythonArgParser('reciprocal', [(ops.reciprocal_op, ops.reciprocal, ops.reciprocal_out_op, ops.reciprocal_out)], False)
 def reciprocal(*args, **kwargs):
     """aten::reciprocal(Tensor self) -> Tensor"""
-    return _reciprocal(args, kwargs)
+    return _parse_reciprocal(args, kwargs)
 
-_reciprocal_ = PythonArgParser('reciprocal_', [(ops.reciprocal__op, ops.reciprocal_)], False)
+_parse_reciprocal_ = PythonArgParser('reciprocal_', [(ops.reciprocal__op, ops.reciprocal_)], False)
 def reciprocal_(*args, **kwargs):
     """aten::reciprocal_(Tensor(a!) self) -> Tensor(a!)"""
-    return _reciprocal_(args, kwargs)
+    return _parse_reciprocal_(args, kwargs)
 
-_sin = PythonArgParser('sin', [(ops.sin_op, ops.sin, ops.sin_out_op, ops.sin_out)], False)
+_parse_sin = PythonArgParser('sin', [(ops.sin_op, ops.sin, ops.sin_out_op, ops.sin_out)], False)
 def sin(*args, **kwargs):
     """aten::sin(Tensor self) -> Tensor"""
-    return _sin(args, kwargs)
+    return _parse_sin(args, kwargs)
 
-_sin_ = PythonArgParser('sin_', [(ops.sin__op, ops.sin_)], False)
+_parse_sin_ = PythonArgParser('sin_', [(ops.sin__op, ops.sin_)], False)
 def sin_(*args, **kwargs):
     """aten::sin_(Tensor(a!) self) -> Tensor(a!)"""
-    return _sin_(args, kwargs)
+    return _parse_sin_(args, kwargs)
 
-_cos = PythonArgParser('cos', [(ops.cos_op, ops.cos, ops.cos_out_op, ops.cos_out)], False)
+_parse_cos = PythonArgParser('cos', [(ops.cos_op, ops.cos, ops.cos_out_op, ops.cos_out)], False)
 def cos(*args, **kwargs):
     """aten::cos(Tensor self) -> Tensor"""
-    return _cos(args, kwargs)
+    return _parse_cos(args, kwargs)
 
-_cos_ = PythonArgParser('cos_', [(ops.cos__op, ops.cos_)], False)
+_parse_cos_ = PythonArgParser('cos_', [(ops.cos__op, ops.cos_)], False)
 def cos_(*args, **kwargs):
     """aten::cos_(Tensor(a!) self) -> Tensor(a!)"""
-    return _cos_(args, kwargs)
+    return _parse_cos_(args, kwargs)
 
-_tan = PythonArgParser('tan', [(ops.tan_op, ops.tan, ops.tan_out_op, ops.tan_out)], False)
+_parse_tan = PythonArgParser('tan', [(ops.tan_op, ops.tan, ops.tan_out_op, ops.tan_out)], False)
 def tan(*args, **kwargs):
     """aten::tan(Tensor self) -> Tensor"""
-    return _tan(args, kwargs)
+    return _parse_tan(args, kwargs)
 
-_tan_ = PythonArgParser('tan_', [(ops.tan__op, ops.tan_)], False)
+_parse_tan_ = PythonArgParser('tan_', [(ops.tan__op, ops.tan_)], False)
 def tan_(*args, **kwargs):
     """aten::tan_(Tensor(a!) self) -> Tensor(a!)"""
-    return _tan_(args, kwargs)
+    return _parse_tan_(args, kwargs)
 
-_asin = PythonArgParser('asin', [(ops.asin_op, ops.asin, ops.asin_out_op, ops.asin_out)], False)
+_parse_asin = PythonArgParser('asin', [(ops.asin_op, ops.asin, ops.asin_out_op, ops.asin_out)], False)
 def asin(*args, **kwargs):
     """aten::asin(Tensor self) -> Tensor"""
-    return _asin(args, kwargs)
+    return _parse_asin(args, kwargs)
 
-_asin_ = PythonArgParser('asin_', [(ops.asin__op, ops.asin_)], False)
+_parse_asin_ = PythonArgParser('asin_', [(ops.asin__op, ops.asin_)], False)
 def asin_(*args, **kwargs):
     """aten::asin_(Tensor(a!) self) -> Tensor(a!)"""
-    return _asin_(args, kwargs)
+    return _parse_asin_(args, kwargs)
 
-_acos = PythonArgParser('acos', [(ops.acos_op, ops.acos, ops.acos_out_op, ops.acos_out)], False)
+_parse_acos = PythonArgParser('acos', [(ops.acos_op, ops.acos, ops.acos_out_op, ops.acos_out)], False)
 def acos(*args, **kwargs):
     """aten::acos(Tensor self) -> Tensor"""
-    return _acos(args, kwargs)
+    return _parse_acos(args, kwargs)
 
-_acos_ = PythonArgParser('acos_', [(ops.acos__op, ops.acos_)], False)
+_parse_acos_ = PythonArgParser('acos_', [(ops.acos__op, ops.acos_)], False)
 def acos_(*args, **kwargs):
     """aten::acos_(Tensor(a!) self) -> Tensor(a!)"""
-    return _acos_(args, kwargs)
+    return _parse_acos_(args, kwargs)
 
-_atan = PythonArgParser('atan', [(ops.atan_op, ops.atan, ops.atan_out_op, ops.atan_out)], False)
+_parse_atan = PythonArgParser('atan', [(ops.atan_op, ops.atan, ops.atan_out_op, ops.atan_out)], False)
 def atan(*args, **kwargs):
     """aten::atan(Tensor self) -> Tensor"""
-    return _atan(args, kwargs)
+    return _parse_atan(args, kwargs)
 
-_atan_ = PythonArgParser('atan_', [(ops.atan__op, ops.atan_)], False)
+_parse_atan_ = PythonArgParser('atan_', [(ops.atan__op, ops.atan_)], False)
 def atan_(*args, **kwargs):
     """aten::atan_(Tensor(a!) self) -> Tensor(a!)"""
-    return _atan_(args, kwargs)
+    return _parse_atan_(args, kwargs)
 
-_sinh = PythonArgParser('sinh', [(ops.sinh_op, ops.sinh, ops.sinh_out_op, ops.sinh_out)], False)
+_parse_sinh = PythonArgParser('sinh', [(ops.sinh_op, ops.sinh, ops.sinh_out_op, ops.sinh_out)], False)
 def sinh(*args, **kwargs):
     """aten::sinh(Tensor self) -> Tensor"""
-    return _sinh(args, kwargs)
+    return _parse_sinh(args, kwargs)
 
-_sinh_ = PythonArgParser('sinh_', [(ops.sinh__op, ops.sinh_)], False)
+_parse_sinh_ = PythonArgParser('sinh_', [(ops.sinh__op, ops.sinh_)], False)
 def sinh_(*args, **kwargs):
     """aten::sinh_(Tensor(a!) self) -> Tensor(a!)"""
-    return _sinh_(args, kwargs)
+    return _parse_sinh_(args, kwargs)
 
-_cosh = PythonArgParser('cosh', [(ops.cosh_op, ops.cosh, ops.cosh_out_op, ops.cosh_out)], False)
+_parse_cosh = PythonArgParser('cosh', [(ops.cosh_op, ops.cosh, ops.cosh_out_op, ops.cosh_out)], False)
 def cosh(*args, **kwargs):
     """aten::cosh(Tensor self) -> Tensor"""
-    return _cosh(args, kwargs)
+    return _parse_cosh(args, kwargs)
 
-_cosh_ = PythonArgParser('cosh_', [(ops.cosh__op, ops.cosh_)], False)
+_parse_cosh_ = PythonArgParser('cosh_', [(ops.cosh__op, ops.cosh_)], False)
 def cosh_(*args, **kwargs):
     """aten::cosh_(Tensor(a!) self) -> Tensor(a!)"""
-    return _cosh_(args, kwargs)
+    return _parse_cosh_(args, kwargs)
 
-_tanh = PythonArgParser('tanh', [(ops.tanh_op, ops.tanh, ops.tanh_out_op, ops.tanh_out)], False)
+_parse_tanh = PythonArgParser('tanh', [(ops.tanh_op, ops.tanh, ops.tanh_out_op, ops.tanh_out)], False)
 def tanh(*args, **kwargs):
     """aten::tanh(Tensor self) -> Tensor"""
-    return _tanh(args, kwargs)
+    return _parse_tanh(args, kwargs)
 
-_tanh_ = PythonArgParser('tanh_', [(ops.tanh__op, ops.tanh_)], False)
+_parse_tanh_ = PythonArgParser('tanh_', [(ops.tanh__op, ops.tanh_)], False)
 def tanh_(*args, **kwargs):
     """aten::tanh_(Tensor(a!) self) -> Tensor(a!)"""
-    return _tanh_(args, kwargs)
+    return _parse_tanh_(args, kwargs)
 
-_sigmoid = PythonArgParser('sigmoid', [(ops.sigmoid_op, ops.sigmoid, ops.sigmoid_out_op, ops.sigmoid_out)], False)
+_parse_sigmoid = PythonArgParser('sigmoid', [(ops.sigmoid_op, ops.sigmoid, ops.sigmoid_out_op, ops.sigmoid_out)], False)
 def sigmoid(*args, **kwargs):
     """aten::sigmoid(Tensor self) -> Tensor"""
-    return _sigmoid(args, kwargs)
+    return _parse_sigmoid(args, kwargs)
 
-_sigmoid_ = PythonArgParser('sigmoid_', [(ops.sigmoid__op, ops.sigmoid_)], False)
+_parse_sigmoid_ = PythonArgParser('sigmoid_', [(ops.sigmoid__op, ops.sigmoid_)], False)
 def sigmoid_(*args, **kwargs):
     """aten::sigmoid_(Tensor(a!) self) -> Tensor(a!)"""
-    return _sigmoid_(args, kwargs)
+    return _parse_sigmoid_(args, kwargs)
 
-_erf = PythonArgParser('erf', [(ops.erf_op, ops.erf, ops.erf_out_op, ops.erf_out)], False)
+_parse_erf = PythonArgParser('erf', [(ops.erf_op, ops.erf, ops.erf_out_op, ops.erf_out)], False)
 def erf(*args, **kwargs):
     """aten::erf(Tensor self) -> Tensor"""
-    return _erf(args, kwargs)
+    return _parse_erf(args, kwargs)
 
-_erf_ = PythonArgParser('erf_', [(ops.erf__op, ops.erf_)], False)
+_parse_erf_ = PythonArgParser('erf_', [(ops.erf__op, ops.erf_)], False)
 def erf_(*args, **kwargs):
     """aten::erf_(Tensor(a!) self) -> Tensor(a!)"""
-    return _erf_(args, kwargs)
+    return _parse_erf_(args, kwargs)
 
-_floor = PythonArgParser('floor', [(ops.floor_op, ops.floor, ops.floor_out_op, ops.floor_out)], False)
+_parse_floor = PythonArgParser('floor', [(ops.floor_op, ops.floor, ops.floor_out_op, ops.floor_out)], False)
 def floor(*args, **kwargs):
     """aten::floor(Tensor self) -> Tensor"""
-    return _floor(args, kwargs)
+    return _parse_floor(args, kwargs)
 
-_floor_ = PythonArgParser('floor_', [(ops.floor__op, ops.floor_)], False)
+_parse_floor_ = PythonArgParser('floor_', [(ops.floor__op, ops.floor_)], False)
 def floor_(*args, **kwargs):
     """aten::floor_(Tensor(a!) self) -> Tensor(a!)"""
-    return _floor_(args, kwargs)
+    return _parse_floor_(args, kwargs)
 
-_ceil = PythonArgParser('ceil', [(ops.ceil_op, ops.ceil, ops.ceil_out_op, ops.ceil_out)], False)
+_parse_ceil = PythonArgParser('ceil', [(ops.ceil_op, ops.ceil, ops.ceil_out_op, ops.ceil_out)], False)
 def ceil(*args, **kwargs):
     """aten::ceil(Tensor self) -> Tensor"""
-    return _ceil(args, kwargs)
+    return _parse_ceil(args, kwargs)
 
-_ceil_ = PythonArgParser('ceil_', [(ops.ceil__op, ops.ceil_)], False)
+_parse_ceil_ = PythonArgParser('ceil_', [(ops.ceil__op, ops.ceil_)], False)
 def ceil_(*args, **kwargs):
     """aten::ceil_(Tensor(a!) self) -> Tensor(a!)"""
-    return _ceil_(args, kwargs)
+    return _parse_ceil_(args, kwargs)
 
-_round = PythonArgParser('round', [(ops.round_op, ops.round, ops.round_out_op, ops.round_out), (ops.round_decimals_op, ops.round_decimals, ops.round_decimals_out_op, ops.round_decimals_out)], False)
+_parse_round = PythonArgParser('round', [(ops.round_op, ops.round, ops.round_out_op, ops.round_out), (ops.round_decimals_op, ops.round_decimals, ops.round_decimals_out_op, ops.round_decimals_out)], False)
 def round(*args, **kwargs):
     """aten::round(Tensor self) -> Tensor\naten::round.decimals(Tensor self, *, int decimals) -> Tensor"""
-    return _round(args, kwargs)
+    return _parse_round(args, kwargs)
 
-_round_ = PythonArgParser('round_', [(ops.round__op, ops.round_), (ops.round__decimals_op, ops.round__decimals)], False)
+_parse_round_ = PythonArgParser('round_', [(ops.round__op, ops.round_), (ops.round__decimals_op, ops.round__decimals)], False)
 def round_(*args, **kwargs):
     """aten::round_(Tensor(a!) self) -> Tensor(a!)\naten::round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)"""
-    return _round_(args, kwargs)
+    return _parse_round_(args, kwargs)
 
-_trunc = PythonArgParser('trunc', [(ops.trunc_op, ops.trunc, ops.trunc_out_op, ops.trunc_out)], False)
+_parse_trunc = PythonArgParser('trunc', [(ops.trunc_op, ops.trunc, ops.trunc_out_op, ops.trunc_out)], False)
 def trunc(*args, **kwargs):
     """aten::trunc(Tensor self) -> Tensor"""
-    return _trunc(args, kwargs)
+    return _parse_trunc(args, kwargs)
 
-_trunc_ = PythonArgParser('trunc_', [(ops.trunc__op, ops.trunc_)], False)
+_parse_trunc_ = PythonArgParser('trunc_', [(ops.trunc__op, ops.trunc_)], False)
 def trunc_(*args, **kwargs):
     """aten::trunc_(Tensor(a!) self) -> Tensor(a!)"""
-    return _trunc_(args, kwargs)
+    return _parse_trunc_(args, kwargs)
 
-_frac = PythonArgParser('frac', [(ops.frac_op, ops.frac, ops.frac_out_op, ops.frac_out)], False)
+_parse_frac = PythonArgParser('frac', [(ops.frac_op, ops.frac, ops.frac_out_op, ops.frac_out)], False)
 def frac(*args, **kwargs):
     """aten::frac(Tensor self) -> Tensor"""
-    return _frac(args, kwargs)
+    return _parse_frac(args, kwargs)
 
-_frac_ = PythonArgParser('frac_', [(ops.frac__op, ops.frac_)], False)
+_parse_frac_ = PythonArgParser('frac_', [(ops.frac__op, ops.frac_)], False)
 def frac_(*args, **kwargs):
     """aten::frac_(Tensor(a!) self) -> Tensor(a!)"""
-    return _frac_(args, kwargs)
+    return _parse_frac_(args, kwargs)
 
-_sign = PythonArgParser('sign', [(ops.sign_op, ops.sign, ops.sign_out_op, ops.sign_out)], False)
+_parse_sign = PythonArgParser('sign', [(ops.sign_op, ops.sign, ops.sign_out_op, ops.sign_out)], False)
 def sign(*args, **kwargs):
     """aten::sign(Tensor self) -> Tensor"""
-    return _sign(args, kwargs)
+    return _parse_sign(args, kwargs)
 
-_logical_not = PythonArgParser('logical_not', [(ops.logical_not_op, ops.logical_not, ops.logical_not_out_op, ops.logical_not_out)], False)
+_parse_logical_not = PythonArgParser('logical_not', [(ops.logical_not_op, ops.logical_not, ops.logical_not_out_op, ops.logical_not_out)], False)
 def logical_not(*args, **kwargs):
     """aten::logical_not(Tensor self) -> Tensor"""
-    return _logical_not(args, kwargs)
+    return _parse_logical_not(args, kwargs)
 
-_bitwise_not = PythonArgParser('bitwise_not', [(ops.bitwise_not_op, ops.bitwise_not, ops.bitwise_not_out_op, ops.bitwise_not_out)], False)
+_parse_bitwise_not = PythonArgParser('bitwise_not', [(ops.bitwise_not_op, ops.bitwise_not, ops.bitwise_not_out_op, ops.bitwise_not_out)], False)
 def bitwise_not(*args, **kwargs):
     """aten::bitwise_not(Tensor self) -> Tensor"""
-    return _bitwise_not(args, kwargs)
+    return _parse_bitwise_not(args, kwargs)
 
-_isnan = PythonArgParser('isnan', [(ops.isnan_op, ops.isnan)], False)
+_parse_isnan = PythonArgParser('isnan', [(ops.isnan_op, ops.isnan)], False)
 def isnan(*args, **kwargs):
     """aten::isnan(Tensor self) -> Tensor"""
-    return _isnan(args, kwargs)
+    return _parse_isnan(args, kwargs)
 
-_isinf = PythonArgParser('isinf', [(ops.isinf_op, ops.isinf)], False)
+_parse_isinf = PythonArgParser('isinf', [(ops.isinf_op, ops.isinf)], False)
 def isinf(*args, **kwargs):
     """aten::isinf(Tensor self) -> Tensor"""
-    return _isinf(args, kwargs)
+    return _parse_isinf(args, kwargs)
 
-_isfinite = PythonArgParser('isfinite', [(ops.isfinite_op, ops.isfinite)], False)
+_parse_isfinite = PythonArgParser('isfinite', [(ops.isfinite_op, ops.isfinite)], False)
 def isfinite(*args, **kwargs):
     """aten::isfinite(Tensor self) -> Tensor"""
-    return _isfinite(args, kwargs)
+    return _parse_isfinite(args, kwargs)
 
-_square = PythonArgParser('square', [(ops.square_op, ops.square, ops.square_out_op, ops.square_out)], False)
+_parse_square = PythonArgParser('square', [(ops.square_op, ops.square, ops.square_out_op, ops.square_out)], False)
 def square(*args, **kwargs):
     """aten::square(Tensor self) -> Tensor"""
-    return _square(args, kwargs)
+    return _parse_square(args, kwargs)
 
-_square_ = PythonArgParser('square_', [(ops.square__op, ops.square_)], False)
+_parse_square_ = PythonArgParser('square_', [(ops.square__op, ops.square_)], False)
 def square_(*args, **kwargs):
     """aten::square_(Tensor(a!) self) -> Tensor(a!)"""
-    return _square_(args, kwargs)
+    return _parse_square_(args, kwargs)
 
-_negative = PythonArgParser('negative', [(ops.negative_op, ops.negative, ops.negative_out_op, ops.negative_out)], False)
+_parse_negative = PythonArgParser('negative', [(ops.negative_op, ops.negative, ops.negative_out_op, ops.negative_out)], False)
 def negative(*args, **kwargs):
     """aten::negative(Tensor self) -> Tensor"""
-    return _negative(args, kwargs)
+    return _parse_negative(args, kwargs)
 
-_negative_ = PythonArgParser('negative_', [(ops.negative__op, ops.negative_)], False)
+_parse_negative_ = PythonArgParser('negative_', [(ops.negative__op, ops.negative_)], False)
 def negative_(*args, **kwargs):
     """aten::negative_(Tensor(a!) self) -> Tensor(a!)"""
-    return _negative_(args, kwargs)
+    return _parse_negative_(args, kwargs)
 
-_absolute = PythonArgParser('absolute', [(ops.absolute_op, ops.absolute, ops.absolute_out_op, ops.absolute_out)], False)
+_parse_absolute = PythonArgParser('absolute', [(ops.absolute_op, ops.absolute, ops.absolute_out_op, ops.absolute_out)], False)
 def absolute(*args, **kwargs):
     """aten::absolute(Tensor self) -> Tensor"""
-    return _absolute(args, kwargs)
+    return _parse_absolute(args, kwargs)
 
-_absolute_ = PythonArgParser('absolute_', [(ops.absolute__op, ops.absolute_)], False)
+_parse_absolute_ = PythonArgParser('absolute_', [(ops.absolute__op, ops.absolute_)], False)
 def absolute_(*args, **kwargs):
     """aten::absolute_(Tensor(a!) self) -> Tensor(a!)"""
-    return _absolute_(args, kwargs)
+    return _parse_absolute_(args, kwargs)
 
-_clip = PythonArgParser('clip', [(ops.clip_op, ops.clip, ops.clip_out_op, ops.clip_out), (ops.clip_Tensor_op, ops.clip_Tensor, ops.clip_Tensor_out_op, ops.clip_Tensor_out)], False)
+_parse_clip = PythonArgParser('clip', [(ops.clip_op, ops.clip, ops.clip_out_op, ops.clip_out), (ops.clip_Tensor_op, ops.clip_Tensor, ops.clip_Tensor_out_op, ops.clip_Tensor_out)], False)
 def clip(*args, **kwargs):
     """aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
-    return _clip(args, kwargs)
+    return _parse_clip(args, kwargs)
 
-_clip_ = PythonArgParser('clip_', [(ops.clip__op, ops.clip_), (ops.clip__Tensor_op, ops.clip__Tensor)], False)
+_parse_clip_ = PythonArgParser('clip_', [(ops.clip__op, ops.clip_), (ops.clip__Tensor_op, ops.clip__Tensor)], False)
 def clip_(*args, **kwargs):
     """aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)\naten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"""
-    return _clip_(args, kwargs)
+    return _parse_clip_(args, kwargs)
 
-_clamp = PythonArgParser('clamp', [(ops.clamp_op, ops.clamp, ops.clamp_out_op, ops.clamp_out), (ops.clamp_Tensor_op, ops.clamp_Tensor, ops.clamp_Tensor_out_op, ops.clamp_Tensor_out)], False)
+_parse_clamp = PythonArgParser('clamp', [(ops.clamp_op, ops.clamp, ops.clamp_out_op, ops.clamp_out), (ops.clamp_Tensor_op, ops.clamp_Tensor, ops.clamp_Tensor_out_op, ops.clamp_Tensor_out)], False)
 def clamp(*args, **kwargs):
     """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
-    return _clamp(args, kwargs)
+    return _parse_clamp(args, kwargs)
 
-_clamp_ = PythonArgParser('clamp_', [(ops.clamp__op, ops.clamp_), (ops.clamp__Tensor_op, ops.clamp__Tensor)], False)
+_parse_clamp_ = PythonArgParser('clamp_', [(ops.clamp__op, ops.clamp_), (ops.clamp__Tensor_op, ops.clamp__Tensor)], False)
 def clamp_(*args, **kwargs):
     """aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)\naten::clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"""
-    return _clamp_(args, kwargs)
+    return _parse_clamp_(args, kwargs)
 
-_clamp_min = PythonArgParser('clamp_min', [(ops.clamp_min_op, ops.clamp_min, ops.clamp_min_out_op, ops.clamp_min_out), (ops.clamp_min_Tensor_op, ops.clamp_min_Tensor, ops.clamp_min_Tensor_out_op, ops.clamp_min_Tensor_out)], False)
+_parse_clamp_min = PythonArgParser('clamp_min', [(ops.clamp_min_op, ops.clamp_min, ops.clamp_min_out_op, ops.clamp_min_out), (ops.clamp_min_Tensor_op, ops.clamp_min_Tensor, ops.clamp_min_Tensor_out_op, ops.clamp_min_Tensor_out)], False)
 def clamp_min(*args, **kwargs):
     """aten::clamp_min(Tensor self, Scalar min) -> Tensor\naten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
-    return _clamp_min(args, kwargs)
+    return _parse_clamp_min(args, kwargs)
 
-_clamp_min_ = PythonArgParser('clamp_min_', [(ops.clamp_min__op, ops.clamp_min_), (ops.clamp_min__Tensor_op, ops.clamp_min__Tensor)], False)
+_parse_clamp_min_ = PythonArgParser('clamp_min_', [(ops.clamp_min__op, ops.clamp_min_), (ops.clamp_min__Tensor_op, ops.clamp_min__Tensor)], False)
 def clamp_min_(*args, **kwargs):
     """aten::clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)\naten::clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)"""
-    return _clamp_min_(args, kwargs)
+    return _parse_clamp_min_(args, kwargs)
 
-_clamp_max = PythonArgParser('clamp_max', [(ops.clamp_max_op, ops.clamp_max, ops.clamp_max_out_op, ops.clamp_max_out), (ops.clamp_max_Tensor_op, ops.clamp_max_Tensor, ops.clamp_max_Tensor_out_op, ops.clamp_max_Tensor_out)], False)
+_parse_clamp_max = PythonArgParser('clamp_max', [(ops.clamp_max_op, ops.clamp_max, ops.clamp_max_out_op, ops.clamp_max_out), (ops.clamp_max_Tensor_op, ops.clamp_max_Tensor, ops.clamp_max_Tensor_out_op, ops.clamp_max_Tensor_out)], False)
 def clamp_max(*args, **kwargs):
     """aten::clamp_max(Tensor self, Scalar max) -> Tensor\naten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
-    return _clamp_max(args, kwargs)
+    return _parse_clamp_max(args, kwargs)
 
-_clamp_max_ = PythonArgParser('clamp_max_', [(ops.clamp_max__op, ops.clamp_max_), (ops.clamp_max__Tensor_op, ops.clamp_max__Tensor)], False)
+_parse_clamp_max_ = PythonArgParser('clamp_max_', [(ops.clamp_max__op, ops.clamp_max_), (ops.clamp_max__Tensor_op, ops.clamp_max__Tensor)], False)
 def clamp_max_(*args, **kwargs):
     """aten::clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)\naten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)"""
-    return _clamp_max_(args, kwargs)
+    return _parse_clamp_max_(args, kwargs)
 
-_lerp = PythonArgParser('lerp', [(ops.lerp_Scalar_op, ops.lerp_Scalar, ops.lerp_Scalar_out_op, ops.lerp_Scalar_out), (ops.lerp_Tensor_op, ops.lerp_Tensor, ops.lerp_Tensor_out_op, ops.lerp_Tensor_out)], False)
+_parse_lerp = PythonArgParser('lerp', [(ops.lerp_Scalar_op, ops.lerp_Scalar, ops.lerp_Scalar_out_op, ops.lerp_Scalar_out), (ops.lerp_Tensor_op, ops.lerp_Tensor, ops.lerp_Tensor_out_op, ops.lerp_Tensor_out)], False)
 def lerp(*args, **kwargs):
     """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor\naten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
-    return _lerp(args, kwargs)
+    return _parse_lerp(args, kwargs)
 
-_addcmul = PythonArgParser('addcmul', [(ops.addcmul_op, ops.addcmul, ops.addcmul_out_op, ops.addcmul_out)], False)
+_parse_addcmul = PythonArgParser('addcmul', [(ops.addcmul_op, ops.addcmul, ops.addcmul_out_op, ops.addcmul_out)], False)
 def addcmul(*args, **kwargs):
     """aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return _addcmul(args, kwargs)
+    return _parse_addcmul(args, kwargs)
 
-_addcdiv = PythonArgParser('addcdiv', [(ops.addcdiv_op, ops.addcdiv, ops.addcdiv_out_op, ops.addcdiv_out)], False)
+_parse_addcdiv = PythonArgParser('addcdiv', [(ops.addcdiv_op, ops.addcdiv, ops.addcdiv_out_op, ops.addcdiv_out)], False)
 def addcdiv(*args, **kwargs):
     """aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
-    return _addcdiv(args, kwargs)
+    return _parse_addcdiv(args, kwargs)
 
-_where = PythonArgParser('where', [(ops.where_self_op, ops.where_self, ops.where_self_out_op, ops.where_self_out), (ops.where_ScalarSelf_op, ops.where_ScalarSelf), (ops.where_ScalarOther_op, ops.where_ScalarOther), (ops.where_Scalar_op, ops.where_Scalar), (ops.where_op, ops.where)], False)
+_parse_where = PythonArgParser('where', [(ops.where_self_op, ops.where_self, ops.where_self_out_op, ops.where_self_out), (ops.where_ScalarSelf_op, ops.where_ScalarSelf), (ops.where_ScalarOther_op, ops.where_ScalarOther), (ops.where_Scalar_op, ops.where_Scalar), (ops.where_op, ops.where)], False)
 def where(*args, **kwargs):
     """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor\naten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor\naten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor\naten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor\naten::where(Tensor condition) -> Tensor[]"""
-    return _where(args, kwargs)
+    return _parse_where(args, kwargs)
 
-_masked_fill = PythonArgParser('masked_fill', [(ops.masked_fill_Scalar_op, ops.masked_fill_Scalar), (ops.masked_fill_Tensor_op, ops.masked_fill_Tensor)], False)
+_parse_masked_fill = PythonArgParser('masked_fill', [(ops.masked_fill_Scalar_op, ops.masked_fill_Scalar), (ops.masked_fill_Tensor_op, ops.masked_fill_Tensor)], False)
 def masked_fill(*args, **kwargs):
     """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor\naten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
-    return _masked_fill(args, kwargs)
+    return _parse_masked_fill(args, kwargs)
 
-_sum = PythonArgParser('sum', [(ops.sum_op, ops.sum), (ops.sum_dim_IntList_op, ops.sum_dim_IntList, ops.sum_IntList_out_op, ops.sum_IntList_out)], False)
+_parse_sum = PythonArgParser('sum', [(ops.sum_op, ops.sum), (ops.sum_dim_IntList_op, ops.sum_dim_IntList, ops.sum_IntList_out_op, ops.sum_IntList_out)], False)
 def sum(*args, **kwargs):
     """aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor\naten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    return _sum(args, kwargs)
+    return _parse_sum(args, kwargs)
 
-_mean = PythonArgParser('mean', [(ops.mean_op, ops.mean, ops.mean_dtype_out_op, ops.mean_dtype_out), (ops.mean_dim_op, ops.mean_dim, ops.mean_out_op, ops.mean_out)], False)
+_parse_mean = PythonArgParser('mean', [(ops.mean_op, ops.mean, ops.mean_dtype_out_op, ops.mean_dtype_out), (ops.mean_dim_op, ops.mean_dim, ops.mean_out_op, ops.mean_out)], False)
 def mean(*args, **kwargs):
     """aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor\naten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    return _mean(args, kwargs)
+    return _parse_mean(args, kwargs)
 
-_prod = PythonArgParser('prod', [(ops.prod_op, ops.prod), (ops.prod_dim_int_op, ops.prod_dim_int, ops.prod_int_out_op, ops.prod_int_out)], False)
+_parse_prod = PythonArgParser('prod', [(ops.prod_op, ops.prod), (ops.prod_dim_int_op, ops.prod_dim_int, ops.prod_int_out_op, ops.prod_int_out)], False)
 def prod(*args, **kwargs):
     """aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor\naten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
-    return _prod(args, kwargs)
+    return _parse_prod(args, kwargs)
 
-_var = PythonArgParser('var', [(ops.var_op, ops.var), (ops.var_dim_op, ops.var_dim, ops.var_out_op, ops.var_out), (ops.var_correction_op, ops.var_correction, ops.var_correction_out_op, ops.var_correction_out)], False)
+_parse_var = PythonArgParser('var', [(ops.var_op, ops.var), (ops.var_dim_op, ops.var_dim, ops.var_out_op, ops.var_out), (ops.var_correction_op, ops.var_correction, ops.var_correction_out_op, ops.var_correction_out)], False)
 def var(*args, **kwargs):
     """aten::var(Tensor self, bool unbiased=True) -> Tensor\naten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor\naten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
-    return _var(args, kwargs)
+    return _parse_var(args, kwargs)
 
-_std = PythonArgParser('std', [(ops.std_op, ops.std), (ops.std_dim_op, ops.std_dim, ops.std_out_op, ops.std_out), (ops.std_correction_op, ops.std_correction, ops.std_correction_out_op, ops.std_correction_out)], False)
+_parse_std = PythonArgParser('std', [(ops.std_op, ops.std), (ops.std_dim_op, ops.std_dim, ops.std_out_op, ops.std_out), (ops.std_correction_op, ops.std_correction, ops.std_correction_out_op, ops.std_correction_out)], False)
 def std(*args, **kwargs):
     """aten::std(Tensor self, bool unbiased=True) -> Tensor\naten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor\naten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
-    return _std(args, kwargs)
+    return _parse_std(args, kwargs)
 
-_var_mean = PythonArgParser('var_mean', [(ops.var_mean_op, ops.var_mean), (ops.var_mean_dim_op, ops.var_mean_dim), (ops.var_mean_correction_op, ops.var_mean_correction)], False)
+_parse_var_mean = PythonArgParser('var_mean', [(ops.var_mean_op, ops.var_mean), (ops.var_mean_dim_op, ops.var_mean_dim), (ops.var_mean_correction_op, ops.var_mean_correction)], False)
 def var_mean(*args, **kwargs):
     """aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)\naten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)\naten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
-    return _var_mean(args, kwargs)
+    return _parse_var_mean(args, kwargs)
 
-_std_mean = PythonArgParser('std_mean', [(ops.std_mean_op, ops.std_mean), (ops.std_mean_dim_op, ops.std_mean_dim), (ops.std_mean_correction_op, ops.std_mean_correction)], False)
+_parse_std_mean = PythonArgParser('std_mean', [(ops.std_mean_op, ops.std_mean), (ops.std_mean_dim_op, ops.std_mean_dim), (ops.std_mean_correction_op, ops.std_mean_correction)], False)
 def std_mean(*args, **kwargs):
     """aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)\naten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)\naten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
-    return _std_mean(args, kwargs)
+    return _parse_std_mean(args, kwargs)
 
-_amax = PythonArgParser('amax', [(ops.amax_op, ops.amax, ops.amax_out_op, ops.amax_out)], False)
+_parse_amax = PythonArgParser('amax', [(ops.amax_op, ops.amax, ops.amax_out_op, ops.amax_out)], False)
 def amax(*args, **kwargs):
     """aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
-    return _amax(args, kwargs)
+    return _parse_amax(args, kwargs)
 
-_amin = PythonArgParser('amin', [(ops.amin_op, ops.amin, ops.amin_out_op, ops.amin_out)], False)
+_parse_amin = PythonArgParser('amin', [(ops.amin_op, ops.amin, ops.amin_out_op, ops.amin_out)], False)
 def amin(*args, **kwargs):
     """aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
-    return _amin(args, kwargs)
+    return _parse_amin(args, kwargs)
 
-_max = PythonArgParser('max', [(ops.max_dim_op, ops.max_dim, ops.max_dim_out_op, ops.max_dim_out), (ops.max_op, ops.max, ops.max_unary_out_op, ops.max_unary_out), (ops.max_other_op, ops.max_other, ops.max_out_op, ops.max_out)], False)
+_parse_max = PythonArgParser('max', [(ops.max_dim_op, ops.max_dim, ops.max_dim_out_op, ops.max_dim_out), (ops.max_op, ops.max, ops.max_unary_out_op, ops.max_unary_out), (ops.max_other_op, ops.max_other, ops.max_out_op, ops.max_out)], False)
 def max(*args, **kwargs):
     """aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)\naten::max(Tensor self) -> Tensor\naten::max.other(Tensor self, Tensor other) -> Tensor"""
-    return _max(args, kwargs)
+    return _parse_max(args, kwargs)
 
-_min = PythonArgParser('min', [(ops.min_dim_op, ops.min_dim, ops.min_dim_out_op, ops.min_dim_out), (ops.min_op, ops.min, ops.min_unary_out_op, ops.min_unary_out), (ops.min_other_op, ops.min_other, ops.min_out_op, ops.min_out)], False)
+_parse_min = PythonArgParser('min', [(ops.min_dim_op, ops.min_dim, ops.min_dim_out_op, ops.min_dim_out), (ops.min_op, ops.min, ops.min_unary_out_op, ops.min_unary_out), (ops.min_other_op, ops.min_other, ops.min_out_op, ops.min_out)], False)
 def min(*args, **kwargs):
     """aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)\naten::min(Tensor self) -> Tensor\naten::min.other(Tensor self, Tensor other) -> Tensor"""
-    return _min(args, kwargs)
+    return _parse_min(args, kwargs)
 
-_argmax = PythonArgParser('argmax', [(ops.argmax_op, ops.argmax, ops.argmax_out_op, ops.argmax_out)], False)
+_parse_argmax = PythonArgParser('argmax', [(ops.argmax_op, ops.argmax, ops.argmax_out_op, ops.argmax_out)], False)
 def argmax(*args, **kwargs):
     """aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
-    return _argmax(args, kwargs)
+    return _parse_argmax(args, kwargs)
 
-_argmin = PythonArgParser('argmin', [(ops.argmin_op, ops.argmin, ops.argmin_out_op, ops.argmin_out)], False)
+_parse_argmin = PythonArgParser('argmin', [(ops.argmin_op, ops.argmin, ops.argmin_out_op, ops.argmin_out)], False)
 def argmin(*args, **kwargs):
     """aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
-    return _argmin(args, kwargs)
+    return _parse_argmin(args, kwargs)
 
-_any = PythonArgParser('any', [(ops.any_dim_op, ops.any_dim, ops.any_out_op, ops.any_out), (ops.any_dims_op, ops.any_dims, ops.any_dims_out_op, ops.any_dims_out), (ops.any_op, ops.any, ops.any_all_out_op, ops.any_all_out)], False)
+_parse_any = PythonArgParser('any', [(ops.any_dim_op, ops.any_dim, ops.any_out_op, ops.any_out), (ops.any_dims_op, ops.any_dims, ops.any_dims_out_op, ops.any_dims_out), (ops.any_op, ops.any, ops.any_all_out_op, ops.any_all_out)], False)
 def any(*args, **kwargs):
     """aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor\naten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor\naten::any(Tensor self) -> Tensor"""
-    return _any(args, kwargs)
+    return _parse_any(args, kwargs)
 
-_all = PythonArgParser('all', [(ops.all_dim_op, ops.all_dim, ops.all_out_op, ops.all_out), (ops.all_dims_op, ops.all_dims, ops.all_dims_out_op, ops.all_dims_out), (ops.all_op, ops.all, ops.all_all_out_op, ops.all_all_out)], False)
+_parse_all = PythonArgParser('all', [(ops.all_dim_op, ops.all_dim, ops.all_out_op, ops.all_out), (ops.all_dims_op, ops.all_dims, ops.all_dims_out_op, ops.all_dims_out), (ops.all_op, ops.all, ops.all_all_out_op, ops.all_all_out)], False)
 def all(*args, **kwargs):
     """aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor\naten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor\naten::all(Tensor self) -> Tensor"""
-    return _all(args, kwargs)
+    return _parse_all(args, kwargs)
 
-_norm = PythonArgParser('norm', [(ops.norm_ScalarOpt_dtype_op, ops.norm_ScalarOpt_dtype), (ops.norm_Scalar_op, ops.norm_Scalar), (ops.norm_ScalarOpt_dim_dtype_op, ops.norm_ScalarOpt_dim_dtype, ops.norm_dtype_out_op, ops.norm_dtype_out), (ops.norm_ScalarOpt_dim_op, ops.norm_ScalarOpt_dim, ops.norm_out_op, ops.norm_out)], False)
+_parse_norm = PythonArgParser('norm', [(ops.norm_ScalarOpt_dtype_op, ops.norm_ScalarOpt_dtype), (ops.norm_Scalar_op, ops.norm_Scalar), (ops.norm_ScalarOpt_dim_dtype_op, ops.norm_ScalarOpt_dim_dtype, ops.norm_dtype_out_op, ops.norm_dtype_out), (ops.norm_ScalarOpt_dim_op, ops.norm_ScalarOpt_dim, ops.norm_out_op, ops.norm_out)], False)
 def norm(*args, **kwargs):
     """aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor\naten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor\naten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor\naten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"""
-    return _norm(args, kwargs)
+    return _parse_norm(args, kwargs)
 
-_nuclear_norm = PythonArgParser('nuclear_norm', [(ops.nuclear_norm_op, ops.nuclear_norm, ops.nuclear_norm_out_op, ops.nuclear_norm_out), (ops.nuclear_norm_dim_op, ops.nuclear_norm_dim, ops.nuclear_norm_dim_out_op, ops.nuclear_norm_dim_out)], False)
+_parse_nuclear_norm = PythonArgParser('nuclear_norm', [(ops.nuclear_norm_op, ops.nuclear_norm, ops.nuclear_norm_out_op, ops.nuclear_norm_out), (ops.nuclear_norm_dim_op, ops.nuclear_norm_dim, ops.nuclear_norm_dim_out_op, ops.nuclear_norm_dim_out)], False)
 def nuclear_norm(*args, **kwargs):
     """aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor\naten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"""
-    return _nuclear_norm(args, kwargs)
+    return _parse_nuclear_norm(args, kwargs)
 
-_logsumexp = PythonArgParser('logsumexp', [(ops.logsumexp_op, ops.logsumexp, ops.logsumexp_out_op, ops.logsumexp_out)], False)
+_parse_logsumexp = PythonArgParser('logsumexp', [(ops.logsumexp_op, ops.logsumexp, ops.logsumexp_out_op, ops.logsumexp_out)], False)
 def logsumexp(*args, **kwargs):
     """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
-    return _logsumexp(args, kwargs)
+    return _parse_logsumexp(args, kwargs)
 
-_cumsum = PythonArgParser('cumsum', [(ops.cumsum_op, ops.cumsum, ops.cumsum_out_op, ops.cumsum_out)], False)
+_parse_cumsum = PythonArgParser('cumsum', [(ops.cumsum_op, ops.cumsum, ops.cumsum_out_op, ops.cumsum_out)], False)
 def cumsum(*args, **kwargs):
     """aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
-    return _cumsum(args, kwargs)
+    return _parse_cumsum(args, kwargs)
 
-_cumprod = PythonArgParser('cumprod', [(ops.cumprod_op, ops.cumprod, ops.cumprod_out_op, ops.cumprod_out)], False)
+_parse_cumprod = PythonArgParser('cumprod', [(ops.cumprod_op, ops.cumprod, ops.cumprod_out_op, ops.cumprod_out)], False)
 def cumprod(*args, **kwargs):
     """aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
-    return _cumprod(args, kwargs)
+    return _parse_cumprod(args, kwargs)
 
-_cat = PythonArgParser('cat', [(ops.cat_op, ops.cat, ops.cat_out_op, ops.cat_out)], False)
+_parse_cat = PythonArgParser('cat', [(ops.cat_op, ops.cat, ops.cat_out_op, ops.cat_out)], False)
 def cat(*args, **kwargs):
     """aten::cat(Tensor[] tensors, int dim=0) -> Tensor"""
-    return _cat(args, kwargs)
+    return _parse_cat(args, kwargs)
 
-_flip = PythonArgParser('flip', [(ops.flip_op, ops.flip)], False)
+_parse_flip = PythonArgParser('flip', [(ops.flip_op, ops.flip)], False)
 def flip(*args, **kwargs):
     """aten::flip(Tensor self, int[] dims) -> Tensor"""
-    return _flip(args, kwargs)
+    return _parse_flip(args, kwargs)
 
-_roll = PythonArgParser('roll', [(ops.roll_op, ops.roll)], False)
+_parse_roll = PythonArgParser('roll', [(ops.roll_op, ops.roll)], False)
 def roll(*args, **kwargs):
     """aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor"""
-    return _roll(args, kwargs)
+    return _parse_roll(args, kwargs)
 
-_repeat_interleave = PythonArgParser('repeat_interleave', [(ops.repeat_interleave_Tensor_op, ops.repeat_interleave_Tensor), (ops.repeat_interleave_self_Tensor_op, ops.repeat_interleave_self_Tensor), (ops.repeat_interleave_self_int_op, ops.repeat_interleave_self_int)], False)
+_parse_repeat_interleave = PythonArgParser('repeat_interleave', [(ops.repeat_interleave_Tensor_op, ops.repeat_interleave_Tensor), (ops.repeat_interleave_self_Tensor_op, ops.repeat_interleave_self_Tensor), (ops.repeat_interleave_self_int_op, ops.repeat_interleave_self_int)], False)
 def repeat_interleave(*args, **kwargs):
     """aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor\naten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor\naten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor"""
-    return _repeat_interleave(args, kwargs)
+    return _parse_repeat_interleave(args, kwargs)
 
-_tril = PythonArgParser('tril', [(ops.tril_op, ops.tril, ops.tril_out_op, ops.tril_out)], False)
+_parse_tril = PythonArgParser('tril', [(ops.tril_op, ops.tril, ops.tril_out_op, ops.tril_out)], False)
 def tril(*args, **kwargs):
     """aten::tril(Tensor self, int diagonal=0) -> Tensor"""
-    return _tril(args, kwargs)
+    return _parse_tril(args, kwargs)
 
-_triu = PythonArgParser('triu', [(ops.triu_op, ops.triu, ops.triu_out_op, ops.triu_out)], False)
+_parse_triu = PythonArgParser('triu', [(ops.triu_op, ops.triu, ops.triu_out_op, ops.triu_out)], False)
 def triu(*args, **kwargs):
     """aten::triu(Tensor self, int diagonal=0) -> Tensor"""
-    return _triu(args, kwargs)
+    return _parse_triu(args, kwargs)
 
-_stack = PythonArgParser('stack', [(ops.stack_op, ops.stack, ops.stack_out_op, ops.stack_out)], False)
+_parse_stack = PythonArgParser('stack', [(ops.stack_op, ops.stack, ops.stack_out_op, ops.stack_out)], False)
 def stack(*args, **kwargs):
     """aten::stack(Tensor[] tensors, int dim=0) -> Tensor"""
-    return _stack(args, kwargs)
+    return _parse_stack(args, kwargs)
 
-_tile = PythonArgParser('tile', [(ops.tile_op, ops.tile)], False)
+_parse_tile = PythonArgParser('tile', [(ops.tile_op, ops.tile)], False)
 def tile(*args, **kwargs):
     """aten::tile(Tensor self, int[] dims) -> Tensor"""
-    return _tile(args, kwargs)
+    return _parse_tile(args, kwargs)
 
-_broadcast_tensors = PythonArgParser('broadcast_tensors', [(ops.broadcast_tensors_op, ops.broadcast_tensors)], False)
+_parse_broadcast_tensors = PythonArgParser('broadcast_tensors', [(ops.broadcast_tensors_op, ops.broadcast_tensors)], False)
 def broadcast_tensors(*args, **kwargs):
     """aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"""
-    return _broadcast_tensors(args, kwargs)
+    return _parse_broadcast_tensors(args, kwargs)
 
-_index_put_ = PythonArgParser('index_put_', [(ops.index_put__op, ops.index_put_)], False)
+_parse_index_put_ = PythonArgParser('index_put_', [(ops.index_put__op, ops.index_put_)], False)
 def index_put_(*args, **kwargs):
     """aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)"""
-    return _index_put_(args, kwargs)
+    return _parse_index_put_(args, kwargs)
 
-__index_put_impl_ = PythonArgParser('_index_put_impl_', [(ops._index_put_impl__op, ops._index_put_impl_)], False)
+_parse__index_put_impl_ = PythonArgParser('_index_put_impl_', [(ops._index_put_impl__op, ops._index_put_impl_)], False)
 def _index_put_impl_(*args, **kwargs):
     """aten::_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)"""
-    return __index_put_impl_(args, kwargs)
+    return _parse__index_put_impl_(args, kwargs)
 
-_gather = PythonArgParser('gather', [(ops.gather_op, ops.gather, ops.gather_out_op, ops.gather_out)], False)
+_parse_gather = PythonArgParser('gather', [(ops.gather_op, ops.gather, ops.gather_out_op, ops.gather_out)], False)
 def gather(*args, **kwargs):
     """aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
-    return _gather(args, kwargs)
+    return _parse_gather(args, kwargs)
 
-_scatter = PythonArgParser('scatter', [(ops.scatter_src_op, ops.scatter_src, ops.scatter_src_out_op, ops.scatter_src_out), (ops.scatter_value_op, ops.scatter_value, ops.scatter_value_out_op, ops.scatter_value_out), (ops.scatter_reduce_op, ops.scatter_reduce, ops.scatter_reduce_out_op, ops.scatter_reduce_out), (ops.scatter_value_reduce_op, ops.scatter_value_reduce, ops.scatter_value_reduce_out_op, ops.scatter_value_reduce_out)], False)
+_parse_scatter = PythonArgParser('scatter', [(ops.scatter_src_op, ops.scatter_src, ops.scatter_src_out_op, ops.scatter_src_out), (ops.scatter_value_op, ops.scatter_value, ops.scatter_value_out_op, ops.scatter_value_out), (ops.scatter_reduce_op, ops.scatter_reduce, ops.scatter_reduce_out_op, ops.scatter_reduce_out), (ops.scatter_value_reduce_op, ops.scatter_value_reduce, ops.scatter_value_reduce_out_op, ops.scatter_value_reduce_out)], False)
 def scatter(*args, **kwargs):
     """aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor\naten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor\naten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor\naten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"""
-    return _scatter(args, kwargs)
+    return _parse_scatter(args, kwargs)
 
-_scatter_add = PythonArgParser('scatter_add', [(ops.scatter_add_op, ops.scatter_add, ops.scatter_add_out_op, ops.scatter_add_out)], False)
+_parse_scatter_add = PythonArgParser('scatter_add', [(ops.scatter_add_op, ops.scatter_add, ops.scatter_add_out_op, ops.scatter_add_out)], False)
 def scatter_add(*args, **kwargs):
     """aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
-    return _scatter_add(args, kwargs)
+    return _parse_scatter_add(args, kwargs)
 
-_index_select = PythonArgParser('index_select', [(ops.index_select_op, ops.index_select, ops.index_select_out_op, ops.index_select_out)], False)
+_parse_index_select = PythonArgParser('index_select', [(ops.index_select_op, ops.index_select, ops.index_select_out_op, ops.index_select_out)], False)
 def index_select(*args, **kwargs):
     """aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"""
-    return _index_select(args, kwargs)
+    return _parse_index_select(args, kwargs)
 
-_index_add = PythonArgParser('index_add', [(ops.index_add_op, ops.index_add, ops.index_add_out_op, ops.index_add_out)], False)
+_parse_index_add = PythonArgParser('index_add', [(ops.index_add_op, ops.index_add, ops.index_add_out_op, ops.index_add_out)], False)
 def index_add(*args, **kwargs):
     """aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
-    return _index_add(args, kwargs)
+    return _parse_index_add(args, kwargs)
 
-_masked_select = PythonArgParser('masked_select', [(ops.masked_select_op, ops.masked_select, ops.masked_select_out_op, ops.masked_select_out)], False)
+_parse_masked_select = PythonArgParser('masked_select', [(ops.masked_select_op, ops.masked_select, ops.masked_select_out_op, ops.masked_select_out)], False)
 def masked_select(*args, **kwargs):
     """aten::masked_select(Tensor self, Tensor mask) -> Tensor"""
-    return _masked_select(args, kwargs)
+    return _parse_masked_select(args, kwargs)
 
-_nonzero = PythonArgParser('nonzero', [(ops.nonzero_op, ops.nonzero, ops.nonzero_out_op, ops.nonzero_out)], False)
+_parse_nonzero = PythonArgParser('nonzero', [(ops.nonzero_op, ops.nonzero, ops.nonzero_out_op, ops.nonzero_out)], False)
 def nonzero(*args, **kwargs):
     """aten::nonzero(Tensor self) -> Tensor"""
-    return _nonzero(args, kwargs)
+    return _parse_nonzero(args, kwargs)
 
-_index_put = PythonArgParser('index_put', [(ops.index_put_op, ops.index_put)], False)
+_parse_index_put = PythonArgParser('index_put', [(ops.index_put_op, ops.index_put)], False)
 def index_put(*args, **kwargs):
     """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
-    return _index_put(args, kwargs)
+    return _parse_index_put(args, kwargs)
 
-_argwhere = PythonArgParser('argwhere', [(ops.argwhere_op, ops.argwhere)], False)
+_parse_argwhere = PythonArgParser('argwhere', [(ops.argwhere_op, ops.argwhere)], False)
 def argwhere(*args, **kwargs):
     """aten::argwhere(Tensor self) -> Tensor"""
-    return _argwhere(args, kwargs)
+    return _parse_argwhere(args, kwargs)
 
-_sort = PythonArgParser('sort', [(ops.sort_op, ops.sort, ops.sort_values_op, ops.sort_values), (ops.sort_stable_op, ops.sort_stable, ops.sort_values_stable_op, ops.sort_values_stable)], False)
+_parse_sort = PythonArgParser('sort', [(ops.sort_op, ops.sort, ops.sort_values_op, ops.sort_values), (ops.sort_stable_op, ops.sort_stable, ops.sort_values_stable_op, ops.sort_values_stable)], False)
 def sort(*args, **kwargs):
     """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)\naten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
-    return _sort(args, kwargs)
+    return _parse_sort(args, kwargs)
 
-_topk = PythonArgParser('topk', [(ops.topk_op, ops.topk, ops.topk_values_op, ops.topk_values)], False)
+_parse_topk = PythonArgParser('topk', [(ops.topk_op, ops.topk, ops.topk_values_op, ops.topk_values)], False)
 def topk(*args, **kwargs):
     """aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
-    return _topk(args, kwargs)
+    return _parse_topk(args, kwargs)
 
-_argsort = PythonArgParser('argsort', [(ops.argsort_op, ops.argsort), (ops.argsort_stable_op, ops.argsort_stable, ops.argsort_stable_out_op, ops.argsort_stable_out)], False)
+_parse_argsort = PythonArgParser('argsort', [(ops.argsort_op, ops.argsort), (ops.argsort_stable_op, ops.argsort_stable, ops.argsort_stable_out_op, ops.argsort_stable_out)], False)
 def argsort(*args, **kwargs):
     """aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor\naten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
-    return _argsort(args, kwargs)
+    return _parse_argsort(args, kwargs)
 
-_mm = PythonArgParser('mm', [(ops.mm_op, ops.mm, ops.mm_out_op, ops.mm_out)], False)
+_parse_mm = PythonArgParser('mm', [(ops.mm_op, ops.mm, ops.mm_out_op, ops.mm_out)], False)
 def mm(*args, **kwargs):
     """aten::mm(Tensor self, Tensor mat2) -> Tensor"""
-    return _mm(args, kwargs)
+    return _parse_mm(args, kwargs)
 
-_bmm = PythonArgParser('bmm', [(ops.bmm_op, ops.bmm, ops.bmm_out_op, ops.bmm_out)], False)
+_parse_bmm = PythonArgParser('bmm', [(ops.bmm_op, ops.bmm, ops.bmm_out_op, ops.bmm_out)], False)
 def bmm(*args, **kwargs):
     """aten::bmm(Tensor self, Tensor mat2) -> Tensor"""
-    return _bmm(args, kwargs)
+    return _parse_bmm(args, kwargs)
 
-_mv = PythonArgParser('mv', [(ops.mv_op, ops.mv, ops.mv_out_op, ops.mv_out)], False)
+_parse_mv = PythonArgParser('mv', [(ops.mv_op, ops.mv, ops.mv_out_op, ops.mv_out)], False)
 def mv(*args, **kwargs):
     """aten::mv(Tensor self, Tensor vec) -> Tensor"""
-    return _mv(args, kwargs)
+    return _parse_mv(args, kwargs)
 
-_dot = PythonArgParser('dot', [(ops.dot_op, ops.dot, ops.dot_out_op, ops.dot_out)], False)
+_parse_dot = PythonArgParser('dot', [(ops.dot_op, ops.dot, ops.dot_out_op, ops.dot_out)], False)
 def dot(*args, **kwargs):
     """aten::dot(Tensor self, Tensor tensor) -> Tensor"""
-    return _dot(args, kwargs)
+    return _parse_dot(args, kwargs)
 
-_addmm = PythonArgParser('addmm', [(ops.addmm_op, ops.addmm, ops.addmm_out_op, ops.addmm_out)], False)
+_parse_addmm = PythonArgParser('addmm', [(ops.addmm_op, ops.addmm, ops.addmm_out_op, ops.addmm_out)], False)
 def addmm(*args, **kwargs):
     """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return _addmm(args, kwargs)
+    return _parse_addmm(args, kwargs)
 
-_addmv = PythonArgParser('addmv', [(ops.addmv_op, ops.addmv, ops.addmv_out_op, ops.addmv_out)], False)
+_parse_addmv = PythonArgParser('addmv', [(ops.addmv_op, ops.addmv, ops.addmv_out_op, ops.addmv_out)], False)
 def addmv(*args, **kwargs):
     """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return _addmv(args, kwargs)
+    return _parse_addmv(args, kwargs)
 
-_addbmm = PythonArgParser('addbmm', [(ops.addbmm_op, ops.addbmm, ops.addbmm_out_op, ops.addbmm_out)], False)
+_parse_addbmm = PythonArgParser('addbmm', [(ops.addbmm_op, ops.addbmm, ops.addbmm_out_op, ops.addbmm_out)], False)
 def addbmm(*args, **kwargs):
     """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return _addbmm(args, kwargs)
+    return _parse_addbmm(args, kwargs)
 
-_baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm, ops.baddbmm_out_op, ops.baddbmm_out)], False)
+_parse_baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm, ops.baddbmm_out_op, ops.baddbmm_out)], False)
 def baddbmm(*args, **kwargs):
     """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
-    return _baddbmm(args, kwargs)
+    return _parse_baddbmm(args, kwargs)
 
-_outer = PythonArgParser('outer', [(ops.outer_op, ops.outer, ops.outer_out_op, ops.outer_out)], False)
+_parse_outer = PythonArgParser('outer', [(ops.outer_op, ops.outer, ops.outer_out_op, ops.outer_out)], False)
 def outer(*args, **kwargs):
     """aten::outer(Tensor self, Tensor vec2) -> Tensor"""
-    return _outer(args, kwargs)
+    return _parse_outer(args, kwargs)
 
-_matmul = PythonArgParser('matmul', [(ops.matmul_op, ops.matmul, ops.matmul_out_op, ops.matmul_out)], False)
+_parse_matmul = PythonArgParser('matmul', [(ops.matmul_op, ops.matmul, ops.matmul_out_op, ops.matmul_out)], False)
 def matmul(*args, **kwargs):
     """aten::matmul(Tensor self, Tensor other) -> Tensor"""
-    return _matmul(args, kwargs)
+    return _parse_matmul(args, kwargs)
 
-_einsum = PythonArgParser('einsum', [(ops.einsum_op, ops.einsum)], False)
+_parse_einsum = PythonArgParser('einsum', [(ops.einsum_op, ops.einsum)], False)
 def einsum(*args, **kwargs):
     """aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"""
-    return _einsum(args, kwargs)
+    return _parse_einsum(args, kwargs)
 
-_relu = PythonArgParser('relu', [(ops.relu_op, ops.relu)], False)
+_parse_relu = PythonArgParser('relu', [(ops.relu_op, ops.relu)], False)
 def relu(*args, **kwargs):
     """aten::relu(Tensor self) -> Tensor"""
-    return _relu(args, kwargs)
+    return _parse_relu(args, kwargs)
 
-_relu_ = PythonArgParser('relu_', [(ops.relu__op, ops.relu_)], False)
+_parse_relu_ = PythonArgParser('relu_', [(ops.relu__op, ops.relu_)], False)
 def relu_(*args, **kwargs):
     """aten::relu_(Tensor(a!) self) -> Tensor(a!)"""
-    return _relu_(args, kwargs)
+    return _parse_relu_(args, kwargs)
 
-__softmax = PythonArgParser('_softmax', [(ops._softmax_op, ops._softmax, ops._softmax_out_op, ops._softmax_out)], False)
+_parse__softmax = PythonArgParser('_softmax', [(ops._softmax_op, ops._softmax, ops._softmax_out_op, ops._softmax_out)], False)
 def _softmax(*args, **kwargs):
     """aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
-    return __softmax(args, kwargs)
+    return _parse__softmax(args, kwargs)
 
-__log_softmax = PythonArgParser('_log_softmax', [(ops._log_softmax_op, ops._log_softmax, ops._log_softmax_out_op, ops._log_softmax_out)], False)
+_parse__log_softmax = PythonArgParser('_log_softmax', [(ops._log_softmax_op, ops._log_softmax, ops._log_softmax_out_op, ops._log_softmax_out)], False)
 def _log_softmax(*args, **kwargs):
     """aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
-    return __log_softmax(args, kwargs)
+    return _parse__log_softmax(args, kwargs)
 
-_softmax = PythonArgParser('softmax', [(ops.softmax_int_op, ops.softmax_int, ops.softmax_int_out_op, ops.softmax_int_out)], False)
+_parse_softmax = PythonArgParser('softmax', [(ops.softmax_int_op, ops.softmax_int, ops.softmax_int_out_op, ops.softmax_int_out)], False)
 def softmax(*args, **kwargs):
     """aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
-    return _softmax(args, kwargs)
+    return _parse_softmax(args, kwargs)
 
-_log_softmax = PythonArgParser('log_softmax', [(ops.log_softmax_int_op, ops.log_softmax_int, ops.log_softmax_int_out_op, ops.log_softmax_int_out)], False)
+_parse_log_softmax = PythonArgParser('log_softmax', [(ops.log_softmax_int_op, ops.log_softmax_int, ops.log_softmax_int_out_op, ops.log_softmax_int_out)], False)
 def log_softmax(*args, **kwargs):
     """aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
-    return _log_softmax(args, kwargs)
+    return _parse_log_softmax(args, kwargs)
 
-_native_layer_norm = PythonArgParser('native_layer_norm', [(ops.native_layer_norm_op, ops.native_layer_norm)], False)
+_parse_native_layer_norm = PythonArgParser('native_layer_norm', [(ops.native_layer_norm_op, ops.native_layer_norm)], False)
 def native_layer_norm(*args, **kwargs):
     """aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"""
-    return _native_layer_norm(args, kwargs)
+    return _parse_native_layer_norm(args, kwargs)
 
-_native_group_norm = PythonArgParser('native_group_norm', [(ops.native_group_norm_op, ops.native_group_norm)], False)
+_parse_native_group_norm = PythonArgParser('native_group_norm', [(ops.native_group_norm_op, ops.native_group_norm)], False)
 def native_group_norm(*args, **kwargs):
     """aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"""
-    return _native_group_norm(args, kwargs)
+    return _parse_native_group_norm(args, kwargs)
 
-_native_batch_norm = PythonArgParser('native_batch_norm', [(ops.native_batch_norm_op, ops.native_batch_norm, ops.native_batch_norm_out_op, ops.native_batch_norm_out)], False)
+_parse_native_batch_norm = PythonArgParser('native_batch_norm', [(ops.native_batch_norm_op, ops.native_batch_norm, ops.native_batch_norm_out_op, ops.native_batch_norm_out)], False)
 def native_batch_norm(*args, **kwargs):
     """aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"""
-    return _native_batch_norm(args, kwargs)
+    return _parse_native_batch_norm(args, kwargs)
 
-_embedding = PythonArgParser('embedding', [(ops.embedding_op, ops.embedding)], False)
+_parse_embedding = PythonArgParser('embedding', [(ops.embedding_op, ops.embedding)], False)
 def embedding(*args, **kwargs):
     """aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"""
-    return _embedding(args, kwargs)
+    return _parse_embedding(args, kwargs)
 
-_embedding_renorm_ = PythonArgParser('embedding_renorm_', [(ops.embedding_renorm__op, ops.embedding_renorm_)], False)
+_parse_embedding_renorm_ = PythonArgParser('embedding_renorm_', [(ops.embedding_renorm__op, ops.embedding_renorm_)], False)
 def embedding_renorm_(*args, **kwargs):
     """aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)"""
-    return _embedding_renorm_(args, kwargs)
+    return _parse_embedding_renorm_(args, kwargs)
 
-_layer_norm = PythonArgParser('layer_norm', [(ops.layer_norm_op, ops.layer_norm)], False)
+_parse_layer_norm = PythonArgParser('layer_norm', [(ops.layer_norm_op, ops.layer_norm)], False)
 def layer_norm(*args, **kwargs):
     """aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor"""
-    return _layer_norm(args, kwargs)
+    return _parse_layer_norm(args, kwargs)
 
-_group_norm = PythonArgParser('group_norm', [(ops.group_norm_op, ops.group_norm)], False)
+_parse_group_norm = PythonArgParser('group_norm', [(ops.group_norm_op, ops.group_norm)], False)
 def group_norm(*args, **kwargs):
     """aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor"""
-    return _group_norm(args, kwargs)
+    return _parse_group_norm(args, kwargs)
 
-_batch_norm = PythonArgParser('batch_norm', [(ops.batch_norm_op, ops.batch_norm)], False)
+_parse_batch_norm = PythonArgParser('batch_norm', [(ops.batch_norm_op, ops.batch_norm)], False)
 def batch_norm(*args, **kwargs):
     """aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor"""
-    return _batch_norm(args, kwargs)
+    return _parse_batch_norm(args, kwargs)
 
-_dropout = PythonArgParser('dropout', [(ops.dropout_op, ops.dropout)], False)
+_parse_dropout = PythonArgParser('dropout', [(ops.dropout_op, ops.dropout)], False)
 def dropout(*args, **kwargs):
     """aten::dropout(Tensor input, float p, bool train) -> Tensor"""
-    return _dropout(args, kwargs)
+    return _parse_dropout(args, kwargs)
 
-_dropout_ = PythonArgParser('dropout_', [(ops.dropout__op, ops.dropout_)], False)
+_parse_dropout_ = PythonArgParser('dropout_', [(ops.dropout__op, ops.dropout_)], False)
 def dropout_(*args, **kwargs):
     """aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
-    return _dropout_(args, kwargs)
+    return _parse_dropout_(args, kwargs)
 
-_convolution = PythonArgParser('convolution', [(ops.convolution_op, ops.convolution)], False)
+_parse_convolution = PythonArgParser('convolution', [(ops.convolution_op, ops.convolution)], False)
 def convolution(*args, **kwargs):
     """aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor"""
-    return _convolution(args, kwargs)
+    return _parse_convolution(args, kwargs)
 
-_conv1d = PythonArgParser('conv1d', [(ops.conv1d_op, ops.conv1d), (ops.conv1d_padding_op, ops.conv1d_padding)], False)
+_parse_conv1d = PythonArgParser('conv1d', [(ops.conv1d_op, ops.conv1d), (ops.conv1d_padding_op, ops.conv1d_padding)], False)
 def conv1d(*args, **kwargs):
     """aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor\naten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding="valid", int[1] dilation=1, int groups=1) -> Tensor"""
-    return _conv1d(args, kwargs)
+    return _parse_conv1d(args, kwargs)
 
-_conv2d = PythonArgParser('conv2d', [(ops.conv2d_op, ops.conv2d), (ops.conv2d_padding_op, ops.conv2d_padding)], False)
+_parse_conv2d = PythonArgParser('conv2d', [(ops.conv2d_op, ops.conv2d), (ops.conv2d_padding_op, ops.conv2d_padding)], False)
 def conv2d(*args, **kwargs):
     """aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor\naten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1) -> Tensor"""
-    return _conv2d(args, kwargs)
+    return _parse_conv2d(args, kwargs)
 
-_conv_transpose2d = PythonArgParser('conv_transpose2d', [(ops.conv_transpose2d_input_op, ops.conv_transpose2d_input)], False)
+_parse_conv_transpose2d = PythonArgParser('conv_transpose2d', [(ops.conv_transpose2d_input_op, ops.conv_transpose2d_input)], False)
 def conv_transpose2d(*args, **kwargs):
     """aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor"""
-    return _conv_transpose2d(args, kwargs)
+    return _parse_conv_transpose2d(args, kwargs)
 
-__adaptive_avg_pool2d = PythonArgParser('_adaptive_avg_pool2d', [(ops._adaptive_avg_pool2d_op, ops._adaptive_avg_pool2d)], False)
+_parse__adaptive_avg_pool2d = PythonArgParser('_adaptive_avg_pool2d', [(ops._adaptive_avg_pool2d_op, ops._adaptive_avg_pool2d)], False)
 def _adaptive_avg_pool2d(*args, **kwargs):
     """aten::_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor"""
-    return __adaptive_avg_pool2d(args, kwargs)
+    return _parse__adaptive_avg_pool2d(args, kwargs)
 
-_max_pool2d = PythonArgParser('max_pool2d', [(ops.max_pool2d_op, ops.max_pool2d)], False)
+_parse_max_pool2d = PythonArgParser('max_pool2d', [(ops.max_pool2d_op, ops.max_pool2d)], False)
 def max_pool2d(*args, **kwargs):
     """aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"""
-    return _max_pool2d(args, kwargs)
+    return _parse_max_pool2d(args, kwargs)
 
-_constant_pad_nd = PythonArgParser('constant_pad_nd', [(ops.constant_pad_nd_op, ops.constant_pad_nd)], False)
+_parse_constant_pad_nd = PythonArgParser('constant_pad_nd', [(ops.constant_pad_nd_op, ops.constant_pad_nd)], False)
 def constant_pad_nd(*args, **kwargs):
     """aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor"""
-    return _constant_pad_nd(args, kwargs)
+    return _parse_constant_pad_nd(args, kwargs)
 
-_binary_cross_entropy_with_logits = PythonArgParser('binary_cross_entropy_with_logits', [(ops.binary_cross_entropy_with_logits_op, ops.binary_cross_entropy_with_logits)], False)
+_parse_binary_cross_entropy_with_logits = PythonArgParser('binary_cross_entropy_with_logits', [(ops.binary_cross_entropy_with_logits_op, ops.binary_cross_entropy_with_logits)], False)
 def binary_cross_entropy_with_logits(*args, **kwargs):
     """aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor"""
-    return _binary_cross_entropy_with_logits(args, kwargs)
+    return _parse_binary_cross_entropy_with_logits(args, kwargs)
 
-_kl_div = PythonArgParser('kl_div', [(ops.kl_div_op, ops.kl_div)], False)
+_parse_kl_div = PythonArgParser('kl_div', [(ops.kl_div_op, ops.kl_div)], False)
 def kl_div(*args, **kwargs):
     """aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor"""
-    return _kl_div(args, kwargs)
+    return _parse_kl_div(args, kwargs)
 
-_cosine_similarity = PythonArgParser('cosine_similarity', [(ops.cosine_similarity_op, ops.cosine_similarity)], False)
+_parse_cosine_similarity = PythonArgParser('cosine_similarity', [(ops.cosine_similarity_op, ops.cosine_similarity)], False)
 def cosine_similarity(*args, **kwargs):
     """aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"""
-    return _cosine_similarity(args, kwargs)
+    return _parse_cosine_similarity(args, kwargs)

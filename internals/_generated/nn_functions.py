@@ -9,157 +9,157 @@ from internals.core.arg_parser import PythonArgParser
 
 __all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'log_sigmoid', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'upsample_nearest2d', 'upsample_bilinear2d', 'im2col', 'pad', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
 
-_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
+_parse_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):
     """aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
-    return _linear(args, kwargs)
+    return _parse_linear(args, kwargs)
 
-_gelu = PythonArgParser('gelu', [(ops.gelu_op, ops.gelu, ops.gelu_out_op, ops.gelu_out)], False)
+_parse_gelu = PythonArgParser('gelu', [(ops.gelu_op, ops.gelu, ops.gelu_out_op, ops.gelu_out)], False)
 def gelu(*args, **kwargs):
     """aten::gelu(Tensor self, *, str approximate="none") -> Tensor"""
-    return _gelu(args, kwargs)
+    return _parse_gelu(args, kwargs)
 
-_gelu_ = PythonArgParser('gelu_', [(ops.gelu__op, ops.gelu_)], False)
+_parse_gelu_ = PythonArgParser('gelu_', [(ops.gelu__op, ops.gelu_)], False)
 def gelu_(*args, **kwargs):
     """aten::gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!)"""
-    return _gelu_(args, kwargs)
+    return _parse_gelu_(args, kwargs)
 
-_silu = PythonArgParser('silu', [(ops.silu_op, ops.silu, ops.silu_out_op, ops.silu_out)], False)
+_parse_silu = PythonArgParser('silu', [(ops.silu_op, ops.silu, ops.silu_out_op, ops.silu_out)], False)
 def silu(*args, **kwargs):
     """aten::silu(Tensor self) -> Tensor"""
-    return _silu(args, kwargs)
+    return _parse_silu(args, kwargs)
 
-_silu_ = PythonArgParser('silu_', [(ops.silu__op, ops.silu_)], False)
+_parse_silu_ = PythonArgParser('silu_', [(ops.silu__op, ops.silu_)], False)
 def silu_(*args, **kwargs):
     """aten::silu_(Tensor(a!) self) -> Tensor(a!)"""
-    return _silu_(args, kwargs)
+    return _parse_silu_(args, kwargs)
 
-_leaky_relu = PythonArgParser('leaky_relu', [(ops.leaky_relu_op, ops.leaky_relu, ops.leaky_relu_out_op, ops.leaky_relu_out)], False)
+_parse_leaky_relu = PythonArgParser('leaky_relu', [(ops.leaky_relu_op, ops.leaky_relu, ops.leaky_relu_out_op, ops.leaky_relu_out)], False)
 def leaky_relu(*args, **kwargs):
     """aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"""
-    return _leaky_relu(args, kwargs)
+    return _parse_leaky_relu(args, kwargs)
 
-_leaky_relu_ = PythonArgParser('leaky_relu_', [(ops.leaky_relu__op, ops.leaky_relu_)], False)
+_parse_leaky_relu_ = PythonArgParser('leaky_relu_', [(ops.leaky_relu__op, ops.leaky_relu_)], False)
 def leaky_relu_(*args, **kwargs):
     """aten::leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)"""
-    return _leaky_relu_(args, kwargs)
+    return _parse_leaky_relu_(args, kwargs)
 
-_elu = PythonArgParser('elu', [(ops.elu_op, ops.elu, ops.elu_out_op, ops.elu_out)], False)
+_parse_elu = PythonArgParser('elu', [(ops.elu_op, ops.elu, ops.elu_out_op, ops.elu_out)], False)
 def elu(*args, **kwargs):
     """aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"""
-    return _elu(args, kwargs)
+    return _parse_elu(args, kwargs)
 
-_elu_ = PythonArgParser('elu_', [(ops.elu__op, ops.elu_)], False)
+_parse_elu_ = PythonArgParser('elu_', [(ops.elu__op, ops.elu_)], False)
 def elu_(*args, **kwargs):
     """aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)"""
-    return _elu_(args, kwargs)
+    return _parse_elu_(args, kwargs)
 
-_softplus = PythonArgParser('softplus', [(ops.softplus_op, ops.softplus, ops.softplus_out_op, ops.softplus_out)], False)
+_parse_softplus = PythonArgParser('softplus', [(ops.softplus_op, ops.softplus, ops.softplus_out_op, ops.softplus_out)], False)
 def softplus(*args, **kwargs):
     """aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"""
-    return _softplus(args, kwargs)
+    return _parse_softplus(args, kwargs)
 
-_hardtanh = PythonArgParser('hardtanh', [(ops.hardtanh_op, ops.hardtanh, ops.hardtanh_out_op, ops.hardtanh_out)], False)
+_parse_hardtanh = PythonArgParser('hardtanh', [(ops.hardtanh_op, ops.hardtanh, ops.hardtanh_out_op, ops.hardtanh_out)], False)
 def hardtanh(*args, **kwargs):
     """aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"""
-    return _hardtanh(args, kwargs)
+    return _parse_hardtanh(args, kwargs)
 
-_hardtanh_ = PythonArgParser('hardtanh_', [(ops.hardtanh__op, ops.hardtanh_)], False)
+_parse_hardtanh_ = PythonArgParser('hardtanh_', [(ops.hardtanh__op, ops.hardtanh_)], False)
 def hardtanh_(*args, **kwargs):
     """aten::hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)"""
-    return _hardtanh_(args, kwargs)
+    return _parse_hardtanh_(args, kwargs)
 
-_log_sigmoid = PythonArgParser('log_sigmoid', [(ops.log_sigmoid_op, ops.log_sigmoid, ops.log_sigmoid_out_op, ops.log_sigmoid_out)], False)
+_parse_log_sigmoid = PythonArgParser('log_sigmoid', [(ops.log_sigmoid_op, ops.log_sigmoid, ops.log_sigmoid_out_op, ops.log_sigmoid_out)], False)
 def log_sigmoid(*args, **kwargs):
     """aten::log_sigmoid(Tensor self) -> Tensor"""
-    return _log_sigmoid(args, kwargs)
+    return _parse_log_sigmoid(args, kwargs)
 
-_max_pool2d_with_indices = PythonArgParser('max_pool2d_with_indices', [(ops.max_pool2d_with_indices_op, ops.max_pool2d_with_indices, ops.max_pool2d_with_indices_out_op, ops.max_pool2d_with_indices_out)], False)
+_parse_max_pool2d_with_indices = PythonArgParser('max_pool2d_with_indices', [(ops.max_pool2d_with_indices_op, ops.max_pool2d_with_indices, ops.max_pool2d_with_indices_out_op, ops.max_pool2d_with_indices_out)], False)
 def max_pool2d_with_indices(*args, **kwargs):
     """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
-    return _max_pool2d_with_indices(args, kwargs)
+    return _parse_max_pool2d_with_indices(args, kwargs)
 
-_avg_pool2d = PythonArgParser('avg_pool2d', [(ops.avg_pool2d_op, ops.avg_pool2d, ops.avg_pool2d_out_op, ops.avg_pool2d_out)], False)
+_parse_avg_pool2d = PythonArgParser('avg_pool2d', [(ops.avg_pool2d_op, ops.avg_pool2d, ops.avg_pool2d_out_op, ops.avg_pool2d_out)], False)
 def avg_pool2d(*args, **kwargs):
     """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
-    return _avg_pool2d(args, kwargs)
+    return _parse_avg_pool2d(args, kwargs)
 
-_adaptive_avg_pool2d = PythonArgParser('adaptive_avg_pool2d', [(ops.adaptive_avg_pool2d_op, ops.adaptive_avg_pool2d, ops.adaptive_avg_pool2d_out_op, ops.adaptive_avg_pool2d_out)], False)
+_parse_adaptive_avg_pool2d = PythonArgParser('adaptive_avg_pool2d', [(ops.adaptive_avg_pool2d_op, ops.adaptive_avg_pool2d, ops.adaptive_avg_pool2d_out_op, ops.adaptive_avg_pool2d_out)], False)
 def adaptive_avg_pool2d(*args, **kwargs):
     """aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor"""
-    return _adaptive_avg_pool2d(args, kwargs)
+    return _parse_adaptive_avg_pool2d(args, kwargs)
 
-_upsample_nearest2d = PythonArgParser('upsample_nearest2d', [(ops.upsample_nearest2d_vec_op, ops.upsample_nearest2d_vec), (ops.upsample_nearest2d_op, ops.upsample_nearest2d, ops.upsample_nearest2d_out_op, ops.upsample_nearest2d_out)], False)
+_parse_upsample_nearest2d = PythonArgParser('upsample_nearest2d', [(ops.upsample_nearest2d_vec_op, ops.upsample_nearest2d_vec), (ops.upsample_nearest2d_op, ops.upsample_nearest2d, ops.upsample_nearest2d_out_op, ops.upsample_nearest2d_out)], False)
 def upsample_nearest2d(*args, **kwargs):
     """aten::upsample_nearest2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor\naten::upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    return _upsample_nearest2d(args, kwargs)
+    return _parse_upsample_nearest2d(args, kwargs)
 
-_upsample_bilinear2d = PythonArgParser('upsample_bilinear2d', [(ops.upsample_bilinear2d_vec_op, ops.upsample_bilinear2d_vec), (ops.upsample_bilinear2d_op, ops.upsample_bilinear2d, ops.upsample_bilinear2d_out_op, ops.upsample_bilinear2d_out)], False)
+_parse_upsample_bilinear2d = PythonArgParser('upsample_bilinear2d', [(ops.upsample_bilinear2d_vec_op, ops.upsample_bilinear2d_vec), (ops.upsample_bilinear2d_op, ops.upsample_bilinear2d, ops.upsample_bilinear2d_out_op, ops.upsample_bilinear2d_out)], False)
 def upsample_bilinear2d(*args, **kwargs):
     """aten::upsample_bilinear2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor\naten::upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
-    return _upsample_bilinear2d(args, kwargs)
+    return _parse_upsample_bilinear2d(args, kwargs)
 
-_im2col = PythonArgParser('im2col', [(ops.im2col_op, ops.im2col, ops.im2col_out_op, ops.im2col_out)], False)
+_parse_im2col = PythonArgParser('im2col', [(ops.im2col_op, ops.im2col, ops.im2col_out_op, ops.im2col_out)], False)
 def im2col(*args, **kwargs):
     """aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
-    return _im2col(args, kwargs)
+    return _parse_im2col(args, kwargs)
 
-_pad = PythonArgParser('pad', [(ops.pad_op, ops.pad)], False)
+_parse_pad = PythonArgParser('pad', [(ops.pad_op, ops.pad)], False)
 def pad(*args, **kwargs):
     """aten::pad(Tensor self, int[] pad, str mode="constant", float? value=None) -> Tensor"""
-    return _pad(args, kwargs)
+    return _parse_pad(args, kwargs)
 
-_mse_loss = PythonArgParser('mse_loss', [(ops.mse_loss_op, ops.mse_loss, ops.mse_loss_out_op, ops.mse_loss_out)], False)
+_parse_mse_loss = PythonArgParser('mse_loss', [(ops.mse_loss_op, ops.mse_loss, ops.mse_loss_out_op, ops.mse_loss_out)], False)
 def mse_loss(*args, **kwargs):
     """aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
-    return _mse_loss(args, kwargs)
+    return _parse_mse_loss(args, kwargs)
 
-_smooth_l1_loss = PythonArgParser('smooth_l1_loss', [(ops.smooth_l1_loss_op, ops.smooth_l1_loss, ops.smooth_l1_loss_out_op, ops.smooth_l1_loss_out)], False)
+_parse_smooth_l1_loss = PythonArgParser('smooth_l1_loss', [(ops.smooth_l1_loss_op, ops.smooth_l1_loss, ops.smooth_l1_loss_out_op, ops.smooth_l1_loss_out)], False)
 def smooth_l1_loss(*args, **kwargs):
     """aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor"""
-    return _smooth_l1_loss(args, kwargs)
+    return _parse_smooth_l1_loss(args, kwargs)
 
-_huber_loss = PythonArgParser('huber_loss', [(ops.huber_loss_op, ops.huber_loss, ops.huber_loss_out_op, ops.huber_loss_out)], False)
+_parse_huber_loss = PythonArgParser('huber_loss', [(ops.huber_loss_op, ops.huber_loss, ops.huber_loss_out_op, ops.huber_loss_out)], False)
 def huber_loss(*args, **kwargs):
     """aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor"""
-    return _huber_loss(args, kwargs)
+    return _parse_huber_loss(args, kwargs)
 
-_binary_cross_entropy = PythonArgParser('binary_cross_entropy', [(ops.binary_cross_entropy_op, ops.binary_cross_entropy, ops.binary_cross_entropy_out_op, ops.binary_cross_entropy_out)], False)
+_parse_binary_cross_entropy = PythonArgParser('binary_cross_entropy', [(ops.binary_cross_entropy_op, ops.binary_cross_entropy, ops.binary_cross_entropy_out_op, ops.binary_cross_entropy_out)], False)
 def binary_cross_entropy(*args, **kwargs):
     """aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"""
-    return _binary_cross_entropy(args, kwargs)
+    return _parse_binary_cross_entropy(args, kwargs)
 
-_nll_loss = PythonArgParser('nll_loss', [(ops.nll_loss_op, ops.nll_loss, ops.nll_loss_out_op, ops.nll_loss_out)], False)
+_parse_nll_loss = PythonArgParser('nll_loss', [(ops.nll_loss_op, ops.nll_loss, ops.nll_loss_out_op, ops.nll_loss_out)], False)
 def nll_loss(*args, **kwargs):
     """aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor"""
-    return _nll_loss(args, kwargs)
+    return _parse_nll_loss(args, kwargs)
 
-_nll_loss2d = PythonArgParser('nll_loss2d', [(ops.nll_loss2d_op, ops.nll_loss2d, ops.nll_loss2d_out_op, ops.nll_loss2d_out)], False)
+_parse_nll_loss2d = PythonArgParser('nll_loss2d', [(ops.nll_loss2d_op, ops.nll_loss2d, ops.nll_loss2d_out_op, ops.nll_loss2d_out)], False)
 def nll_loss2d(*args, **kwargs):
     """aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor"""
-    return _nll_loss2d(args, kwargs)
+    return _parse_nll_loss2d(args, kwargs)
 
-_nll_loss_nd = PythonArgParser('nll_loss_nd', [(ops.nll_loss_nd_op, ops.nll_loss_nd)], False)
+_parse_nll_loss_nd = PythonArgParser('nll_loss_nd', [(ops.nll_loss_nd_op, ops.nll_loss_nd)], False)
 def nll_loss_nd(*args, **kwargs):
     """aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor"""
-    return _nll_loss_nd(args, kwargs)
+    return _parse_nll_loss_nd(args, kwargs)
 
-_cross_entropy_loss = PythonArgParser('cross_entropy_loss', [(ops.cross_entropy_loss_op, ops.cross_entropy_loss)], False)
+_parse_cross_entropy_loss = PythonArgParser('cross_entropy_loss', [(ops.cross_entropy_loss_op, ops.cross_entropy_loss)], False)
 def cross_entropy_loss(*args, **kwargs):
     """aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor"""
-    return _cross_entropy_loss(args, kwargs)
+    return _parse_cross_entropy_loss(args, kwargs)
 
-_l1_loss = PythonArgParser('l1_loss', [(ops.l1_loss_op, ops.l1_loss)], False)
+_parse_l1_loss = PythonArgParser('l1_loss', [(ops.l1_loss_op, ops.l1_loss)], False)
 def l1_loss(*args, **kwargs):
     """aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"""
-    return _l1_loss(args, kwargs)
+    return _parse_l1_loss(args, kwargs)
 
-_one_hot = PythonArgParser('one_hot', [(ops.one_hot_op, ops.one_hot)], False)
+_parse_one_hot = PythonArgParser('one_hot', [(ops.one_hot_op, ops.one_hot)], False)
 def one_hot(*args, **kwargs):
     """aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"""
-    return _one_hot(args, kwargs)
+    return _parse_one_hot(args, kwargs)
 
-_scaled_dot_product_attention = PythonArgParser('scaled_dot_product_attention', [(ops.scaled_dot_product_attention_op, ops.scaled_dot_product_attention)], False)
+_parse_scaled_dot_product_attention = PythonArgParser('scaled_dot_product_attention', [(ops.scaled_dot_product_attention_op, ops.scaled_dot_product_attention)], False)
 def scaled_dot_product_attention(*args, **kwargs):
     """aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"""
-    return _scaled_dot_product_attention(args, kwargs)
+    return _parse_scaled_dot_product_attention(args, kwargs)

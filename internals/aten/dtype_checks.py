@@ -19,7 +19,13 @@ CPP_NAME = {
 }  # fmt: skip
 """The C++ types behind the dtypes, as error messages about numbers spell them."""
 
-TYPE_META_NAME = {**CPP_NAME, dt.uint8: "unsigned char", dt.int8: "signed char", dt.int16: "short int", dt.int64: "long int"}
+TYPE_META_NAME = {
+    **CPP_NAME,
+    dt.uint8: "unsigned char",
+    dt.int8: "signed char",
+    dt.int16: "short int",
+    dt.int64: "long int",
+}
 """The same as error messages about tensors spell them (`caffe2::TypeMeta::name`)."""
 
 

@@ -1,1 +1,143 @@
-"""Being written."""
+"""Activation functions, element by element (`aten/src/ATen/native/Activation.cpp`, `cpu/Activation.cpp`).
+
+Each kernel is one loop for `TensorIterator`: a numpy expression that takes an array and writes to another. Half precision is
+computed in single and rounded once. NaN goes in, NaN comes out.
+
+How the real one differs: the loops are vectorised C++; `gelu` also has an oneDNN version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import checked_number, not_implemented
+from internals.aten.tensor_iterator import TensorIterator
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .special_functions import erf, in_single, sigmoid
+
+
+def relu(self: TensorImpl, out: Any = None) -> Any:
+    """max(self, 0). Raises RuntimeError for bool."""
+    if self.dtype is dt.bool_:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return _clamp(self, 0, None, out)
+
+
+def hardtanh(self: TensorImpl, min_val: Any = -1, max_val: Any = 1, out: Any = None) -> Any:
+    """`self` clamped to [min_val, max_val]."""
+    if self.dtype is dt.bool_:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if not self.dtype.is_signed and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    _check_out(self, out)
+    return _clamp(self, min_val, max_val, out)
+
+
+def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
+    """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation GPT-2 was trained with."""
+    loops = {"none": _gelu_erf, "tanh": _gelu_tanh}
+    if approximate not in loops:
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _floating(self, "GeluKernelImpl", loops[approximate], out)
+
+
+def silu(self: TensorImpl, out: Any = None) -> Any:
+    """self * sigmoid(self)."""
+
+    def loop(x: Any, out: Any) -> None:
+        gate = np.empty_like(x)
+        sigmoid(x, out=gate)
+        np.multiply(x, gate, out=out)
+
+    return _floating(self, "silu_cpu", loop, out, complex_too=True)
+
+
+def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) -> Any:
+    """`self` where it is positive, else negative_slope * self."""
+
+    def loop(x: Any, out: Any) -> None:
+        np.copyto(out, np.where(x > 0, x, x * x.dtype.type(negative_slope)))
+
+    return _floating(self, "leaky_relu_cpu", loop, out)
+
+
+def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None) -> Any:
+    """scale * self where it is positive, else scale * alpha * (exp(input_scale * self) - 1)."""
+
+    def loop(x: Any, out: Any) -> None:
+        number = x.dtype.type
+        below = np.expm1(np.minimum(x, 0) * number(input_scale)) * number(alpha * scale)
+        np.copyto(out, np.where(x < 0, below, x * number(scale)))
+
+    return _floating(self, "elu_cpu", loop, out)
+
+
+def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = None) -> Any:
+    """log(1 + exp(beta * self)) / beta, a smooth relu; beyond `threshold`, where the two meet, `self` itself."""
+
+    def loop(x: Any, out: Any) -> None:
+        scaled = x * x.dtype.type(beta)
+        np.copyto(out, np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / x.dtype.type(beta)))
+
+    return _floating(self, "softplus_cpu", loop, out)
+
+
+def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
+    """log(sigmoid(self)), and exp(-|self|), which the derivative needs again."""
+    if not self.dtype.is_floating_point:
+        raise not_implemented("log_sigmoid_cpu", self.dtype)
+    output, buffer = (empty_contiguous(self.shape, self.dtype) for _ in range(2))
+    with np.errstate(all="ignore"):
+        x = array(self).astype(np.float32) if self.dtype is dt.float16 else array(self)
+        decay = np.exp(-np.abs(x))
+        array(buffer)[...] = decay
+        array(output)[...] = np.minimum(x, 0) - np.log1p(decay)
+    return output, buffer
+
+
+def log_sigmoid(self: Any) -> Any:
+    return ops.log_sigmoid_forward(self)[0]
+
+
+def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
+    if self.dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    limits = [None if n is None else checked_number(n, self.dtype) for n in (low, high)]
+
+    def loop(x: Any, out: Any) -> None:
+        np.clip(x, *limits, out=out)
+
+    return TensorIterator([self], out).run(loop)
+
+
+def _floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False) -> Any:
+    """Run `loop` over a floating tensor; other dtypes have no kernel."""
+    if not (self.dtype.is_floating_point or (complex_too and self.dtype.is_complex)):
+        raise not_implemented(kernel, self.dtype)
+    _check_out(self, out)
+    return TensorIterator([self], out).run(in_single(loop))
+
+
+def _check_out(self: TensorImpl, out: Any) -> None:
+    if out is not None and out.dtype is not self.dtype:
+        raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}")
+
+
+def _gelu_erf(x: Any, out: Any) -> None:
+    share = np.empty_like(x)
+    erf(x * x.dtype.type(1 / sqrt(2)), out=share)
+    np.multiply(x * x.dtype.type(0.5), 1 + share, out=out)
+
+
+def _gelu_tanh(x: Any, out: Any) -> None:
+    number = x.dtype.type
+    inner = number(sqrt(2 / pi)) * (x + number(0.044715) * x * x * x)
+    np.multiply(x * number(0.5), 1 + np.tanh(inner), out=out)

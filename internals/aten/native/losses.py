@@ -1,1 +1,173 @@
-"""Being written."""
+"""Losses that compare two tensors element by element (`aten/src/ATen/native/Loss.cpp`).
+
+`reduction` is a number here: 0 for none, 1 for the mean, 2 for the sum (`aten/src/ATen/core/Reduction.h`). The leaf kernels compute the loss of each element and reduce it; the composites are written with operators.
+
+How the real one differs: the element-wise loops are TensorIterator kernels; here they are too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from internals._generated import nn_functions as nn
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.tensor_iterator import TensorIterator, broadcast_shapes
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.promotion import promote_types
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .special_functions import in_single
+
+NONE, MEAN, SUM = range(3)
+
+
+def mse_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN) -> Any:
+    """(self - target)²."""
+
+    def loop(x: Any, y: Any, out: Any) -> None:
+        np.subtract(x, y, out=out)
+        np.multiply(out, out, out=out)
+
+    return _elementwise("mse_cpu", loop, self, target, reduction)
+
+
+def smooth_l1_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, beta: float = 1.0) -> Any:
+    """|d| - beta / 2 for a difference beyond `beta`, d² / (2 beta) within. Raises RuntimeError for a negative beta."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+
+    def loop(x: Any, y: Any, out: Any) -> None:
+        z = np.abs(x - y)
+        half, b = z.dtype.type(0.5), z.dtype.type(beta)
+        np.copyto(out, np.where(z < b, half * z * z / b, z - half * b))
+
+    return _elementwise("smooth_l1_cpu", loop, self, target, reduction)
+
+
+def huber_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delta: float = 1.0) -> Any:
+    """delta * (|d| - delta / 2) for a difference beyond `delta`, d² / 2 within. Raises RuntimeError unless delta > 0."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+
+    def loop(x: Any, y: Any, out: Any) -> None:
+        z = np.abs(x - y)
+        half, b = z.dtype.type(0.5), z.dtype.type(delta)
+        np.copyto(out, np.where(z <= b, half * z * z, b * (z - half * b)), casting="same_kind")
+
+    return _elementwise("huber_cpu", loop, self, target, reduction, result=self.dtype)
+
+
+def binary_cross_entropy(self: TensorImpl, target: TensorImpl, weight: Any = None, reduction: int = MEAN) -> Any:
+    """-(target * log(self) + (1 - target) * log(1 - self)), the logarithms not below -100 so that the loss stays finite.
+
+    Raises RuntimeError unless all of `self` is between 0 and 1.
+    """
+    for t in (target, weight):
+        if t is not None and t.dtype is not self.dtype:
+            raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[t.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}")
+
+    def loop(x: Any, y: Any, out: Any) -> None:
+        if not np.all((x >= 0) & (x <= 1)):
+            raise RuntimeError("all elements of input should be between 0 and 1")
+        floor = x.dtype.type(-100)
+        np.copyto(out, (y - 1) * np.maximum(np.log1p(-x), floor) - y * np.maximum(np.log(x), floor))
+
+    losses = _elementwise("binary_cross_entropy", loop, self, target, NONE)
+    if weight is not None:
+        array(losses)[...] *= array(weight)
+    return _reduce(losses, reduction)
+
+
+def l1_loss(self: Any, target: Any, reduction: int = MEAN) -> Any:
+    """|self - target|."""
+    return _reduced((self - target).abs(), reduction)
+
+
+def binary_cross_entropy_with_logits(
+    self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN
+) -> Any:
+    """`binary_cross_entropy` of sigmoid(self), from log_sigmoid so that large logits lose nothing.
+
+    `pos_weight` multiplies the loss of the positive class, `weight` that of each element.
+    """
+    logs = nn.log_sigmoid(self)
+    if pos_weight is not None:
+        logs = logs * ((pos_weight - 1) * target + 1)
+    if target.dtype.category < dt.FLOATING and self.dtype.is_floating_point:
+        raise RuntimeError(
+            f"result type {SCALAR_TYPE_NAME[self.dtype]} can't be cast to the desired output type "
+            f"{SCALAR_TYPE_NAME[target.dtype]}"
+        )
+    losses = (1 - target) * self - logs
+    return _reduced(losses if weight is None else losses * weight, reduction)
+
+
+def kl_div(self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+    """target * (log(target) - self), where `self` holds log-probabilities, and `target` too if `log_target`."""
+    if self.dtype.category < dt.FLOATING or target.dtype.category < dt.FLOATING:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    if log_target:
+        return _reduced(target.exp() * (target - self), reduction)
+    is_zero = target == 0  # 0 * log(0) is 0
+    entropy = target * target.masked_fill(is_zero, 1).log()
+    return _reduced(entropy - target * self, reduction)
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The dot product along `dim`, divided by both norms (each at least `eps`)."""
+    common = promote_types(x1.dtype, x2.dtype)
+    if not common.is_floating_point:
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {SCALAR_TYPE_NAME[common]}"
+        )
+    shape = broadcast_shapes(x1.shape, x2.shape)
+    a, b = (x.to(common).expand(shape) for x in (x1, x2))
+    a_norm, b_norm = (x.norm(2, dim, True).clamp_min(eps) for x in (a, b))
+    return ((a / a_norm) * (b / b_norm)).sum(dim)
+
+
+def one_hot(self: Any, num_classes: int = -1) -> Any:
+    """A new last dimension with a 1 at the index and 0 elsewhere. `num_classes` is the largest index + 1 if -1."""
+    if self.dtype is not dt.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if self.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return self.new_zeros([*self.shape, num_classes])
+    if self.min().item() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    largest = self.max().item()
+    if num_classes == -1:
+        num_classes = largest + 1
+    elif largest >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return self.new_zeros([*self.shape, num_classes]).scatter(-1, self.unsqueeze(-1), 1)
+
+
+def _elementwise(
+    kernel: str, loop: Callable[..., None], self: TensorImpl, target: TensorImpl, reduction: int, result: Any = None
+) -> Any:
+    it = TensorIterator([self, target], None, result=result)
+    if not it.common_dtype.is_floating_point:
+        raise not_implemented(kernel, it.common_dtype)
+    return _reduce(it.run(in_single(loop)), reduction)
+
+
+def _reduce(losses: TensorImpl, reduction: int) -> Any:
+    """The losses themselves, or their mean or sum as a 0-d tensor; half precision is summed in single."""
+    if reduction == NONE:
+        return losses
+    out = empty_contiguous((), losses.dtype)
+    with np.errstate(all="ignore"):
+        total = array(losses).sum(dtype=np.float32 if losses.dtype is dt.float16 else None)
+        array(out)[...] = total / total.dtype.type(losses.numel()) if reduction == MEAN else total
+    return out
+
+
+def _reduced(losses: Any, reduction: int) -> Any:
+    """`_reduce` with operators."""
+    return losses.mean() if reduction == MEAN else losses.sum() if reduction == SUM else losses

@@ -1,1 +1,240 @@
-"""Being written."""
+"""Layer, group and batch normalization (`aten/src/ATen/native/layer_norm.cpp`, `group_norm.cpp`, `Normalization.cpp`).
+
+All three subtract a mean and divide by a standard deviation; they differ in what is averaged over: the last dimensions of each
+sample, the channels of a group, or one channel over the whole batch. The `native_` kernels return, beside the result, the mean
+and the reciprocal standard deviation they used, which the derivatives need again.
+
+Batch normalization also keeps running averages for evaluation. It updates `running_mean` and `running_var` in place, with the
+*unbiased* variance, although it divides by the biased one.
+
+How the real one differs: layer_norm computes mean and variance in one pass (Welford), rows in parallel; batch_norm chooses
+between this kernel, cuDNN, MIOpen and oneDNN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .memory_format import empty_as, suggests_channels_last
+
+
+def native_layer_norm(
+    input: TensorImpl, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
+) -> tuple[Any, Any, Any]:
+    """(output, mean, rstd) over the last len(normalized_shape) dimensions, which must have just those sizes."""
+    n = len(normalized_shape)
+    _check_layer_norm(input, list(normalized_shape), weight, bias)
+    _check_floating("LayerNormKernelImpl", input)
+    statistics_dtype = _check_mixed(input, weight, bias)
+    kept = input.shape[: input.dim() - n]
+    axes = tuple(range(len(kept), input.dim()))
+    output = empty_contiguous(input.shape, input.dtype)
+    mean, rstd = (empty_contiguous((*kept, *(1,) * n), statistics_dtype) for _ in range(2))
+    if input.numel():
+        _normalize(array(input), axes, eps, _wide(weight), _wide(bias), array(output), array(mean), array(rstd))
+    elif mean.numel():
+        array(mean)[...] = array(rstd)[...] = np.nan
+    return output, mean, rstd
+
+
+def native_group_norm(
+    input: TensorImpl, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Any, Any, Any]:
+    """(output, mean, rstd): N samples of C channels with HxW elements, the channels in `group` groups. mean is (N, group)."""
+    _check_group_norm(input, group, weight, bias)
+    _check_floating("GroupNormKernelImpl", input)
+    statistics_dtype = _check_mixed(input, weight, bias)
+    output = empty_as(input, input.shape)
+    mean, rstd = (empty_contiguous((N, group), statistics_dtype) for _ in range(2))
+    if input.numel():
+        rows = array(input).reshape(N, group, C // group, HxW)
+        result = np.empty(rows.shape, input.dtype.np)
+        w, b = (None if p is None else _wide(p).reshape(1, group, C // group, 1) for p in (weight, bias))
+        statistics = (array(s).reshape(N, group, 1, 1) for s in (mean, rstd))
+        _normalize(rows, (2, 3), eps, w, b, result, *statistics)
+        array(output)[...] = result.reshape(input.shape)
+    return output, mean, rstd
+
+
+def native_batch_norm(
+    input: TensorImpl,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Any, Any, Any]:
+    """(output, save_mean, save_invstd) for input (N, C, ...); the saved statistics are empty in evaluation.
+
+    In training, running_mean and running_var (if given) move towards the batch's statistics by `momentum`, in place.
+    """
+    _check_floating("batch_norm", input)
+    statistics_dtype = _check_mixed(input, weight, bias, running_mean, running_var)
+    channels = input.shape[1]
+    output = empty_as(input, input.shape)
+    saved = [empty_contiguous((channels if training else 0,), statistics_dtype) for _ in range(2)]
+    sizes = (1, channels, *(1,) * (input.dim() - 2))
+    w, b = (None if p is None else _wide(p).reshape(sizes) for p in (weight, bias))
+    if training:
+        axes = (0, *range(2, input.dim()))
+        mean, rstd = (np.empty(sizes, _wide(input).dtype) for _ in range(2))
+        variance = _normalize(array(input), axes, eps, w, b, array(output), mean, rstd)
+        for target, value in zip(saved, (mean, rstd)):
+            array(target)[...] = value.reshape(channels)
+        count = input.numel() // channels if channels else 0
+        unbiased = variance.reshape(channels) * (count / (count - 1) if count > 1 else np.nan)
+        for running, value in ((running_mean, mean.reshape(channels)), (running_var, unbiased)):
+            if running is not None:
+                r = array(running)
+                r[...] = (1 - momentum) * r + momentum * value
+    else:
+        with np.errstate(all="ignore"):
+            scale = 1 / np.sqrt(_wide(running_var).reshape(sizes) + eps)
+            _affine(
+                _wide(input) - _wide(running_mean).reshape(sizes), scale.astype(_wide(input).dtype), w, b, array(output)
+            )
+    return output, saved[0], saved[1]
+
+
+def layer_norm(
+    input: Any,
+    normalized_shape: Sequence[int],
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Any:
+    """Normalize over the last dimensions, whose sizes `normalized_shape` repeats; then scale by `weight` and add `bias`."""
+    return ops.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True
+) -> Any:
+    """Normalize each sample's channels in `num_groups` groups. Raises RuntimeError if they cannot be divided so."""
+    _check_group_norm(input, num_groups, weight, bias)
+    n, c = input.shape[:2]
+    contiguous = input if suggests_channels_last(input) else input.contiguous()
+    return ops.native_group_norm(contiguous, weight, bias, n, c, prod(input.shape[2:]), num_groups, eps)[0]
+
+
+def batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool,
+) -> Any:  # fmt: skip
+    """Normalize each channel over batch and space, by the batch's statistics (training) or the running ones."""
+    features = input.shape[1] if input.dim() > 1 else 0
+    for name, t in (("running_mean", running_mean), ("running_var", running_var)):
+        if t is not None:
+            _check_elements(name, t, features)
+        elif not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None:
+            _check_elements(name, t, features)
+    if input.numel() == 0:
+        scaled = input.clone() if weight is None else input * weight[0]
+        return scaled if bias is None else scaled + bias[0]
+    return ops.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+def _normalize(
+    x: Any, axes: tuple[int, ...], eps: float, weight: Any, bias: Any, out: Any, mean: Any, rstd: Any
+) -> Any:
+    """out = (x - mean) * rstd * weight + bias over `axes`, filling mean and rstd; returns the (biased) variance."""
+    x = x.astype(np.float32) if x.dtype == np.float16 else x
+    with np.errstate(all="ignore"):
+        center = x.mean(axes, keepdims=True)
+        deviation = x - center
+        variance = np.square(deviation).mean(axes, keepdims=True)
+        scale = 1 / np.sqrt(variance + x.dtype.type(eps))
+        mean[...], rstd[...] = center, scale
+        _affine(deviation, scale, weight, bias, out)
+    return variance
+
+
+def _affine(deviation: Any, scale: Any, weight: Any, bias: Any, out: Any) -> None:
+    result = deviation * scale
+    if weight is not None:
+        result *= weight
+    if bias is not None:
+        result += bias
+    out[...] = result
+
+
+def _wide(t: Any) -> Any:
+    """A parameter as an array, half precision as single; None stays None."""
+    if t is None:
+        return None
+    a = array(t)
+    return a.astype(np.float32) if a.dtype == np.float16 else a
+
+
+def _check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: Any) -> None:
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            f"normalized_shape = {shape}"
+        )
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and list(t.shape) != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
+                f"normalized_shape = {shape}"
+            )
+    if list(input.shape[-len(shape) :]) != shape:
+        wanted = "".join(f", {n}" for n in shape)
+        raise RuntimeError(
+            f"Given normalized_shape={shape}, expected input with shape [*{wanted}], but got input of size{list(input.shape)}"
+        )
+
+
+def _check_group_norm(input: TensorImpl, groups: int, weight: Any, bias: Any) -> None:
+    if groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
+    channels, sizes = input.shape[1], list(input.shape)
+    if channels % groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {sizes} and "
+            f"num_groups={groups}"
+        )
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and (t.dim() != 1 or t.numel() != channels):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(t.shape)} and input of shape {sizes}"
+            )
+
+
+def _check_elements(name: str, t: TensorImpl, n: int) -> None:
+    if t.numel() != n:
+        raise RuntimeError(f"{name} should contain {n} elements not {t.numel()}")
+
+
+def _check_floating(kernel: str, input: TensorImpl) -> None:
+    if not input.dtype.is_floating_point:
+        raise not_implemented(kernel, input.dtype)
+
+
+def _check_mixed(input: TensorImpl, *parameters: Any) -> dtype:
+    """The dtype of the statistics: that of the input, or float32 for half-precision input with float32 parameters."""
+    given = [p.dtype for p in parameters if p is not None]
+    if not given or given[0] is input.dtype:
+        return input.dtype
+    if any(d is not dt.float32 for d in given):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.dtype is not dt.float16:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    return dt.float32

@@ -1,0 +1,95 @@
+"""`matmul`, `linear` and `outer` (`aten/src/ATen/native/LinearAlgebra.cpp`, `Linear.cpp`).
+
+`matmul` looks at the number of dimensions. Two vectors make a `dot`, a matrix and a vector an `mv`, two matrices an `mm`;
+anything more is batched: if one side is only a matrix, the batch dimensions of the other are folded into its rows and one
+`mm` does it all; otherwise both sides are broadcast to the same batch and go through `bmm`.
+
+These are composite: they call operators only, so their derivatives follow from those of `mm`, `bmm` and the views.
+
+How the real one differs: it has further cases for sparse and MKL-DNN tensors and writes into `out=` without a copy.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from internals._generated import ops
+from internals.aten.tensor_iterator import broadcast_shapes
+
+
+def matmul(self: Any, other: Any) -> Any:
+    """The product of vectors, matrices or batches of matrices. Raises RuntimeError for 0-d tensors and sizes that don't fit."""
+    n, m = self.dim(), other.dim()
+    if n == 0 or m == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
+    if n == 2 and m == 2:
+        return ops.mm(self, other)
+    if n == 1 and m == 1:
+        return ops.dot(self, other)
+    if n == 2 and m == 1:
+        return ops.mv(self, other)
+    if n == 1 and m == 2:
+        return ops.mm(self.unsqueeze(0), other).squeeze(0)
+    return _folded(self, other) if _should_fold(self, other) else _batched(self, other)
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """input @ weight.t() + bias, over the last dimension of `input`."""
+    n, m = input.dim(), weight.dim()
+    if n == 0 or m == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {n}D and {m}D")
+    if bias is None:
+        return matmul(input, weight.t())
+    if n == 2:
+        return ops.addmm(bias, input, weight.t(), 1, 1)
+    if n > 2 and bias.dim() == 1 and input.is_contiguous():
+        rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])
+        return ops._unsafe_view(ops.addmm(bias, rows, weight.t(), 1, 1), [*input.shape[:-1], weight.shape[0]])
+    return matmul(input, weight.t()).add(bias)
+
+
+def outer(self: Any, vec2: Any) -> Any:
+    """The product of each element of one vector with each of another, (n) by (m) to (n, m)."""
+    for name, t in (("self", self), ("vec2", vec2)):
+        if t.dim() != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {t.dim()}-D")
+    return self.reshape(self.shape[0], 1) * vec2
+
+
+def _should_fold(a: Any, b: Any) -> bool:
+    """Whether one side is at most a matrix and folding the other side's batch into rows needs no copy."""
+    large, small = (a, b) if a.dim() >= b.dim() else (b.mT, a)
+    if large.dim() < 3 or small.dim() > 2:
+        return False
+    if small.requires_grad:  # its gradient is then one product, not a sum over an expanded batch
+        return True
+    if a.dim() == 2:
+        return False
+    if large.numel() == 0:
+        return True
+    sizes, strides = large.shape, large.stride()
+    return all(strides[d] == strides[d + 1] * sizes[d + 1] for d in range(large.dim() - 2))
+
+
+def _folded(a: Any, b: Any) -> Any:
+    a_is_larger = a.dim() >= b.dim()
+    large = a if a_is_larger else b.mT
+    small = b if a_is_larger else (a.t() if a.dim() == 2 else a)
+    *batch, last = large.shape
+    rows = large.reshape(prod(batch), last)
+    if small.dim() == 1:
+        return ops._unsafe_view(ops.mv(rows, small), batch)
+    result = ops._unsafe_view(ops.mm(rows, small), [*batch, small.shape[1]])
+    return result if a_is_larger else result.mT.contiguous()
+
+
+def _batched(a: Any, b: Any) -> Any:
+    n = a.shape[-2:-1] if a.dim() > 1 else ()
+    p = b.shape[-1:] if b.dim() > 1 else ()
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    size = prod(batch)
+    left = a.expand([*batch, *(n or (1,)), a.shape[-1]]).reshape(size, n[0] if n else 1, a.shape[-1])
+    k = b.shape[-2] if p else b.shape[-1]
+    right = (b if p else b.unsqueeze(-1)).expand([*batch, k, p[0] if p else 1]).reshape(size, k, p[0] if p else 1)
+    return ops._unsafe_view(ops.bmm(left, right), [*batch, *n, *p])

@@ -1,0 +1,194 @@
+"""The negative log likelihood and cross entropy (`aten/src/ATen/native/LossNLL.cpp`, `LossNLL2d.cpp`).
+
+`nll_loss` picks, for every sample, the log-probability of its class; `cross_entropy_loss` is log_softmax followed by it, or, when
+the target holds probabilities, a weighted sum. The leaf kernels also return the total weight, by which a mean is divided and
+which the derivative needs again. Targets equal to `ignore_index` count for nothing.
+
+How the real one differs: two kernels for matrices and images, here one function for both.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from internals._generated import nn_functions as nn
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .losses import MEAN, NONE, SUM
+
+
+def nll_loss_forward(
+    self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int
+) -> tuple[Any, Any]:
+    """(output, total_weight) for log-probabilities (N, C) and classes (N), or (C) and a single class."""
+    if self.dim() not in (1, 2):
+        raise RuntimeError("input tensor should be 1D or 2D")
+    if target.dim() > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if not (self.dim() == 1 and target.dim() == 0) and self.shape[0] != (target.shape[0] if target.dim() else 1):
+        raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
+    return _pick(self, target, weight, reduction, ignore_index, self.dim() - 1)
+
+
+def nll_loss2d_forward(
+    self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int
+) -> tuple[Any, Any]:
+    """(output, total_weight) for log-probabilities (N, C, H, W) and classes (N, H, W)."""
+    if target.dim() != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}"
+        )
+    if self.dim() != 4:
+        raise RuntimeError(
+            f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.dim()}"
+        )
+    if (self.shape[0], *self.shape[2:]) != tuple(target.shape):
+        raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
+    return _pick(self, target, weight, reduction, ignore_index, 1)
+
+
+def nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
+    return ops.nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+
+
+def nll_loss2d(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
+    return ops.nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0]
+
+
+def nll_loss_nd(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
+    """Any number of further dimensions: (N, C, ...) and (N, ...). Raises ValueError when the batches differ."""
+    sizes, n = list(self.shape), self.dim()
+    if n < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {n})")
+    target_batch = target.shape[0] if target.dim() else 0
+    if n != 1 and sizes[0] != target_batch:
+        raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({target_batch}).")
+    if n <= 2:
+        return nll_loss(self, target, weight, reduction, ignore_index)
+    if n == 4:
+        return nll_loss2d(self, target, weight, reduction, ignore_index)
+    wanted = [sizes[0], *sizes[2:]]
+    if list(target.shape[1:]) != sizes[2:]:
+        raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
+    places = -1 if self.numel() else 0
+    image = self.contiguous().view(sizes[0], sizes[1], 1, places)
+    result = nll_loss2d(image, target.contiguous().view(sizes[0], 1, places), weight, reduction, ignore_index)
+    return result.view(wanted) if reduction == NONE else result
+
+
+def cross_entropy_loss(
+    self: Any,
+    target: Any,
+    weight: Any = None,
+    reduction: int = MEAN,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Any:
+    """nll_loss of log_softmax(self). A target of the shape of `self` holds probabilities instead of class indices.
+
+    `label_smoothing` mixes the target with the uniform distribution.
+    """
+    class_dim = 0 if self.dim() == 1 else 1
+    if self.shape == target.shape:
+        if not target.dtype.is_floating_point:
+            raise RuntimeError(
+                f"Expected floating point type for target with class probabilities, got {SCALAR_TYPE_NAME[target.dtype]}"
+            )
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return _probability_targets(self, target, weight, reduction, label_smoothing, class_dim)
+    if label_smoothing > 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    logs = ops.log_softmax_int(self, class_dim, self.dtype)
+    if label_smoothing > 0:
+        return _smoothed(logs, target, weight, reduction, ignore_index, label_smoothing, class_dim)
+    return nn.nll_loss_nd(logs, target, weight, reduction, ignore_index)
+
+
+def _probability_targets(self: Any, target: Any, weight: Any, reduction: int, smoothing: float, class_dim: int) -> Any:
+    classes = self.shape[class_dim]
+    _check_class_weight(weight, classes, "cross_entropy: ")
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / classes
+    products = ops.log_softmax_int(self, class_dim, self.dtype) * target
+    if weight is not None:
+        products = products * _along_classes(weight, self, class_dim)
+    if reduction == NONE:
+        return -products.sum(class_dim)
+    total = -products.sum()
+    if reduction == SUM:
+        return total
+    return total / (self.numel() / classes) if self.numel() else total * nan
+
+
+def _smoothed(
+    logs: Any, target: Any, weight: Any, reduction: int, ignore_index: int, smoothing: float, class_dim: int
+) -> Any:
+    """(1 - smoothing) of the usual loss, and `smoothing` of the mean over all classes."""
+    _check_class_weight(weight, logs.shape[class_dim], "")
+    usual = nn.nll_loss_nd(logs, target, weight, reduction, ignore_index)
+    weighted = logs if weight is None else logs * _along_classes(weight, logs, class_dim)
+    ignored = target == ignore_index
+    uniform = (-weighted.sum(class_dim)).masked_fill(ignored, 0.0)
+    if reduction == SUM:
+        uniform = uniform.sum()
+    elif reduction == MEAN and weight is None:
+        uniform = uniform.masked_select(~ignored).mean()
+    elif reduction == MEAN:
+        uniform = uniform.sum() / weight.gather(0, target.masked_select(~ignored).flatten()).sum()
+    return usual * (1 - smoothing) + uniform * (smoothing / logs.shape[class_dim])
+
+
+def _along_classes(weight: Any, t: Any, class_dim: int) -> Any:
+    return weight.view([weight.shape[0] if d == class_dim else 1 for d in range(t.dim())])
+
+
+def _pick(
+    self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int, class_dim: int
+) -> tuple[Any, Any]:
+    """The loss of each target, or the reduced one, and the sum of the weights of the targets that count."""
+    classes = self.shape[class_dim]
+    _check_class_weight(weight, classes, "")
+    if target.dtype not in (dt.int64, dt.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {SCALAR_TYPE_NAME[target.dtype]}")
+    if not self.dtype.is_floating_point:
+        raise not_implemented("nll_loss_out_frame", self.dtype)
+    if weight is not None and weight.dtype is not self.dtype:
+        raise RuntimeError(
+            f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
+        )
+    x, t = array(self), array(target).astype(np.int64)
+    counts = t != ignore_index
+    wrong = counts & ((t < 0) | (t >= classes))
+    if wrong.any():
+        raise IndexError(f"Target {t[wrong].flat[0]} is out of bounds.")
+    index = np.where(counts, t, 0)
+    x = x.astype(np.float32) if self.dtype is dt.float16 else x
+    if classes == 0 or x.size == 0:
+        picked = np.zeros(t.shape, x.dtype)
+    else:
+        picked = np.take_along_axis(x, np.expand_dims(index, class_dim), class_dim).squeeze(class_dim).reshape(t.shape)
+    weights = counts.astype(x.dtype) if weight is None else np.where(counts, array(weight)[index], 0).astype(x.dtype)
+    losses = -picked * weights
+    losses[~counts] = 0
+    total_weight = empty_contiguous((), self.dtype)
+    output = empty_contiguous(t.shape if reduction == NONE else (), self.dtype)
+    array(total_weight)[...] = 0 if reduction == NONE else weights.sum()
+    with np.errstate(all="ignore"):
+        array(output)[...] = losses if reduction == NONE else losses.sum() / (weights.sum() if reduction == MEAN else 1)
+    return output, total_weight
+
+
+def _check_class_weight(weight: Any, classes: int, prefix: str) -> None:
+    if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
+        raise RuntimeError(
+            f"{prefix}weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )

@@ -1,0 +1,68 @@
+"""`softmax` and `log_softmax` (`aten/src/ATen/native/SoftMax.cpp`).
+
+The largest element is subtracted before `exp`, which changes nothing in exact arithmetic and keeps it from overflowing. The
+logarithm is not taken of the quotient but of the sum: where softmax rounds to 0, log_softmax is still finite.
+
+The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first.
+
+How the real one differs: its last-dimension and inner-dimension kernels are separate, vectorised, and in one pass over memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.set_output import set_output
+from internals.core import dtype as dt
+from internals.core.dtype import dtype
+from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import TensorImpl, array
+
+
+def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
+    """exp(self) divided by its sum along `dim`."""
+    result, x, d = _prepare("softmax", self, dim, half_to_float, out)
+    if self.numel():
+        with np.errstate(all="ignore"):
+            e = np.exp(x - x.max(d, keepdims=True))
+            np.divide(e, e.sum(d, keepdims=True), out=array(result), casting="same_kind")
+    return result
+
+
+def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
+    """`self` minus the logarithm of the sum of exp(self) along `dim`."""
+    result, x, d = _prepare("log_softmax", self, dim, half_to_float, out)
+    if self.numel():
+        with np.errstate(all="ignore"):
+            shifted = x - x.max(d, keepdims=True)
+            logs = np.log(np.exp(shifted).sum(d, keepdims=True))
+            np.subtract(shifted, logs, out=array(result), casting="same_kind")
+    return result
+
+
+def softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
+    """Positive numbers that sum to 1 along `dim`. Raises IndexError for a dimension out of range."""
+    return ops._softmax(self if dtype is None else self.to(dtype), dim, False)
+
+
+def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
+    """The logarithm of softmax, computed so that it does not lose small probabilities."""
+    return ops._log_softmax(self if dtype is None else self.to(dtype), dim, False)
+
+
+def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int]:
+    """The checked output, the input as an array (half in single precision), and the dimension; 0-d counts as 1-d."""
+    if half_to_float:
+        raise RuntimeError("softmax with half to float conversion is not supported on CPU")
+    d = wrap_dim(dim, self.dim())
+    result = set_output(self.shape, self.dtype, out)
+    if not self.dtype.is_floating_point:
+        last = d == max(self.dim() - 1, 0)
+        raise not_implemented(f"{name}_{'lastdim_' if last else ''}kernel_impl", self.dtype)
+    x = array(self)
+    x = x.astype(np.float32) if self.dtype is dt.float16 else x
+    return result, x, d if self.dim() else None  # type: ignore[return-value]

@@ -1,0 +1,41 @@
+"""Where a structured kernel writes (`set_output` in `torchgen`'s RegisterCPU, `aten/src/ATen/core/TensorBody.h`).
+
+A structured operator is three functions in one: `op(...)` makes a new result, `op_(...)` writes into `self`, and
+`op(..., out=t)` writes into `t`. The kernel works out the sizes and the dtype of its result, asks `set_output` for the tensor
+to fill, and fills it. What may be written where is decided here, once for all of them.
+
+How the real one differs: the sizes come from a separate "meta" function, which also runs without any data; the three
+variants are C++ classes with different `set_output_strided` methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import empty_contiguous
+
+from .dtype_checks import TYPE_META_NAME
+from .overlap import check_no_internal_overlap
+from .writing import resize_output
+
+
+def set_output(sizes: Sequence[int], dtype: dtype, out: Any = None, inplace: bool = False) -> Any:
+    """The tensor of `sizes` and `dtype` a kernel is to fill: a new one, or `out`, resized where it has to be.
+
+    `inplace` says that `out` is the op's `self`, which keeps its sizes. Raises RuntimeError for an `out` of another dtype, of
+    other sizes when in place, or with elements that share memory.
+    """
+    if out is None:
+        return empty_contiguous(sizes, dtype)
+    if inplace and tuple(out.shape) != tuple(sizes):
+        raise RuntimeError(
+            f"Bad in-place call: input tensor size {list(out.shape)} and output tensor size {list(sizes)} should match"
+        )
+    if out.dtype is not dtype:
+        names = TYPE_META_NAME[dtype], TYPE_META_NAME[out.dtype]
+        raise RuntimeError("Expected out tensor to have dtype {}, but got {} instead".format(*names))
+    resize_output(out, sizes)
+    check_no_internal_overlap(out)
+    return out

@@ -1,0 +1,79 @@
+"""Normalizations and the embedding, as `nn.functional` offers them (`torch/nn/functional.py`).
+
+How the real one differs: see `internals.nn.functional`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from internals._generated import functions as F
+from internals.core.size import Size
+
+
+def layer_norm(
+    input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """Normalize over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`, add `bias`."""
+    return F.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Normalize each sample over groups of channels. Raises ValueError when a group has a single value."""
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    n, c, *space = input.shape
+    _verify_batch_size([n * c // num_groups, num_groups, *space])
+    return F.group_norm(input, num_groups, weight, bias, eps)
+
+
+def batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """Normalize each channel, by the batch's statistics in training (updating the running ones in place), else by those.
+
+    Raises ValueError when there is a single value per channel to train on, RuntimeError for sizes that do not fit.
+    """
+    if training:
+        _verify_batch_size(input.shape)
+    if training and eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+
+
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """`input` divided by its p-norm along `dim`, which counts as at least `eps`."""
+    norms = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / norms if out is None else F.div(input, norms, out=out)
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Any:  # fmt: skip
+    """The rows of `weight` that `input` names. Rows longer than `max_norm` are scaled down first, in place.
+
+    Raises AssertionError for a `padding_idx` that is no row, IndexError for such an index.
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.shape[0]
+        if not -rows <= padding_idx < max(rows, 1):
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= max(rows, 1)
+    if max_norm is not None:
+        input = input.contiguous()
+        F.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+    return F.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _verify_batch_size(size: Sequence[int]) -> None:
+    if size[0] * prod(size[2:]) == 1:
+        shown = f"internals.Size({list(size)})" if isinstance(size, Size) else size
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {shown}")

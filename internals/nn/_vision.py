@@ -1,0 +1,169 @@
+"""Pooling, padding, resampling and unfolding, as `nn.functional` offers them (`torch/nn/functional.py`).
+
+How the real one differs: see `internals.nn.functional`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import functions as F
+from internals._generated import nn_functions as nn
+from internals.core.tensor_impl import TensorImpl
+
+_INTERPOLATING = ("linear", "bilinear", "bicubic", "trilinear")
+_MODES = ("nearest", "nearest-exact", "area", "lanczos", *_INTERPOLATING)
+_DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5}
+
+
+def max_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of every window; with `return_indices`, also where it was in the H * W plane."""
+    function = nn.max_pool2d_with_indices if return_indices else F.max_pool2d
+    return function(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """`max_pool2d(..., return_indices=True)`."""
+    return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    """Mean pooling to `output_size`: one number, or a pair in which None keeps the input's size."""
+    if isinstance(output_size, (list, tuple)):
+        if input.dim() <= len(output_size):
+            raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+        sizes = input.shape[-len(output_size) :]
+        output_size = [n if n is not None else d for n, d in zip(output_size, sizes)]
+    return nn.adaptive_avg_pool2d(input, output_size)
+
+
+def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+    """`pad` holds (before, after) for the last dimension, then for the one before it, and so on.
+
+    `mode`: "constant" (filled with `value`), "reflect", "replicate" or "circular".
+    """
+    return nn.pad(input, pad, mode, value)
+
+
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    """Every window of (N, C, H, W) as a column: (N, C * kernel elements, places)."""
+    return nn.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
+    """The old name of `interpolate`."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """Resample the spatial dimensions to `size`, or by `scale_factor`. `mode`: "nearest", "bilinear" or "area".
+
+    With `recompute_scale_factor` the sizes that follow from the factors decide, not the factors themselves. Raises ValueError
+    for contradicting arguments, NotImplementedError for a mode that does not go with the number of dimensions.
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                f"align_corners option can only be set with the interpolating modes: {' | '.join(_INTERPOLATING)}"
+            )
+    elif align_corners is None:
+        align_corners = False
+    output_size, factors = _size_or_factors(input, size, scale_factor)
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if factors is not None and (recompute_scale_factor or mode == "area"):
+        output_size, factors = [int(n * s) for n, s in zip(input.shape[2:], factors)], None
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.dim() == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
+    return _resample(input, mode, output_size, factors, align_corners, antialias)
+
+
+def _resample(input: Any, mode: str, output_size: Any, factors: Any, align_corners: Any, antialias: bool) -> Any:
+    dims = input.dim()
+    if dims == 4 and not antialias:
+        if mode == "nearest":
+            return nn.upsample_nearest2d(input, output_size, factors)
+        if mode == "bilinear":
+            return nn.upsample_bilinear2d(input, output_size, align_corners, factors)
+        if mode == "area":
+            return nn.adaptive_avg_pool2d(input, output_size)
+    if dims in (3, 4, 5) and mode in _DIMS and dims != _DIMS[mode]:
+        raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {_DIMS[mode]}D input")
+    if dims in (3, 4, 5) and mode in (
+        "nearest",
+        "linear",
+        "bilinear",
+        "trilinear",
+        "bicubic",
+        "area",
+        "nearest-exact",
+        "lanczos",
+    ):
+        extra = " and antialias=True" if antialias else ""
+        raise NotImplementedError(
+            f"interpolate: {dims}D input with mode='{mode}'{extra} is part of PyTorch, but not of internals; 4D input with "
+            "'nearest', 'bilinear' or 'area' is"
+        )
+    raise NotImplementedError(
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims}D) for the modes: nearest | linear | bilinear | "
+        f"bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
+    )
+
+
+def _size_or_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
+    """(output sizes, None) or (None, scale factors), one entry for each spatial dimension."""
+    dim, spatial = input.dim() - 2, list(input.shape[2:])
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if not isinstance(size, (list, tuple)):
+            return [size] * dim, None
+        if len(size) != dim:
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                f"{spatial} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output "
+                "size in (o1, o2, ...,oK) format."
+            )
+        if not all(_is_integer(n) for n in size):
+            raise TypeError(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with "
+                f"types {[type(n) for n in size]}"
+            )
+        return size, None
+    if scale_factor is not None:
+        if not isinstance(scale_factor, (list, tuple)):
+            return None, [scale_factor] * dim
+        if len(scale_factor) != dim:
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions "
+                f"of {spatial} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                "format and scale_factor in (s1, s2, ...,sK) format."
+            )
+        return None, scale_factor
+    raise ValueError("either size or scale_factor should be defined")
+
+
+def _is_integer(n: Any) -> bool:
+    return isinstance(n, (int, np.integer)) or (isinstance(n, TensorImpl) and not n.is_floating_point())
+
+
+def _pair(value: Any) -> Any:
+    return [value, value] if isinstance(value, int) else value

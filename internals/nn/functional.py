@@ -1,0 +1,78 @@
+"""`nn.functional`: the functions of neural networks, with PyTorch's Python signatures (`torch/nn/functional.py`).
+
+The arithmetic is in operators; what is left for Python is what Python users see: `inplace=`, `training=`, words for
+reductions, defaults that depend on other arguments, and errors that should be raised before anything is computed. Functions
+without any of that are the generated ones.
+
+How the real one differs: it also serves `__torch_function__` and the TorchScript compiler, hence its type comments, overloads
+and `boolean_dispatch`; and there are more of everything (three dimensions, fractional and Lp pooling, ...).
+"""
+
+from __future__ import annotations
+
+from internals._generated.functions import (
+    conv1d,
+    conv2d,
+    conv_transpose2d,
+    cosine_similarity,
+    relu_,
+)  # fmt: skip
+from internals._generated.nn_functions import (
+    avg_pool2d,
+    elu_,
+    gelu,
+    hardtanh_,
+    leaky_relu_,
+    linear,
+    one_hot,
+    scaled_dot_product_attention,
+    softplus,
+)  # fmt: skip
+from internals._generated.nn_functions import log_sigmoid as logsigmoid
+from internals.nn._activations import (
+    dropout,
+    elu,
+    glu,
+    hardtanh,
+    leaky_relu,
+    log_softmax,
+    relu,
+    relu6,
+    sigmoid,
+    silu,
+    softmax,
+    softmin,
+    softsign,
+    tanh,
+    tanhshrink,
+)  # fmt: skip
+from internals.nn._losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    smooth_l1_loss,
+)  # fmt: skip
+from internals.nn._normalization import batch_norm, embedding, group_norm, layer_norm, normalize
+from internals.nn._vision import (
+    adaptive_avg_pool2d,
+    interpolate,
+    max_pool2d,
+    max_pool2d_with_indices,
+    pad,
+    unfold,
+    upsample,
+)  # fmt: skip
+
+__all__ = [
+    "adaptive_avg_pool2d", "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d",
+    "conv2d", "conv_transpose2d", "cosine_similarity", "cross_entropy", "dropout", "elu", "elu_", "embedding", "gelu", "glu",
+    "group_norm", "hardtanh", "hardtanh_", "huber_loss", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+    "leaky_relu_", "linear", "log_softmax", "logsigmoid", "max_pool2d", "max_pool2d_with_indices", "mse_loss", "nll_loss",
+    "normalize", "one_hot", "pad", "relu", "relu6", "relu_", "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss",
+    "softmax", "softmin", "softplus", "softsign", "tanh", "tanhshrink", "unfold", "upsample",
+]  # fmt: skip
