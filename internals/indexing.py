@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.overlap import check_no_internal_overlap
 from internals.core.dtype import INTEGRAL, SCALAR_TYPE_NAME, bool_, uint8
 from internals.core.tensor_impl import TensorImpl, array, from_array
 
@@ -45,7 +46,7 @@ def getitem(self: Any, index: Any) -> Any:
 def setitem(self: Any, index: Any, value: Any) -> None:
     """`x[index] = value`: write a tensor, or a number, broadcast to where `x[index]` looks."""
     if not isinstance(value, TensorImpl):
-        value = _number(self, value)
+        _check_number(self, value)
     if index is False:
         return
     if index.__class__ is int:
@@ -55,7 +56,11 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     sliced, tensors = _apply(self, (None,) if index is True else _as_tuple(index))
     if not tensors:
         return _write(sliced, value)
-    ops.index_put_(sliced, tensors, _without_leading_ones(value), False)
+    if isinstance(value, TensorImpl):
+        value = _without_leading_ones(value)
+    else:
+        value = ops.scalar_tensor(value, self.dtype, None, self.device, None)
+    ops.index_put_(sliced, tensors, value, False)
 
 
 def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
@@ -63,7 +68,7 @@ def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
     specified = sum(map(_dimensions, index))
     if specified > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
-    result, dim = self, 0
+    result, dim, masked = self, 0, 0  # `masked`: dimensions beyond the first that masks have used up
     tensors: list[Any] = []
     for place, item in enumerate(index):
         if item.__class__ is slice:
@@ -93,35 +98,38 @@ def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
         if isinstance(item, bool):  # a new dimension, kept or emptied
             result = ops.unsqueeze(result, dim)
             item = from_array(np.zeros(int(item), np.int64))
-        tensors += [None] * (dim - len(tensors)) + [item]
-        dim += 1
+        tensors += [None] * (dim - masked - len(tensors)) + [item]
+        used = max(item.dim(), 1) if item.dtype in (bool_, uint8) else 1
+        dim, masked = dim + used, masked + used - 1
     return result, tensors
 
 
 def _dimensions(item: Any) -> int:
-    """How many dimensions of the tensor a part of the index uses up."""
+    """How many dimensions of the tensor a part of the index uses up (PyTorch counts 1 for a mask that is no tensor yet)."""
     if item is None or item is Ellipsis or item is True or item is False:
         return 0
     if isinstance(item, TensorImpl):
         return item.dim() if item.dtype in (bool_, uint8) else 1
-    if isinstance(item, np.ndarray):
-        return item.ndim if item.dtype in (bool, np.uint8) else 1
     return 1
 
 
 def _select(t: Any, dim: int, index: Any, place: int) -> Any:
-    sizes = t._geometry.sizes
-    if not sizes:
-        raise IndexError(
+    try:
+        return ops.select_int(t, dim, index if index.__class__ is int else int(index))
+    except IndexError:
+        raise _select_error(t, dim, index, place) from None
+
+
+def _select_error(t: Any, dim: int, index: Any, place: int) -> Exception:
+    """What to say when `select` failed: it does not know about index expressions."""
+    if not t.dim():
+        return IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
             "tensor to a number"
         )
-    n = sizes[dim]
-    if not -n <= index < n:
-        if not -(1 << 63) <= index < 1 << 63:
-            raise ValueError("Overflow when unpacking long long")
-        raise IndexError(f"index {index} is out of bounds for dimension {place} with size {n}")
-    return ops.select_int(t, dim, int(index))
+    if not -(1 << 63) <= index < 1 << 63:
+        return ValueError("Overflow when unpacking long long")
+    return IndexError(f"index {index} is out of bounds for dimension {place} with size {t.size(dim)}")
 
 
 def _slice(t: Any, dim: int, item: slice) -> Any:
@@ -172,6 +180,10 @@ def _index_tensor(data: Any) -> Any:
 
 def _write(target: Any, value: Any) -> None:
     """Copy `value`, broadcast, into the view `target`."""
+    if not isinstance(value, TensorImpl):
+        check_no_internal_overlap(target)
+        ops.fill__Scalar(target, value)
+        return
     if value.shape != target.shape:
         value = ops.expand(_without_leading_ones(value), target.shape, False)
     ops.copy_(target, value, False)
@@ -183,13 +195,12 @@ def _without_leading_ones(value: Any) -> Any:
     return ops.view(value, sizes[first:]) if first else value
 
 
-def _number(self: Any, value: Any) -> Any:
-    """A Python number as a 0-d tensor of the dtype of `self`."""
+def _check_number(self: Any, value: Any) -> None:
+    """Raises TypeError for what is neither a tensor nor a number, ValueError for an integer of more than 64 bits."""
     if not isinstance(value, (int, float, complex, np.integer)):
         raise TypeError(f"can't assign a {_type_name(value)} to a internals.{SCALAR_TYPE_NAME[self.dtype]}Tensor")
     if isinstance(value, _INTEGERS) and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
-    return ops.scalar_tensor(value.item() if isinstance(value, np.generic) else value, self.dtype, None, self.device, None)
 
 
 def _as_integer(item: Any) -> int:

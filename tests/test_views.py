@@ -308,7 +308,10 @@ NUMPY: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "unsqueeze": (lambda x: x.unsqueeze(1), a[:, None]),
     "select": (lambda x: x.select(1, -1), a[:, -1]),
     "narrow": (lambda x: x.narrow(2, 1, 2), a[:, :, 1:3]),
-    "as_strided": (lambda x: x.as_strided((3, 2), (5, 1), 2), np.lib.stride_tricks.as_strided(a.reshape(-1)[2:], (3, 2), (20, 4))),
+    "as_strided": (
+        lambda x: x.as_strided((3, 2), (5, 1), 2),
+        np.lib.stride_tricks.as_strided(a.reshape(-1)[2:], (3, 2), (20, 4)),
+    ),
     "unfold": (lambda x: x.unfold(2, 3, 1), np.lib.stride_tricks.sliding_window_view(a, 3, 2)),
     "diagonal": (lambda x: x.diagonal(1, 1, 2), np.diagonal(a, 1, 1, 2)),
     "view_dtype": (lambda x: x.view(T.int32), a.view(np.int32)),
@@ -336,8 +339,8 @@ def test_parts_against_numpy() -> None:
 
 def test_views_share_storage_counter_and_base() -> None:
     base = from_array(a)
-    views = [base.view(24), base[0], base.permute(2, 0, 1), base.expand(5, 2, 3, 4), *base.split(1), base[0].t(), base.view(24)[::2]]
-    for v in views:
+    views = [base.view(24), base[0], base.permute(2, 0, 1), base.expand(5, 2, 3, 4), *base.split(1), base[0].t()]
+    for v in [*views, base.view(24)[::2]]:
         assert v.untyped_storage() is base.untyped_storage()
         assert v._base is base
         version = base._version

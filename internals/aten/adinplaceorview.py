@@ -29,7 +29,7 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run the op, then tie the views it returns to the base of its first argument."""
     result = _below(op, keys, args)
     base = args[0]
-    for t in result if isinstance(result, (list, tuple)) else (result,):
+    for t in result if isinstance(result, (tuple, list)) else (result,):
         if t is not base and t._storage is base._storage:
             as_view(base, t)
     return result

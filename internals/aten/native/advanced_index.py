@@ -5,10 +5,10 @@ written, somebody has to decide
 
 - what a mask means: the positions where it is true, one integer tensor for each dimension of the mask;
 - what all index tensors broadcast to: that shape replaces the dimensions they index;
-- where it goes: in their place when the indexed dimensions are neighbours, else in front of all others;
-- whether every index is in range; negative ones count from the end.
+- where it goes: in their place when the indexed dimensions are neighbours, else in front of all others.
 
-`AdvancedIndex` makes these decisions in its constructor. `key` is then what numpy indexes with: slices and non-negative arrays.
+`AdvancedIndex` makes these decisions in its constructor. `key` is then what numpy indexes with, slices and integer arrays;
+negative indices count from the end, and what is out of range numpy finds while it walks.
 
 How the real one differs: it ends with byte strides and a loop that adds up `index * stride`; numpy has that loop inside.
 """
@@ -23,7 +23,7 @@ import numpy as np
 
 from internals.aten.tensor_iterator import broadcast_strides, memory_order
 from internals.core import dtype as dt
-from internals.core.geometry import contiguous_strides
+from internals.core.geometry import contiguous_strides, view_strides, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array
 
 MASKS = (dt.bool_, dt.uint8)
@@ -32,58 +32,65 @@ MASKS = (dt.bool_, dt.uint8)
 class AdvancedIndex:
     """The decisions for indexing `source` with `indices`. Raises IndexError when they do not fit.
 
-    Attributes: `index_shape`, what the index tensors broadcast to; `dims`, the dimensions they index; `adjacent`; `shape` of the
-    result; `key` for numpy.
+    Attributes: `index_shape`, what the index tensors broadcast to; `dims`, the dimensions they index; `adjacent`; `place`, the
+    dimension of the result where `index_shape` begins; `shape` of the result; `key` for numpy.
     """
 
     def __init__(self, source: TensorImpl, indices: Sequence[TensorImpl | None]) -> None:
         self.source = source
-        sizes = source.shape
+        sizes = tuple(source.shape)
         if len(indices) > len(sizes):
             raise IndexError(f"too many indices for tensor of dimension {len(sizes)} (got {len(indices)})")
         arrays = _integer_indices(sizes, indices)
         self.dims = [d for d, a in enumerate(arrays) if a is not None]
-        given = [a for a in arrays if a is not None]
-        try:
-            self.index_shape = np.broadcast_shapes(*[a.shape for a in given])
-        except ValueError:
-            shapes = ", ".join(str(list(a.shape)) for a in given)
-            raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+        self.arrays = [arrays[d] for d in self.dims]
+        self.index_shape = _broadcast(self.arrays)
         self.adjacent = all(b - a == 1 for a, b in zip(self.dims, self.dims[1:]))
-        rest = [n for d, n in enumerate(sizes) if d not in self.dims]
+        rest = [n for n, a in zip(sizes, arrays) if a is None]
         self.place = self.dims[0] if self.adjacent and self.dims else 0
         self.shape = (*rest[: self.place], *self.index_shape, *rest[self.place :])
-        self._check_range(arrays, sizes)
-        self._strides = [a.strides for a in given]
-        self.key = tuple(slice(None) if a is None else np.where(a < 0, a + n, a) for a, n in zip(arrays, sizes))
+        if 0 in (sizes[d] for d in self.dims) and 0 not in self.index_shape:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        self.key = tuple([slice(None) if a is None else a for a in arrays])
 
     def strides(self) -> tuple[int, ...]:
         """Strides of a new result: the order in memory of the source's dimensions, then of the index tensors', is kept."""
-        sizes, strides = self.source.shape, self.source.stride()
+        strides = self.source.stride()
+        if strides == contiguous_strides(self.source.shape) and all(a.ndim < 2 or a.flags.c_contiguous for a in self.arrays):
+            return contiguous_strides(self.shape)
         rest = [s for d, s in enumerate(strides) if d not in self.dims]
-        extra = len(self.shape) - self.place - len(self.index_shape)
-        walked = [(*rest[: self.place], *(0,) * len(self.index_shape), *rest[self.place :])]
-        for d, s in zip(self.dims, self._strides):
-            a = self.key[d]
-            walked.append((*(0,) * self.place, *broadcast_strides(a.shape, s, self.index_shape), *(0,) * extra))
-        one = [tuple(0 if n == 1 else s for n, s in zip(self.shape, row)) for row in walked]
+        before, after = rest[: self.place], rest[self.place :]
+        operands = [(*before, *(0,) * len(self.index_shape), *after)]
+        lifted = (*(1,) * len(before), *self.index_shape, *(1,) * len(after))
+        for a in self.arrays:
+            walked = broadcast_strides(a.shape, a.strides, self.index_shape)
+            seen = view_strides(self.index_shape, walked, lifted) or (0,) * len(lifted)
+            operands.append(broadcast_strides(lifted, seen, self.shape))
         result, step = [0] * len(self.shape), 1
-        for d in reversed(memory_order(self.shape, one)):
+        for d in reversed(memory_order(self.shape, operands)):
             result[d] = step
             step *= max(self.shape[d], 1)
-        return tuple(result) if sizes else contiguous_strides(self.shape)
+        return tuple(result)
 
-    def _check_range(self, arrays: list[Any], sizes: Sequence[int]) -> None:
-        indexed = [sizes[d] for d in self.dims]
-        if 0 in indexed and 0 not in self.index_shape:
-            raise IndexError("index is out of bounds for dimension with size 0")
-        if 0 in self.shape:
-            return
-        for position, (d, n) in enumerate(zip(self.dims, indexed)):
-            a = arrays[d]
-            if a.min() < -n or a.max() >= n:
-                wrong = a[(a < -n) | (a >= n)].flat[0]
-                raise IndexError(f"index {wrong} is out of bounds for dimension {position} with size {n}")
+    def range_error(self) -> IndexError:
+        """The error for the first element with an index out of range. PyTorch counts the indexed dimensions only."""
+        found = []
+        for position, (d, a) in enumerate(zip(self.dims, self.arrays)):
+            n, flat = self.source.shape[d], np.broadcast_to(a, self.index_shape).ravel()
+            wrong = np.nonzero((flat < -n) | (flat >= n))[0]
+            found += [(wrong[0], position, flat[wrong[0]], n)] if wrong.size else []
+        _, position, index, n = min(found)
+        return IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
+
+
+def _broadcast(arrays: list[Any]) -> tuple[int, ...]:
+    if len(arrays) == 1:
+        return tuple(arrays[0].shape)
+    try:
+        return np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        shapes = ", ".join(str(list(a.shape)) for a in arrays)
+        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
 
 
 def _integer_indices(sizes: Sequence[int], indices: Sequence[TensorImpl | None]) -> list[Any]:
@@ -110,10 +117,8 @@ def _integer_indices(sizes: Sequence[int], indices: Sequence[TensorImpl | None])
 
 def check_mask(mask: TensorImpl, sizes: Sequence[int], first: int) -> None:
     """Raises IndexError unless the mask has the sizes of the dimensions it stands for, `first` and those after it."""
-    if first + mask.dim() > len(sizes):
-        raise IndexError(f"too many indices for tensor of dimension {len(sizes)} (got {first + mask.dim()})")
     for j, n in enumerate(mask.shape):
-        if n != sizes[first + j]:
+        if n != sizes[wrap_dim(first + j, len(sizes))]:
             raise IndexError(
                 f"The shape of the mask {list(mask.shape)} at index {j} does not match the shape of the indexed tensor "
                 f"{list(sizes)} at index {first + j}"

@@ -35,7 +35,7 @@ def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = Non
         raise IndexError("at least one index must be provided")
     wanted = AdvancedIndex(self, indices)
     if out is None:
-        out = empty(geometry(wanted.shape, wanted.strides(), self.dtype, self.device))
+        out = empty(geometry(wanted.shape, wanted.strides(), self.dtype))
     else:
         if out.dtype is not self.dtype:
             raise RuntimeError(
@@ -44,7 +44,10 @@ def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = Non
             )
         set_output(wanted.shape, self.dtype, out)
     if out.numel():
-        array(out)[...] = array(self)[wanted.key]
+        try:
+            array(out)[...] = array(self)[wanted.key]
+        except IndexError:
+            raise wanted.range_error() from None
     return out
 
 
@@ -86,11 +89,14 @@ def _index_put_impl_(
         ) from None
     if not source.size:
         return self
-    if accumulate:
-        with np.errstate(all="ignore"):
-            np.add.at(array(self), wanted.key, source)
-    else:
-        array(self)[wanted.key] = source
+    try:
+        if accumulate:
+            with np.errstate(all="ignore"):
+                np.add.at(array(self), wanted.key, source)
+        else:
+            array(self)[wanted.key] = source
+    except IndexError:
+        raise wanted.range_error() from None
     return self
 
 

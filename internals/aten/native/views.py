@@ -10,11 +10,12 @@ How the real one differs: every view op also has a `_copy` twin for backends wit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
-from internals.core.geometry import geometry, infer_size, view_strides, with_keys, wrap_dim
+from internals.core.geometry import Geometry, geometry, infer_size, view_strides, with_keys, wrap_dim
 from internals.core.tensor_impl import TensorImpl, make
 from internals.core.tensor_impl import alias as _alias
 
@@ -41,7 +42,7 @@ def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
 
     Raises RuntimeError when the last dimension is not contiguous or the bytes do not divide.
     """
-    sizes, strides, offset = self.shape, self.stride(), self._offset
+    (sizes, strides), offset = _layout(self), self._offset
     old, new = self.dtype.itemsize, dtype.itemsize
     if old != new:
         what = f"to view {SCALAR_TYPE_NAME[self.dtype]} as {SCALAR_TYPE_NAME[dtype]} (different element sizes)"
@@ -96,7 +97,7 @@ def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any
 
     Raises RuntimeError when a dimension of another size would have to change.
     """
-    sizes, strides, missing = self.shape, self.stride(), len(size) - self.dim()
+    (sizes, strides), missing = _layout(self), len(size) - self.dim()
     if missing < 0:
         raise RuntimeError(
             f"expand({_type_and_sizes(self)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
@@ -126,7 +127,7 @@ def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any
 
 def permute(self: TensorImpl, dims: Sequence[int]) -> Any:
     """The dimensions in another order. Raises RuntimeError unless `dims` names each of them once."""
-    sizes, strides, ndim = self.shape, self.stride(), self.dim()
+    (sizes, strides), ndim = _layout(self), self.dim()
     if len(dims) != ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
@@ -177,7 +178,7 @@ def squeeze_dims(self: TensorImpl, dim: Sequence[int]) -> Any:
 
 def unsqueeze(self: TensorImpl, dim: int) -> Any:
     """A new dimension of size 1 at `dim`."""
-    sizes, strides = self.shape, self.stride()
+    sizes, strides = _layout(self)
     d = wrap_dim(dim, len(sizes) + 1)
     stride = sizes[d] * strides[d] if d < len(sizes) else 1
     return _alias(self, (*sizes[:d], 1, *sizes[d:]), (*strides[:d], stride, *strides[d:]), self._offset)
@@ -185,42 +186,30 @@ def unsqueeze(self: TensorImpl, dim: int) -> Any:
 
 def select(self: TensorImpl, dim: int, index: int) -> Any:
     """Position `index` of dimension `dim`, which disappears. Raises IndexError when there is no such position."""
-    g = self._geometry
-    sizes, strides = g.sizes, g.strides
-    if not sizes:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    d = wrap_dim(dim, len(sizes))
-    n = sizes[d]
+    geometry, n, stride = _selected(self._geometry, dim)
     if not -n <= index < n:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(sizes)} at dimension {d}")
-    i = index + n if index < 0 else index
-    return _alias(self, sizes[:d] + sizes[d + 1 :], strides[:d] + strides[d + 1 :], self._offset + i * strides[d])
+        d = wrap_dim(dim, self.dim())
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {d}")
+    return make(self._storage, geometry, self._offset + (index + n if index < 0 else index) * stride)
 
 
 def slice(self: TensorImpl, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
     """Every `step`-th position of dimension `dim` from `start` up to `end`, both clamped. Raises RuntimeError unless step > 0."""
     g = self._geometry
-    sizes, strides = g.sizes, g.strides
-    if not sizes:
+    if not g.strides:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    d = wrap_dim(dim, len(sizes))
+    d = wrap_dim(dim, len(g.strides))
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    n = sizes[d]
+    n = g.sizes[d]
     first = 0 if start is None else min(max(start + n if start < 0 else start, 0), n)
     last = n if end is None else min(max(end + n if end < 0 else end, first), n)
-    length = (last - first + step - 1) // step
-    return _alias(
-        self,
-        (*sizes[:d], length, *sizes[d + 1 :]),
-        (*strides[:d], strides[d] * step, *strides[d + 1 :]),
-        self._offset + first * strides[d],
-    )
+    return make(self._storage, _sliced(g, d, (last - first + step - 1) // step, step), self._offset + first * g.strides[d])
 
 
 def diagonal(self: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of dimensions `dim1` and `dim2` as a new last dimension: its stride is the sum of theirs."""
-    sizes, strides, ndim = self.shape, self.stride(), self.dim()
+    (sizes, strides), ndim = _layout(self), self.dim()
     a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -242,7 +231,7 @@ def unfold(self: TensorImpl, dimension: int, size: int, step: int) -> Any:
 
     `arange(5).unfold(0, 3, 1)` is `[[0, 1, 2], [1, 2, 3], [2, 3, 4]]`, with strides (1, 1).
     """
-    sizes, strides = self.shape, self.stride()
+    sizes, strides = _layout(self)
     d = wrap_dim(dimension, len(sizes))
     n, stride = (sizes[d], strides[d]) if sizes else (1, 1)
     if size < 0:
@@ -293,6 +282,30 @@ def unbind(self: TensorImpl, dim: int = 0) -> Any:
     return tuple(select(self, dim, i) for i in range(self.size(dim)))
 
 
+def _layout(t: TensorImpl) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides as plain tuples, to be cut and joined."""
+    return tuple(t._geometry.sizes), t._geometry.strides
+
+
+@lru_cache(maxsize=1 << 12)
+def _selected(g: Geometry, dim: int) -> tuple[Geometry, int, int]:
+    """`g` without a dimension, and that dimension's size and stride. Kept: loops ask for the same thing again and again."""
+    sizes, strides = tuple(g.sizes), g.strides
+    if not sizes:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, len(sizes))
+    left = geometry(sizes[:d] + sizes[d + 1 :], strides[:d] + strides[d + 1 :], g.dtype, g.device, g.keys)
+    return left, sizes[d], strides[d]
+
+
+@lru_cache(maxsize=1 << 12)
+def _sliced(g: Geometry, d: int, length: int, step: int) -> Geometry:
+    """`g` with another length and `step` times the stride in dimension `d`."""
+    sizes, strides = list(g.sizes), list(g.strides)
+    sizes[d], strides[d] = length, strides[d] * step
+    return geometry(sizes, strides, g.dtype, g.device, g.keys)
+
+
 def _size_to_split(self: TensorImpl, dim: int, op: str) -> int:
     if not self.shape:
         raise RuntimeError(f"{op} expects at least a 1-dimensional tensor")
@@ -301,7 +314,7 @@ def _size_to_split(self: TensorImpl, dim: int, op: str) -> int:
 
 def _drop(self: TensorImpl, dims: set[int]) -> Any:
     kept = [d for d in range(self.dim()) if d not in dims]
-    sizes, strides = self.shape, self.stride()
+    sizes, strides = _layout(self)
     return _alias(self, [sizes[d] for d in kept], [strides[d] for d in kept], self._offset)
 
 
