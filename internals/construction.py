@@ -103,8 +103,11 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
             stacklevel=4,
         )
     flat: list[Any] = []
-    _flatten(data, sizes, 0, flat)
-    kind = kind or infer_dtype(flat)
+    if 0 in sizes:  # nothing to store: nothing else is looked at but the dtype
+        kind = kind or infer_dtype(data)
+    else:
+        _flatten(data, sizes, 0, flat)
+        kind = kind or infer_dtype(flat)
     t = empty_contiguous(sizes, kind)
     if flat:
         with np.errstate(over="ignore"):

@@ -38,7 +38,7 @@ def strides_like(t: TensorImpl, memory_format: Any = None) -> tuple[int, ...]:
     g = t._geometry
     if memory_format is not None and memory_format is not preserve_format:
         return strides_for(g.sizes, memory_format)
-    if is_non_overlapping_and_dense(g.sizes, g.strides):
+    if g.is_contiguous or is_non_overlapping_and_dense(g.sizes, g.strides):
         return g.strides
     return dense_strides(g.sizes, g.strides)
 

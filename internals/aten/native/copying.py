@@ -66,7 +66,7 @@ def _to_copy(
     g = self._geometry
     where = g.device if device is None else resolve(device)
     if memory_format is None or memory_format is preserve_format:
-        if is_non_overlapping_and_dense(g.sizes, g.strides):
+        if g.is_contiguous or is_non_overlapping_and_dense(g.sizes, g.strides):
             strides = g.strides
         else:
             strides = channels_last_strides(g.sizes) if _looks_channels_last(g.sizes, g.strides) else contiguous_strides(g.sizes)
