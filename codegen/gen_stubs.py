@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from internals import Generator, device as _device, dtype as _dtype, layout as _layout, memory_format as _memory_format
-from internals.tensor import Tensor
+from internals._tensor import Tensor
 
 _Number = _bool | _int | _float | _complex
 '''
@@ -40,7 +40,7 @@ def write_function_stubs(functions: list[NativeFunction], module: str = "") -> s
 
 
 def write_method_stubs(functions: list[NativeFunction]) -> str:
-    out = [HEAD, "class TensorMethods:"]
+    out = [HEAD, "SHORT_CUTS: tuple[str, ...]", "", "class TensorMethods:"]
     for name, group in grouped(functions, "method").items():
         out += _overloads(name, [_signature(f, True, False) for f in group], "    ")
     for dunder in ("add sub mul truediv floordiv mod pow matmul lt le gt ge radd rmul rand ror rxor iadd isub imul "

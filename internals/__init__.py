@@ -55,7 +55,7 @@ from internals.core.formats import (
 from internals.core.size import Size
 from internals.library import Ops as _Ops
 from internals.random import Generator
-from internals.tensor import Tensor
+from internals._tensor import Tensor
 
 if TYPE_CHECKING:
     from internals import library, nn

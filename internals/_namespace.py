@@ -26,7 +26,7 @@ from internals.random import (
     set_rng_state,
 )
 from internals.storage import STORAGE_TYPES, Storage, TypedStorage, UntypedStorage
-from internals.tensor import Tensor  # the module must be loaded before the function `tensor` takes its name
+from internals._tensor import Tensor
 
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None

@@ -32,7 +32,7 @@ def test_every_kernel_named_in_the_yaml_exists_and_takes_the_schemas_arguments()
 
 def test_every_variant_is_reachable_from_python() -> None:
     from internals._generated import functions, nn_functions
-    from internals.tensor import Tensor
+    from internals._tensor import Tensor
 
     for f in model.load():
         if "method" in f.variants:

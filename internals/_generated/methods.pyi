@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from internals import Generator, device as _device, dtype as _dtype, layout as _layout, memory_format as _memory_format
-from internals.tensor import Tensor
+from internals._tensor import Tensor
 
 _Number = _bool | _int | _float | _complex
+
+SHORT_CUTS: tuple[str, ...]
 
 class TensorMethods:
     def new_empty(self, *size: _int | Sequence[_int], dtype: _dtype | None = ..., layout: _layout | None = ..., device: _device | str | _int | None = ..., pin_memory: _bool | None = ..., requires_grad: _bool = ...) -> Tensor: ...

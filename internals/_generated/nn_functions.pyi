@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from internals import Generator, device as _device, dtype as _dtype, layout as _layout, memory_format as _memory_format
-from internals.tensor import Tensor
+from internals._tensor import Tensor
 
 _Number = _bool | _int | _float | _complex
 

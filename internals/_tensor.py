@@ -45,7 +45,7 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
     numbers 2. and 3.
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)  # users hang attributes on tensors
     __array_priority__ = 1000  # ndarray + tensor is the tensor's business
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
