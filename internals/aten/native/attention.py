@@ -57,7 +57,7 @@ def _safe_softmax(scores: Any) -> Any:
 def _share_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
     heads, key_heads, value_heads = (t.shape[-3] for t in (query, key, value))
     if heads % key_heads or heads % value_heads:
-        raise RuntimeError("Number of heads in key and value must divide the number of heads in \nquery")
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
     return key.repeat_interleave(heads // key_heads, -3), value.repeat_interleave(heads // value_heads, -3)
 
 

@@ -1,7 +1,8 @@
 """Dropout: zero each element with probability p, scale the others up (`aten/src/ATen/native/Dropout.cpp`).
 
-The expectation stays the same, so evaluation needs no correction. Composite: a random tensor of zeros and 1 / (1 - p) is made and multiplied in, so the derivative is that of the product. The
-random numbers come from the default generator (`manual_seed`).
+The expectation stays the same, so evaluation needs no correction. Composite: a random tensor of zeros and 1 / (1 - p) is made
+and multiplied in, so the derivative is that of the product. The random numbers come from the default generator
+(`manual_seed`).
 
 How the real one differs: feature and alpha dropout share this function, and on GPUs a fused kernel makes mask and product at
 once and remembers the mask.

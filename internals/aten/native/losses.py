@@ -1,6 +1,7 @@
 """Losses that compare two tensors element by element (`aten/src/ATen/native/Loss.cpp`).
 
-`reduction` is a number here: 0 for none, 1 for the mean, 2 for the sum (`aten/src/ATen/core/Reduction.h`). The leaf kernels compute the loss of each element and reduce it; the composites are written with operators.
+`reduction` is a number here: 0 for none, 1 for the mean, 2 for the sum (`aten/src/ATen/core/Reduction.h`). The leaf kernels
+compute the loss of each element and reduce it; the composites are written with operators.
 
 How the real one differs: the element-wise loops are TensorIterator kernels; here they are too.
 """
@@ -125,7 +126,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
             f"expected common dtype to be floating point, yet common dtype is {SCALAR_TYPE_NAME[common]}"
         )
     shape = broadcast_shapes(x1.shape, x2.shape)
-    a, b = (x.to(common).expand(shape) for x in (x1, x2))
+    a, b = ((x if x.dtype.is_floating_point else x.to(common)).expand(shape) for x in (x1, x2))
     a_norm, b_norm = (x.norm(2, dim, True).clamp_min(eps) for x in (a, b))
     return ((a / a_norm) * (b / b_norm)).sum(dim)
 

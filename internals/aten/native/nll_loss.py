@@ -176,7 +176,7 @@ def _pick(
     else:
         picked = np.take_along_axis(x, np.expand_dims(index, class_dim), class_dim).squeeze(class_dim).reshape(t.shape)
     weights = counts.astype(x.dtype) if weight is None else np.where(counts, array(weight)[index], 0).astype(x.dtype)
-    losses = -picked * weights
+    losses = np.asarray(-picked * weights)
     losses[~counts] = 0
     total_weight = empty_contiguous((), self.dtype)
     output = empty_contiguous(t.shape if reduction == NONE else (), self.dtype)
