@@ -66,8 +66,10 @@ def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
         before, after = pad[2 * i], pad[2 * i + 1]
         dim = self.dim() - 1 - i
         _check_amount(self, mode, before, after, dim)
-        positions = np.arange(-before, self.shape[dim] + after)
-        index = from_array(np.asarray(_SOURCE[mode](positions, self.shape[dim]), np.int64))
+        first = max(-before, 0)  # what a negative amount cuts off is gone before anything is repeated
+        kept = self.shape[dim] - first - max(-after, 0)
+        positions = np.arange(-max(before, 0), kept + max(after, 0))
+        index = from_array(np.asarray(first + _SOURCE[mode](positions, kept), np.int64))
         result = result.index_select(dim, index)
     return result
 

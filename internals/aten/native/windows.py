@@ -47,12 +47,12 @@ def fold_windows(
     kernel, positions = windows.shape[2 : 2 + n], windows.shape[2 + n :]
     padded = np.zeros((*windows.shape[:2], *(s + 2 * p for s, p in zip(size, padding))), windows.dtype)
     for offset in product(*map(range, kernel)):
-        target = tuple(
+        target: Any = tuple(
             slice(o * d, o * d + (count - 1) * s + 1, s) for o, d, count, s in zip(offset, dilation, positions, stride)
         )
         if all(positions):
-            padded[(..., *target)] += windows[(slice(None), slice(None), *offset)]
-    return padded[(..., *(slice(p, p + s) for p, s in zip(padding, size)))]
+            padded[(slice(None), slice(None), *target)] += windows[(slice(None), slice(None), *offset)]
+    return padded[(slice(None), slice(None), *(slice(p, p + s) for p, s in zip(padding, size)))]
 
 
 def im2col(
