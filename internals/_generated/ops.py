@@ -3866,6 +3866,12 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
         return convolution_op(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
+convolution_backward_op = define('convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='convolution_backward.convolution_backward')
+def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask, _table=convolution_backward_op.table):
+    if hot.off:
+        return convolution_backward_op(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+    return _table[grad_output._geometry.keys | input._geometry.keys | weight._geometry.keys](grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+
 conv1d_op = define('conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv1d')
 def conv1d(input, weight, bias, stride, padding, dilation, groups, _table=conv1d_op.table):
     if hot.off:

@@ -1,0 +1,56 @@
+"""The gradients of a convolution (`convolution_backward` in `aten/src/ATen/native/Convolution.cpp`).
+
+Convolution is linear in its input and in its weight, so each gradient is again a sum of products: that of the input is the
+transposed convolution of the output's gradient, that of the weight correlates the output's gradient with the input, that of the
+bias only sums. For a transposed convolution, input and output change places.
+
+How the real one differs: as `convolution` it chooses among many backends, and returns undefined tensors for what is not asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.tensor_impl import TensorImpl, array, from_array
+
+from .convolution import forward, input_gradient, weight_gradient
+
+
+def convolution_backward(
+    grad_output: TensorImpl,
+    input: TensorImpl,
+    weight: TensorImpl,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    dy, x, w = (_computable(t) for t in (grad_output, input, weight))
+    how = (stride, padding, dilation)
+    dx = dw = db = None
+    if output_mask[0]:
+        dx = forward(dy, w, *how, groups) if transposed else input_gradient(dy, w, x.shape, *how, groups)
+    if output_mask[1]:
+        small, large = (x, dy) if transposed else (dy, x)
+        dw = weight_gradient(small, large, w.shape[2:], *how, groups)
+    if output_mask[2]:
+        db = dy.sum((0, *range(2, dy.ndim)))
+    return _tensor(dx, input), _tensor(dw, weight), _tensor(db, weight)
+
+
+def _computable(t: TensorImpl) -> Any:
+    a = array(t)
+    return a.astype(np.float32) if t.dtype is dt.float16 else a
+
+
+def _tensor(gradient: Any, like: TensorImpl) -> Any:
+    return None if gradient is None else from_array(gradient.astype(like.dtype.np, copy=False))
