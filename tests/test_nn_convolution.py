@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import internals
 from internals._generated import ops
-from internals.nn import functional as F  # noqa: N812
+from internals.nn import functional as F
 from tests.side_by_side import ours
 from tests.support import assert_same, examples, oracle, to_numpy, to_torch
 

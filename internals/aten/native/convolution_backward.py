@@ -4,7 +4,7 @@ Convolution is linear in its input and in its weight, so each gradient is again 
 transposed convolution of the output's gradient, that of the weight correlates the output's gradient with the input, that of the
 bias only sums. For a transposed convolution, input and output change places.
 
-How the real one differs: as `convolution` it chooses among many backends, and returns undefined tensors for what is not asked for.
+How the real one differs: as `convolution` it chooses among many backends; what was not asked for is an undefined tensor.
 """
 
 from __future__ import annotations

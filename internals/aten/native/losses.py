@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from internals._generated import nn_functions as nn
+from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator, broadcast_shapes
 from internals.core import dtype as dt
@@ -95,7 +95,7 @@ def binary_cross_entropy_with_logits(
 
     `pos_weight` multiplies the loss of the positive class, `weight` that of each element.
     """
-    logs = nn.log_sigmoid(self)
+    logs = ops.log_sigmoid(self)
     if pos_weight is not None:
         logs = logs * ((pos_weight - 1) * target + 1)
     if target.dtype.category < dt.FLOATING and self.dtype.is_floating_point:

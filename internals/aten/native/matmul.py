@@ -40,13 +40,13 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if n == 0 or m == 0:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {n}D and {m}D")
     if bias is None:
-        return matmul(input, weight.t())
+        return ops.matmul(input, weight.t())
     if n == 2:
         return ops.addmm(bias, input, weight.t(), 1, 1)
     if n > 2 and bias.dim() == 1 and input.is_contiguous():
         rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])
         return ops._unsafe_view(ops.addmm(bias, rows, weight.t(), 1, 1), [*input.shape[:-1], weight.shape[0]])
-    return matmul(input, weight.t()).add(bias)
+    return ops.matmul(input, weight.t()).add(bias)
 
 
 def outer(self: Any, vec2: Any) -> Any:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
@@ -71,15 +70,15 @@ def nll_loss_nd(self: Any, target: Any, weight: Any = None, reduction: int = MEA
     if n != 1 and sizes[0] != target_batch:
         raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({target_batch}).")
     if n <= 2:
-        return nll_loss(self, target, weight, reduction, ignore_index)
+        return ops.nll_loss(self, target, weight, reduction, ignore_index)
     if n == 4:
-        return nll_loss2d(self, target, weight, reduction, ignore_index)
+        return ops.nll_loss2d(self, target, weight, reduction, ignore_index)
     wanted = [sizes[0], *sizes[2:]]
     if list(target.shape[1:]) != sizes[2:]:
         raise RuntimeError(f"Expected target size {wanted}, got {list(target.shape)}")
     places = -1 if self.numel() else 0
     image = self.contiguous().view(sizes[0], sizes[1], 1, places)
-    result = nll_loss2d(image, target.contiguous().view(sizes[0], 1, places), weight, reduction, ignore_index)
+    result = ops.nll_loss2d(image, target.contiguous().view(sizes[0], 1, places), weight, reduction, ignore_index)
     return result.view(wanted) if reduction == NONE else result
 
 
@@ -109,7 +108,7 @@ def cross_entropy_loss(
     logs = ops.log_softmax_int(self, class_dim, self.dtype)
     if label_smoothing > 0:
         return _smoothed(logs, target, weight, reduction, ignore_index, label_smoothing, class_dim)
-    return nn.nll_loss_nd(logs, target, weight, reduction, ignore_index)
+    return ops.nll_loss_nd(logs, target, weight, reduction, ignore_index)
 
 
 def _probability_targets(self: Any, target: Any, weight: Any, reduction: int, smoothing: float, class_dim: int) -> Any:
@@ -133,7 +132,7 @@ def _smoothed(
 ) -> Any:
     """(1 - smoothing) of the usual loss, and `smoothing` of the mean over all classes."""
     _check_class_weight(weight, logs.shape[class_dim], "")
-    usual = nn.nll_loss_nd(logs, target, weight, reduction, ignore_index)
+    usual = ops.nll_loss_nd(logs, target, weight, reduction, ignore_index)
     weighted = logs if weight is None else logs * _along_classes(weight, logs, class_dim)
     ignored = target == ignore_index
     uniform = (-weighted.sum(class_dim)).masked_fill(ignored, 0.0)
