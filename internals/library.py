@@ -131,6 +131,7 @@ class OpPacket:
 
     def __init__(self, name: str, overloads: list[OperatorHandle]) -> None:
         self._name, self._overloads = name, overloads
+        self.__name__ = name.partition("::")[2]
         self._parser = PythonArgParser(name, [(op, op) for op in overloads], method=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
