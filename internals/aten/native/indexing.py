@@ -19,11 +19,12 @@ from internals._generated import ops
 from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
 from internals.aten.set_output import set_output
 from internals.aten.tensor_iterator import broadcast_shapes
+from internals.aten.writing import become_view, resize_output
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.core.tensor_impl import TensorImpl, array, empty, make
 
 from .advanced_index import MASKS, AdvancedIndex, check_mask
 from .copying import clone
@@ -129,10 +130,11 @@ def nonzero(self: TensorImpl, out: Any = None) -> Any:
     a = array(self)
     columns = np.nonzero(a) if a.ndim else ()
     count = columns[0].size if columns else int(a.item() != 0)
-    if out is None:  # one column after the other, so that each of them is contiguous
-        out = empty(geometry((count, a.ndim), (1, max(count, 1)), dt.int64, self.device))
-    else:
-        set_output((count, a.ndim), dt.int64, out)
+    by_columns = geometry((count, a.ndim), (1, count), dt.int64, self.device)  # so that each column is contiguous
+    if out is None:
+        out = empty(by_columns)
+    elif resize_output(out, (count, a.ndim)):
+        become_view(out, make(out.untyped_storage(), by_columns, out.storage_offset()))
     for d, column in enumerate(columns):
         array(out)[:, d] = column
     return out
@@ -145,8 +147,6 @@ def nonzero_numpy(self: Any) -> Any:
 
 def argwhere(self: Any) -> Any:
     """As `nonzero`."""
-    if not self.dim():
-        return ops.slice_Tensor(ops.nonzero(ops.unsqueeze(self, 0)), 1, 0, 0, 1)
     return ops.nonzero(self)
 
 

@@ -65,13 +65,12 @@ def scatter_value(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out
 
 def scatter_reduce(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, reduce: str, out: Any = None) -> Any:
     """`scatter` that adds to ("add") or multiplies ("multiply") what is there."""
-    if reduce in REDUCTIONS:
-        warnings.warn(
-            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. "
-            "Use torch.scatter_reduce instead for more reduction options.",
-            UserWarning,
-            stacklevel=5,
-        )
+    warnings.warn(
+        "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
+        "torch.scatter_reduce instead for more reduction options.",
+        UserWarning,
+        stacklevel=5,
+    )
     return _scatter(self, dim, index, src, out, reduce)
 
 
