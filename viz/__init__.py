@@ -1,13 +1,30 @@
 """Pictures of what the layers of `internals` do, made from the reader's own objects.
 
 Each room is one function that looks at live objects and returns a `Picture`: it shows itself in a notebook, prints as
-text, and saves itself as .svg, .html, .png or .txt. Nothing heavy is imported before it is needed.
+text, and saves itself as .svg, .html, .png or .txt. Nothing heavy is imported before it is needed: not even `internals`.
 """
 
 from __future__ import annotations
 
+from viz.dot import Graph
+from viz.rooms.allocator import allocator, allocator_timeline
+from viz.rooms.big_picture import big_picture
+from viz.rooms.dispatch import dispatch
 from viz.rooms.memory import memory
 from viz.rooms.pyobject import pyobject
 from viz.rooms.strides import strides
+from viz.scene import Picture
+from viz.stepper import Stepper
 
-__all__ = ["memory", "pyobject", "strides"]
+__all__ = [
+    "Graph",
+    "Picture",
+    "Stepper",
+    "allocator",
+    "allocator_timeline",
+    "big_picture",
+    "dispatch",
+    "memory",
+    "pyobject",
+    "strides",
+]

@@ -18,7 +18,6 @@ SANS_ADVANCES = (
     "50 61 63 55 63 62 35 63 63 28 28 58 28 97 63 61 63 63 41 52 39 63 59 82 59 59 52 64 34 64 84"
 )
 _SANS = [int(advance) / 100 for advance in SANS_ADVANCES.split()]
-BOLD = 1.13  # how much wider the bold face is
 LINE_HEIGHT = 1.35
 
 
@@ -93,7 +92,9 @@ def text_width(text: str, size: float, font: str = "sans", bold: bool = False) -
     if font == "mono":
         return len(text) * MONO_ADVANCE * size
     width = sum(_SANS[ord(c) - 32] if " " <= c <= "~" else 1.0 for c in text)
-    return width * size * (BOLD if bold else 1)
+    if bold:
+        width = 1.07 * width + 0.04 * len(text)  # what DejaVu Sans Bold adds
+    return width * size
 
 
 def shorten(text: str, room: float, size: float, font: str = "sans", bold: bool = False) -> str:

@@ -94,7 +94,8 @@ class Footprint:
         """A numpy array of the same geometry at the same place, to reason about; nothing is read."""
         low, high = self.bounds()
         memory = (ctypes.c_ubyte * (high - low)).from_address(low)
-        return np.ndarray(self.sizes, np.dtype((np.void, self.itemsize)), memory, self.address - low, self.strides)
+        kind = np.dtype((np.void, self.itemsize))
+        return np.ndarray(self.sizes, kind, memoryview(memory), self.address - low, self.strides)
 
 
 def share_bytes(a: Footprint, b: Footprint) -> bool:
@@ -105,7 +106,7 @@ def share_bytes(a: Footprint, b: Footprint) -> bool:
     if a_high <= b_low or b_high <= a_low:
         return False
     try:
-        return np.shares_memory(a.as_array(), b.as_array(), max_work=100_000)
+        return np.shares_memory(a.as_array(), b.as_array(), max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True  # their ranges overlap, and nobody can say quickly that they do not meet
 

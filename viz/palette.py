@@ -57,10 +57,10 @@ def _shades(theme: str) -> dict[str, str]:
             hue = mix(hue, "#806000", 0.75)  # pure yellow is invisible as a line on white
         elif role == "view" and theme == "dark":
             hue = mix(hue, "#ffffff", 0.75)
-        soft = {"light": 0.26, "dark": 0.42}[theme] if role != "key" else 0.12
+        soft = {"light": 0.26, "dark": 0.42}[theme] * {"key": 0.4, "python": 0.7}.get(role, 1)
         paints[role] = hue
         paints[f"{role}-soft"] = mix(hue, page["paper"], soft)
-        paints[f"{role}-text"] = mix(hue, page["ink"], 0.55)
+        paints[f"{role}-text"] = mix(hue, page["ink"], 0.5)
     return paints
 
 

@@ -62,7 +62,7 @@ def slots(cls: type) -> list[tuple[int, str, str]]:
     A member descriptor is a struct too: behind its header of five words it points to a `PyMemberDef`, which holds the
     member's type code and its offset.
     """
-    found = {}
+    found: dict[int, tuple[int, str, str]] = {}
     for base in cls.__mro__:
         for name, value in vars(base).items():
             if isinstance(value, types.MemberDescriptorType):

@@ -27,7 +27,10 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = (), indent: 
 
 def plural(count: int, noun: str) -> str:
     """ "1 byte", "20,000,000 bytes"."""
-    many = noun[:-1] + "ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else noun + "s"
+    if noun.endswith("ex"):
+        many = noun[:-2] + "ices"
+    else:
+        many = noun[:-1] + "ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else noun + "s"
     return f"{count:,} {noun if count == 1 else many}"
 
 
@@ -38,9 +41,7 @@ def and_list(words: Sequence[str]) -> str:
 
 def size_in_words(nbytes: int) -> str:
     """ "96 bytes", "73.5 MiB (77,070,336 bytes)"."""
-    amount, unit = float(nbytes), ""
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        amount /= 1024
-        if amount < 1024:
-            break
-    return plural(nbytes, "byte") if nbytes < 1024 else f"{amount:.1f} {unit} ({nbytes:,} bytes)"
+    if nbytes < 1024:
+        return plural(nbytes, "byte")
+    power = min((nbytes.bit_length() - 1) // 10, 4)
+    return f"{nbytes / 1024**power:.1f} {'KMGT'[power - 1]}iB ({nbytes:,} bytes)"

@@ -82,7 +82,7 @@ def memory_canvas(scene: Memory) -> Canvas:
     canvas.description += " ".join(f"{and_list(v.names)}: {v.kind}, {v.text}." for v in scene.verdicts)
     y = 0.0
     for strip in scene.strips:
-        y = _draw_strip(canvas, strip, y) + 22
+        y = _draw_strip(canvas, strip, y) + 16
     y = _draw_verdicts(canvas, scene, y)
     roles = [("storage", "bytes of a storage"), ("view", "touched by one"), ("owner", "keeps it alive")]
     if any(v.kind == "shared" for v in scene.verdicts):

@@ -147,8 +147,9 @@ class _Reader:
 
     def _size(self) -> int:
         """Of the struct alone, without the tables and arrays that it points to."""
+        gc_head = 16 if self.cls.__flags__ & HAS_GC else 0  # getsizeof counts it, but it lies before the struct
         elsewhere = ("list", "dict", "set", "frozenset", "bytearray", "ndarray", "type")
-        return self.cls.__basicsize__ if self.kind in elsewhere else self.cls.__sizeof__(self.obj)
+        return self.cls.__basicsize__ if self.kind in elsewhere else int(sys.getsizeof(self.obj)) - gc_head
 
     def _field(self, m: Member) -> Field:
         raw = read(self.address + m.offset, m.ctype)
@@ -185,7 +186,9 @@ class _Reader:
             return "shared by the whole interpreter"
         if self.portable and self.cls is str and read(self.address + 32, "uint32_t") & 3:
             return "shared: the string is interned"
-        return "immortal" if is_immortal(raw) else str(self.references)
+        if is_immortal(raw):
+            return "immortal"
+        return str(self.references) if self.references else "0: only this call holds it"
 
     def _show_ob_size(self, raw: int) -> str:
         return f"{raw} ({_sign(self.obj)}, {plural(abs(raw), 'digit')})" if self.kind == "int" else str(raw)

@@ -87,7 +87,7 @@ def strides(t: Any, index: Sequence[int] | int | None = None) -> Strides:
 def _choose(scene: Strides, index: Sequence[int] | int | None) -> Place | None:
     if index is None:
         return scene.place([n - 1 for n in scene.sizes]) if all(scene.sizes) else None
-    at = [operator.index(i) for i in (index if isinstance(index, Sequence) else [index])]  # type: ignore[arg-type]
+    at = [operator.index(i) for i in (index if isinstance(index, Sequence) else [index])]
     if len(at) != len(scene.sizes):
         raise IndexError(f"{plural(len(at), 'index')} given for {plural(len(scene.sizes), 'dimension')}")
     for d, (i, n) in enumerate(zip(at, scene.sizes)):
