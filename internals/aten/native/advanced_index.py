@@ -51,7 +51,7 @@ class AdvancedIndex:
         self.shape = (*rest[: self.place], *self.index_shape, *rest[self.place :])
         if 0 in (sizes[d] for d in self.dims) and 0 not in self.index_shape:
             raise IndexError("index is out of bounds for dimension with size 0")
-        self.key = tuple([slice(None) if a is None else a for a in arrays])
+        self.key: Any = tuple([slice(None) if a is None else a for a in arrays])
 
     def strides(self) -> tuple[int, ...]:
         """Strides of a new result: the order in memory of the source's dimensions, then of the index tensors', is kept."""

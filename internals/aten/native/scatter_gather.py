@@ -120,7 +120,7 @@ def index_add(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl,
     addend = np.atleast_1d(array(source))
     if alpha != 1:
         addend = np.multiply(addend, checked(alpha, self.dtype))
-    where = (slice(None),) * d + (np.atleast_1d(array(index)),)
+    where: Any = (slice(None),) * d + (np.atleast_1d(array(index)),)
     with np.errstate(all="ignore"):
         np.add.at(array(target).reshape(1) if not self.dim() else array(target), where, addend)
     return target
@@ -135,7 +135,7 @@ def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, 
         for other in (index, src):
             if isinstance(other, TensorImpl):
                 check_no_overlap(out, other)
-    values = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
+    values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
     target = _copy_of(self, out)
     if not index.numel():
         return target

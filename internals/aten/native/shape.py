@@ -30,7 +30,7 @@ def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
     g = self._geometry
     out = empty(geometry(g.sizes, strides_like(self), g.dtype, g.device))
     if g.numel:
-        array(out)[...] = np.flip(array(self), wrapped) if g.sizes else array(self)
+        array(out)[...] = np.flip(array(self), tuple(wrapped)) if g.sizes else array(self)
     return out
 
 

@@ -94,4 +94,5 @@ def _outputs(self: TensorImpl, out: Any) -> tuple[Any, Any]:
     if out is not None:
         return set_output(self.shape, self.dtype, out[0]), set_output(self.shape, dt.int64, out[1])
     strides = dense_strides(self.shape, self.stride())
-    return tuple(empty(geometry(self.shape, strides, dtype, self.device)) for dtype in (self.dtype, dt.int64))  # type: ignore[return-value]
+    values, indices = (geometry(self.shape, strides, dtype, self.device) for dtype in (self.dtype, dt.int64))
+    return empty(values), empty(indices)
