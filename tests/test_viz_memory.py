@@ -211,9 +211,7 @@ def test_strides_in_words() -> None:
     assert viz.strides(np.arange(6)[::-1]).text().splitlines()[-1] == "[5] -> 5 + 5*-1 = element 0 = byte S0+0x0"
 
 
-@pytest.mark.parametrize(
-    "shape", [(), (5,), (0, 3), (2, 3, 4), (2, 2, 2, 2, 2), (5000, 4000), (3, 700, 2), (40, 1, 9)]
-)
+@pytest.mark.parametrize("shape", [(), (5,), (0, 3), (2, 3, 4), (2, 2, 2, 2, 2), (5000, 4000), (3, 700, 2), (40, 1, 9)])
 def test_strides_of_any_shape_can_be_drawn(shape: tuple[int, ...]) -> None:
     picture = viz.strides(np.zeros(shape, np.int8))
     assert_good(picture)

@@ -42,7 +42,9 @@ def check_interpreter() -> None:
         version = ".".join(map(str, sys.version_info[:2]))
         raise RuntimeError(f"viz.pyobject knows the object layouts of CPython 3.11 to 3.13; this is {version}")
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or hasattr(sys, "abiflags") and "t" in sys.abiflags:
-        raise RuntimeError("viz.pyobject does not know the object header of free-threaded Python; use the default build")
+        raise RuntimeError(
+            "viz.pyobject does not know the object header of free-threaded Python; use the default build"
+        )
 
 
 def read(address: int, ctype: str) -> Any:

@@ -66,9 +66,7 @@ class Picture:
             ".txt": lambda: (self.text() + "\n").encode(),
         }
         if path.suffix.lower() not in writers:
-            raise ValueError(
-                f"cannot save a picture as {path.name!r}: the suffix must be one of {', '.join(SUFFIXES)}"
-            )
+            raise ValueError(f"cannot save a picture as {path.name!r}: the suffix must be one of {', '.join(SUFFIXES)}")
         write_atomically(path, writers[path.suffix.lower()]())
         return path
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 
-def table(rows: Sequence[Sequence[object]], header: Sequence[str] = (), indent: int = 0, right: Collection[int] = ()) -> str:
+def table(
+    rows: Sequence[Sequence[object]], header: Sequence[str] = (), indent: int = 0, right: Collection[int] = ()
+) -> str:
     """Rows in columns as wide as they need to be. Columns whose number is in `right` are right-aligned.
 
     >>> print(table([["a", 4], ["view", 16]], right=[1]))

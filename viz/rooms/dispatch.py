@@ -183,9 +183,7 @@ def _draw_call(canvas: Canvas, scene: Dispatch, call: Call, x: float, top: float
         ran = step.kind != "fallthrough"
         role = "key" if ran else "free"
         tip = f"{call.op} at {key}: {step.rule or step.kind}"
-        box = canvas.rect(
-            x, y + 4, width, ROW - 8, f"{role}-soft", role, dashed=not ran, width=1.4, tip=tip
-        )
+        box = canvas.rect(x, y + 4, width, ROW - 8, f"{role}-soft", role, dashed=not ran, width=1.4, tip=tip)
         if ran:
             canvas.label(box, step.kernel, 12, bold=True)
         else:

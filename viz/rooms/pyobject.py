@@ -109,7 +109,7 @@ class _Reader:
         covered = max((m.offset + m.nbytes for m in members(self.kind)), default=16)
         fields += self._more(covered)
         array, array_note = self._items() if self.kind == "list" else ([], "")
-        size = None if self.portable and self._size_varies() else self._size()
+        size = None if self.portable and self._size_varies() else self._size(fields)
         self._say_more()
         shown = portable_declaration(self.kind) if self.portable else declaration(self.kind)
         struct = shown.rsplit("}", 1)[1].strip(" ;")
@@ -145,8 +145,10 @@ class _Reader:
         """Whether this is a class of a user whose weak references moved in 3.12 from the struct to before its header."""
         return bool(self.cls.__flags__ & HEAP_TYPE and self.cls.__weakrefoffset__)
 
-    def _size(self) -> int:
+    def _size(self, fields: list[Field]) -> int:
         """Of the struct alone, without the tables and arrays that it points to."""
+        if self.cls is str:
+            return end_of(members(self.kind)) + fields[-1].nbytes
         gc_head = 16 if self.cls.__flags__ & HAS_GC else 0  # getsizeof counts it, but it lies before the struct
         elsewhere = ("list", "dict", "set", "frozenset", "bytearray", "ndarray", "type")
         return self.cls.__basicsize__ if self.kind in elsewhere else int(sys.getsizeof(self.obj)) - gc_head
@@ -275,7 +277,9 @@ class _Reader:
         text = raw.decode({1: "latin-1", 2: f"utf-16-{sys.byteorder[0]}e", 4: f"utf-32-{sys.byteorder[0]}e"}[width])
         shown = repr(text) + ("…" if length > 40 else "")
         offset = None if self.portable and self._size_varies() else start
-        return Field(offset, (length + 1) * width, ctype, f"data[{length + 1}]", shown[:-1] + "\\0'" if length <= 40 else shown)
+        return Field(
+            offset, (length + 1) * width, ctype, f"data[{length + 1}]", shown[:-1] + "\\0'" if length <= 40 else shown
+        )
 
     def _more(self, covered: int) -> list[Field]:
         """What the type describes beyond the layout: slots, and the pointers to the dict and the weak references."""
@@ -344,4 +348,3 @@ def _own_declaration(name: str, fields: list[Field]) -> str:
         star = " *" if f.ctype.endswith(" *") else " "
         lines.append(f"    {f.ctype.removesuffix(' *')}{star}{f.name};")
     return "\n".join(["typedef struct {", "    PyObject_HEAD", *lines, f"}} {name};"])
-
