@@ -1,4 +1,4 @@
-"""The functions of the top-level namespace that are not generated from the YAML file (`torch/__init__.py`, `torch/functional.py`).
+"""The functions of the top-level namespace that are not generated (`torch/__init__.py`, `torch/functional.py`).
 
 How the real one differs: most of these are C functions there.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from internals._tensor import Tensor
 from internals._tensor_str import set_printoptions
 from internals.construction import as_tensor, asarray, tensor
 from internals.core import promotion
@@ -26,7 +27,6 @@ from internals.random import (
     set_rng_state,
 )
 from internals.storage import STORAGE_TYPES, Storage, TypedStorage, UntypedStorage
-from internals._tensor import Tensor
 
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None

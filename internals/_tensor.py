@@ -4,8 +4,7 @@ The class is put together from floors: `TensorImpl` (storage, offset, geometry),
 `native_functions.yaml`), the casts by name, and what is written here by hand because it is about Python rather than about
 tensors: conversion to numbers, printing, indexing syntax, exchange with numpy, copying and pickling.
 
-How the real one differs: `torch.Tensor` is a Python class over the C type `torch._C.TensorBase`, which wraps a C++ tensor. It
-takes attributes of any name; this one has slots.
+How the real one differs: `torch.Tensor` is a Python class over the C type `torch._C.TensorBase`, which wraps a C++ tensor.
 """
 
 from __future__ import annotations
@@ -77,9 +76,7 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, complex, np.number)):
             return bool((self == element).any().item())
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __getitem__(self, index: Any) -> Tensor:
         return getitem(self, index)
@@ -151,7 +148,9 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
         """What numpy's functions make of their result: a tensor again. PyTorch was there before its bool dtype was: uint8."""
         return from_numpy(np.asarray(array.astype("uint8") if array.dtype == bool else array))
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see `internals.dlpack`.
 
         Raises BufferError for a tensor that requires a gradient or has no CPU memory.
@@ -241,7 +240,9 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None and not isinstance(value, TensorImpl):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         autograd_meta(self).grad = value
 
     @property
@@ -322,7 +323,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     given = dict(kwargs)
     first = args[0] if args else given.get("tensor")
     if isinstance(first, TensorImpl):
-        names = ("tensor", "non_blocking", "copy")
+        names: tuple[str, ...] = ("tensor", "non_blocking", "copy")
     elif isinstance(first, dtype) or (isinstance(first, type) and first in (bool, int, float, complex)):
         names = ("dtype", "non_blocking", "copy")
     else:
@@ -333,7 +334,11 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     where, kind, memory_format = given.pop("device", None), given.pop("dtype", None), given.pop("memory_format", None)
     flags = [given.pop(name, False) for name in ("non_blocking", "copy")]
     fits = fits and not given and all(isinstance(f, bool) for f in flags)
-    fits = fits and (where is None or isinstance(where, (device, str, int))) and (other is None or (where, kind) == (None, None))
+    fits = (
+        fits
+        and (where is None or isinstance(where, (device, str, int)))
+        and (other is None or (where, kind) == (None, None))
+    )
     fits = fits and (memory_format is None or isinstance(memory_format, formats.memory_format))
     fits = fits and (kind is None or isinstance(kind, dtype) or kind in (bool, int, float, complex))
     if not fits:
@@ -342,7 +347,8 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
             f"to() received an invalid combination of arguments - got ({got}), but expected one of:\n"
             " * (internals.device device = None, internals.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
             "internals.memory_format memory_format = None)\n"
-            " * (internals.dtype dtype, bool non_blocking = False, bool copy = False, *, internals.memory_format memory_format = None)\n"
+            " * (internals.dtype dtype, bool non_blocking = False, bool copy = False, *, "
+            "internals.memory_format memory_format = None)\n"
             " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, internals.memory_format memory_format = None)\n"
         )
     if other is not None:

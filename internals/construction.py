@@ -45,7 +45,7 @@ def tensor(
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """`data` as a tensor, sharing its memory when it is a tensor or an array of the right dtype and device."""
     kind, where = as_dtype(dtype, "as_tensor"), as_device(device, "as_tensor")
-    shared = data if isinstance(data, TensorImpl) else from_numpy(data) if isinstance(data, np.ndarray) else None
+    shared: Any = data if isinstance(data, TensorImpl) else from_numpy(data) if isinstance(data, np.ndarray) else None
     if shared is None:
         return copy_of(data, kind, where)
     return shared.to(device=where or shared.device, dtype=kind)
@@ -54,9 +54,10 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Any:
-    """`obj` as a tensor, sharing memory where possible; `copy=True` never shares, `copy=False` raises ValueError when it would copy.
+    """`obj` as a tensor, sharing memory where possible; `copy=True` never shares, `copy=False` raises ValueError if it must copy.
 
-    Takes tensors, numpy arrays and scalars, objects with `__dlpack__` or a buffer, numbers and sequences, looked for in this order.
+    Takes tensors, numpy arrays and scalars, objects with `__dlpack__` or a buffer, numbers and sequences: looked for in this
+    order.
     """
     kind, where = as_dtype(dtype, "asarray"), as_device(device, "asarray") or CPU
     shared = _shared(obj, kind)
@@ -131,7 +132,7 @@ def shape_of(data: Any) -> list[int]:
 
 
 def is_sequence(data: Any) -> bool:
-    """What counts as a dimension: lists, tuples, arrays and whatever else has a length and items, but no mapping and no tensor."""
+    """What counts as a dimension: lists, tuples, arrays, whatever has a length and items; but no mapping and no tensor."""
     if isinstance(data, (list, tuple)):
         return True
     if isinstance(data, np.ndarray):
@@ -225,7 +226,7 @@ def _kind(x: Any) -> dtype:
     if isinstance(x, _ATOMS) and not isinstance(x, np.generic):
         return dt.of_number(x)
     if isinstance(x, Sequence):  # a list where its neighbours are numbers
-        return infer_dtype([y for y in x]) if len(x) else dt.get_default_dtype()
+        return infer_dtype(x) if len(x) else dt.get_default_dtype()
     raise RuntimeError(f"Could not infer dtype of {_full_name(x)}")
 
 

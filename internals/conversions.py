@@ -1,4 +1,4 @@
-"""`x.float()`, `x.long()`, `x.type("internals.LongTensor")`: the casts by name (`tools/autograd/templates/python_variable_methods.cpp`).
+"""`x.float()`, `x.long()`, `x.type("internals.LongTensor")`: the casts by name (`python_variable_methods.cpp`).
 
 Each is `to(dtype)`: the tensor itself when it has that dtype already, else a copy. This class holds nothing else, because inside
 it `float` and `int` mean methods.

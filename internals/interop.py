@@ -92,9 +92,7 @@ def to_numpy(t: TensorImpl, force: bool = False) -> Any:
             f"can't convert {t.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
         )
     if t.requires_grad and not force:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        )
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     t._storage._resizable = False
     return np.asarray(ArrayInterface(t))
 
@@ -112,7 +110,13 @@ class ArrayInterface:
         g, n = self.tensor._geometry, self.tensor.itemsize
         strides = tuple(s * n for s in g.strides)
         address = self.tensor.data_ptr()
-        return {"version": 3, "shape": tuple(g.sizes), "typestr": g.dtype.np.str, "strides": strides, "data": (address, False)}
+        return {
+            "version": 3,
+            "shape": tuple(g.sizes),
+            "typestr": g.dtype.np.str,
+            "strides": strides,
+            "data": (address, False),
+        }
 
     def __repr__(self) -> str:
         return "<the tensor that owns this array's memory>"

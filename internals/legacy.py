@@ -1,4 +1,4 @@
-"""Constructors from before `tensor()`: `Tensor(5, 5)`, `FloatTensor([1, 2])`, `isinstance(x, LongTensor)` (`torch/csrc/tensor/python_tensor.cpp`).
+"""Constructors from before `tensor()`: `Tensor(5, 5)`, `FloatTensor([1, 2])` (`torch/csrc/tensor/python_tensor.cpp`).
 
 They read sizes as sizes and sequences as data, which is why `Tensor(3)` and `Tensor([3])` differ. `FloatTensor` and its
 like are no classes of tensors: there is one, `Tensor`. They are objects that construct and that `isinstance` may ask.
@@ -29,7 +29,7 @@ _SIGNATURES = (
 )
 
 
-class tensortype(type):  # noqa: N801 (PyTorch's name)
+class tensortype(type):
     """The type of `FloatTensor`, `LongTensor`, ...: calling one constructs, `isinstance` compares the dtype."""
 
     dtype: dtype
@@ -44,7 +44,8 @@ class tensortype(type):  # noqa: N801 (PyTorch's name)
 def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind` None is `Tensor` itself: the default dtype, and tensors of any dtype are taken as they are.
 
-    No argument gives an empty tensor, sizes give uninitialised memory, a sequence or array its values, a tensor or storage a view.
+    No argument gives an empty tensor, sizes give uninitialised memory, a sequence or array its values, a tensor or storage a
+    view of it.
     Raises TypeError for anything else.
     """
     from internals.construction import copy_of
@@ -54,9 +55,7 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any])
         raise _no_match(args, kwargs)
     where = resolve(kwargs.get("device"))
     if where is not CPU:
-        raise RuntimeError(
-            f"legacy constructor expects device type: cpu but device type: {where.type} was passed"
-        )
+        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {where.type} was passed")
     args = args + tuple(kwargs[k] for k in ("size", "data") if k in kwargs)
     first = args[0] if args else Size((0,))
     if _is_int(first) and all(_is_int(a) for a in args):

@@ -3,7 +3,8 @@
 A tensor is pickled as its storage and the geometry to look at it with; the storage as its bytes. Pickle remembers objects it has
 seen, so views that share a storage share one again when they are read back, and so do the tensors of one `deepcopy`.
 
-How the real one differs: `torch.save` writes storages to files of their own inside a zip archive and leaves references in the pickle.
+How the real one differs: `torch.save` writes storages to files of their own inside a zip archive, and references to them
+into the pickle.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def deepcopy(t: Any, memo: dict[int, Any]) -> Any:
         return memo[id(t)]
     if t.grad_fn is not None:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
-            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+            "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     key = id(t._storage)

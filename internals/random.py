@@ -1,8 +1,8 @@
 """`Generator`: where random numbers come from (`aten/src/ATen/CPUGeneratorImpl.cpp`, `ATen/core/MT19937RNGEngine.h`).
 
 A Mersenne Twister gives a stream of 32-bit words; everything random is made from these words, in an order that is part of
-PyTorch's behaviour: the same seed gives the same tensors. `internals.aten.native.random` has the recipes. One `default_generator` serves
-whoever does not bring a generator.
+PyTorch's behaviour: the same seed gives the same tensors. `internals.aten.native.distributions` has the recipes. One
+`default_generator` serves whoever does not bring a generator.
 
 How the real one differs: the same engine, seeded in the same way, in C++; here numpy runs it, many words at a time. The
 tensor of `get_state` has the same layout, byte by byte, so a state can be carried from one to the other.
@@ -51,7 +51,7 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream that belongs to `seed`; its lower 32 bits count. Returns the generator.
 
-        Negative seeds are taken modulo 2**64 - 1. Raises RuntimeError for what is no integer, ValueError for one of more than 64 bits.
+        Negative seeds are taken modulo 2**64. Raises RuntimeError for what is no integer, ValueError for more than 64 bits.
         """
         if isinstance(seed, (float, str)) or not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
@@ -100,7 +100,8 @@ class Generator:
         content = np.ascontiguousarray(array(new_state)).tobytes()
         if len(content) != STATE.itemsize:
             raise RuntimeError(
-                f"Expected a CPUGeneratorImplState of size {STATE.itemsize} but found the input RNG state size to be {len(content)}"
+                f"Expected a CPUGeneratorImplState of size {STATE.itemsize} but found the input RNG state size to be "
+                f"{len(content)}"
             )
         s = np.frombuffer(content, STATE)[0]
         pos = _WORDS if s["left"] == 1 else int(s["next"])

@@ -77,9 +77,7 @@ class TypedStorage:
 
     def copy_(self, source: TypedStorage) -> TypedStorage:
         if source.size() != self.size():
-            raise RuntimeError(
-                f"size mismatch, expected {self.nbytes()} bytes, got {source.nbytes()} bytes instead"
-            )
+            raise RuntimeError(f"size mismatch, expected {self.nbytes()} bytes, got {source.nbytes()} bytes instead")
         self._array()[...] = source._array()
         return self
 
@@ -116,7 +114,7 @@ class TypedStorage:
         return i % self.size()
 
 
-class storagetype(type):  # noqa: N801
+class storagetype(type):
     """The type of `FloatStorage`, ...: `FloatStorage(3)` is uninitialised, `FloatStorage([1, 2])` holds numbers."""
 
     dtype: dtype
@@ -133,7 +131,7 @@ class storagetype(type):  # noqa: N801
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
 
 
-class _untyped(type):  # noqa: N801
+class _untyped(type):
     def __call__(cls, content: Any = 0) -> Storage:
         if isinstance(content, int):
             return Storage.allocate(content)

@@ -5,7 +5,8 @@ Each file starts with Python code (after `#` comments) that both sides run first
     >>> torch.full((2,), 300, dtype=torch.uint8)
     RuntimeError: value cannot be converted to type uint8_t without overflow
 
-The expected text is the repr of the result or the type and first line of the error. A new entry needs only its `>>>` line: `python -m tests.golden_files` (with real PyTorch installed) writes what is expected below each.
+The expected text is the repr of the result or the type and first line of the error. A new entry needs only its `>>>` line:
+`python -m tests.golden_files` (with real PyTorch installed) writes what is expected below each.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class GoldenFile:
 def evaluate(expression: str, names: dict[str, Any]) -> str:
     """What an expression gives, its repr or its error, in PyTorch's spelling."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some are given once in a process, whoever was first: they have tests of their own
+        warnings.simplefilter(
+            "ignore"
+        )  # some are given once in a process, whoever was first: they have tests of their own
         try:
             result = repr(eval(expression, names))
         except Exception as error:

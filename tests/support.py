@@ -1,4 +1,4 @@
-"""What the tests share: turning our tensors into torch's and numpy's and back, comparing the two, and how many examples to try."""
+"""What the tests share: turning our tensors into torch's and back, comparing the two, how many examples to try."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def from_torch(x: Any) -> Any:
     return x
 
 
-def assert_same(ours: Any, theirs: Any, rtol: float | None = None, atol: float | None = None, strides: bool = False) -> None:
+def assert_same(
+    ours: Any, theirs: Any, rtol: float | None = None, atol: float | None = None, strides: bool = False
+) -> None:
     """Shape, dtype and values agree (strides too when asked). `theirs` is a real tensor, a numpy array, a number, or a sequence.
 
     The default tolerances are those of the dtype; integers and bools must be equal. NaN equals NaN.
@@ -94,10 +96,14 @@ def assert_same(ours: Any, theirs: Any, rtol: float | None = None, atol: float |
         assert ours == theirs or (ours != ours and theirs != theirs), f"{ours!r} against {theirs!r}"
         return
     assert tuple(ours.shape) == tuple(theirs.shape), f"shape {tuple(ours.shape)} against {tuple(theirs.shape)}"
-    assert ours.dtype.name == str(theirs.dtype).removeprefix("torch."), f"dtype {ours.dtype.name} against {theirs.dtype}"
+    assert ours.dtype.name == str(theirs.dtype).removeprefix("torch."), (
+        f"dtype {ours.dtype.name} against {theirs.dtype}"
+    )
     if strides:
         assert ours.stride() == tuple(theirs.stride()), f"strides {ours.stride()} against {tuple(theirs.stride())}"
-    expected = theirs if isinstance(theirs, (np.ndarray, np.generic)) else theirs.detach().resolve_conj().resolve_neg().numpy()
+    expected = (
+        theirs if isinstance(theirs, (np.ndarray, np.generic)) else theirs.detach().resolve_conj().resolve_neg().numpy()
+    )
     tolerance = TOLERANCE.get(ours.dtype.name)
     if tolerance is None:
         np.testing.assert_array_equal(array(ours), expected)
@@ -117,7 +123,9 @@ def outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
             return None, error
 
 
-def assert_same_outcome(ours: Callable[[], Any], theirs: Callable[[], Any], message: bool = True, **options: Any) -> None:
+def assert_same_outcome(
+    ours: Callable[[], Any], theirs: Callable[[], Any], message: bool = True, **options: Any
+) -> None:
     """Both calls return the same (`assert_same`), or both raise the same type of error, with the same first line if `message`."""
     a, error_a = outcome(ours)
     b, error_b = outcome(theirs)

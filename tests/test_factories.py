@@ -92,7 +92,12 @@ def test_memory_formats(memory_format: Any) -> None:
 numbers = st.integers(-50, 50) | st.floats(-50, 50).map(lambda x: round(x, 2))
 
 
-@given(numbers, numbers, numbers.filter(lambda x: x != 0), names.filter(lambda n: n not in ("bool", "complex64", "complex128")))
+@given(
+    numbers,
+    numbers,
+    numbers.filter(lambda x: x != 0),
+    names.filter(lambda n: n not in ("bool", "complex64", "complex128")),
+)
 @examples(80)
 def test_arange(start: Any, end: Any, step: Any, name: str) -> None:
     if (end - start) * step < 0 or abs((end - start) / step) > 500 or (int(step) == 0 and name == "int64"):
@@ -193,7 +198,10 @@ def test_tensor_of_nested_sequences_like_pytorch(data: Any) -> None:
     assert_same(torch.tensor(data), theirs)
 
 
-@given(st.integers(0, 4).flatmap(lambda n: st.lists(st.lists(st.integers(-9, 9), min_size=n, max_size=n), max_size=4)), names)
+@given(
+    st.integers(0, 4).flatmap(lambda n: st.lists(st.lists(st.integers(-9, 9), min_size=n, max_size=n), max_size=4)),
+    names,
+)
 @examples(50)
 def test_tensor_of_rectangular_lists(data: list[list[int]], name: str) -> None:
     expected = np.array(data, np.int64).astype(name)
@@ -207,7 +215,9 @@ def test_tensor_copies() -> None:
     t = torch.tensor(a)
     a[0] = 5
     assert t.tolist() == [1, 1, 1]
-    with pytest.warns(UserWarning, match="To copy construct from a tensor, it is recommended to use sourceTensor.detach"):
+    with pytest.warns(
+        UserWarning, match="To copy construct from a tensor, it is recommended to use sourceTensor.detach"
+    ):
         u = torch.tensor(t)
     assert u.data_ptr() != t.data_ptr()
     with pytest.warns(UserWarning, match="extremely slow"):
@@ -234,7 +244,14 @@ def test_large_lists_do_not_take_long_to_nest() -> None:
 def test_meta_tensors_have_a_shape_and_no_memory() -> None:
     t = torch.empty(1 << 20, 1 << 20, device="meta")
     assert t.is_meta and t.data_ptr() == 0 and t.numel() == 1 << 40 and t.t().shape == (1 << 20, 1 << 20)
-    for made in (torch.zeros_like(t), t.clone(), t.to(torch.int8), t.new_ones(3), t.contiguous(), torch.rand(3, device="meta")):
+    for made in (
+        torch.zeros_like(t),
+        t.clone(),
+        t.to(torch.int8),
+        t.new_ones(3),
+        t.contiguous(),
+        torch.rand(3, device="meta"),
+    ):
         assert made.is_meta
     assert t.zero_() is t and t.fill_(3) is t and t.copy_(t.clone()) is t
     assert torch.ones(3).to("meta").shape == (3,)

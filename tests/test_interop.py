@@ -1,4 +1,4 @@
-"""Memory shared with numpy, with buffers and through DLPack: who sees which write, and who keeps whom alive, exactly that long."""
+"""Memory shared with numpy, with buffers and through DLPack: who sees which write, and who keeps whom alive, how long."""
 
 from __future__ import annotations
 
@@ -125,7 +125,11 @@ def test_from_numpy_warns_once_about_read_only_arrays(monkeypatch: pytest.Monkey
         (lambda: np.zeros(3)[::-1], ValueError, "At least one stride in the given numpy array is negative"),
         (lambda: np.zeros(3, "f4,i1")["f0"], ValueError, "strides not a multiple of the element byte size"),
         (lambda: np.zeros(3, ">f8"), ValueError, "byte order different from the native byte order"),
-        (lambda: np.array(["a"]), TypeError, "can't convert np.ndarray of type numpy.str_. The only supported types are: float64"),
+        (
+            lambda: np.array(["a"]),
+            TypeError,
+            "can't convert np.ndarray of type numpy.str_. The only supported types are: float64",
+        ),
     ],
 )
 def test_from_numpy_refuses(make: Any, error: type[Exception], message: str) -> None:
@@ -284,7 +288,7 @@ def test_whoever_takes_a_capsule_owns_the_memory(version: Any) -> None:
     storage = weakref.ref(t.untyped_storage())
     capsule = t.__dlpack__(max_version=version)
     taken = utils_dlpack.from_dlpack(capsule)
-    assert 'used_dltensor' in repr(capsule)
+    assert "used_dltensor" in repr(capsule)
     with pytest.raises(RuntimeError, match="DLTensor capsules can be consumed only once"):
         torch.from_dlpack(capsule)
     del t, capsule  # a used capsule gives nothing back
@@ -341,7 +345,11 @@ def test_real_pytorch_shares_with_us_both_ways(name: str) -> None:
     ours = torch.ones(2, 3, dtype=getattr(torch, name)).t()
     storage = weakref.ref(ours.untyped_storage())
     theirs = real.from_dlpack(ours)
-    assert str(theirs.dtype) == f"torch.{name}" and theirs.data_ptr() == ours.data_ptr() and theirs.stride() == ours.stride()
+    assert (
+        str(theirs.dtype) == f"torch.{name}"
+        and theirs.data_ptr() == ours.data_ptr()
+        and theirs.stride() == ours.stride()
+    )
     theirs.zero_()
     assert ours.tolist() == [[0, 0]] * 3
     del ours
@@ -356,7 +364,10 @@ def test_real_pytorch_shares_with_us_both_ways(name: str) -> None:
     assert taken.data_ptr() == address and taken.tolist() == [1, 1, 1]
 
 
-@given(st.lists(st.sampled_from(["export", "take", "numpy", "drop_tensor", "drop_capsule", "drop_taken"]), max_size=40), st.randoms())
+@given(
+    st.lists(st.sampled_from(["export", "take", "numpy", "drop_tensor", "drop_capsule", "drop_taken"]), max_size=40),
+    st.randoms(),
+)
 @examples(30)
 def test_no_order_of_events_leaks_or_frees_twice(events: list[str], random: Any) -> None:
     exported, used = len(dlpack._exported), caching_allocator.stats.bytes

@@ -14,14 +14,35 @@ import internals as torch
 from internals._tensor_str import PRINT_OPTS, get_printoptions, printoptions
 from tests.support import DTYPES, examples, oracle, to_torch
 
-SPECIAL = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-5, 1e-4, 999.0, 1000.0, 1001.0, 1e8, 1.00001e8, 0.5, 123456.0)
+SPECIAL = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1e-5,
+    1e-4,
+    999.0,
+    1000.0,
+    1001.0,
+    1e8,
+    1.00001e8,
+    0.5,
+    123456.0,
+)
 
 
 @st.composite
 def tensors(draw: Any) -> Any:
     """Small and summarised tensors of every dtype, with values on both sides of every threshold."""
     kind = draw(st.sampled_from(DTYPES))
-    shape = draw(st.lists(st.integers(0, 9), max_size=4)) if draw(st.booleans()) else draw(st.sampled_from([(1100,), (2, 600), (40, 3, 10)]))
+    shape = (
+        draw(st.lists(st.integers(0, 9), max_size=4))
+        if draw(st.booleans())
+        else draw(st.sampled_from([(1100,), (2, 600), (40, 3, 10)]))
+    )
     rng = np.random.default_rng(draw(st.integers(0, 1 << 20)))
     scale = 10.0 ** draw(st.integers(-6, 9))
     values = np.asarray(rng.standard_normal(shape) * scale)

@@ -48,9 +48,13 @@ def test_the_numbers_of_seed_zero() -> None:
     torch.manual_seed(0)
     assert torch.rand(2, dtype=torch.float64).tolist() == [0.9700530018065531, 0.707819864399788]
     torch.manual_seed(0)
-    np.testing.assert_allclose(torch.randn(4).tolist(), [1.5409960746765137, -0.293428897857666, -2.1787893772125244, 0.5684312582015991])
+    np.testing.assert_allclose(
+        torch.randn(4).tolist(), [1.5409960746765137, -0.293428897857666, -2.1787893772125244, 0.5684312582015991]
+    )
     torch.manual_seed(0)
-    np.testing.assert_allclose(torch.randn(17)[:3].tolist(), [-1.1258398294448853, -1.6959311962127686, 0.5666506290435791], rtol=1e-5)
+    np.testing.assert_allclose(
+        torch.randn(17)[:3].tolist(), [-1.1258398294448853, -1.6959311962127686, 0.5666506290435791], rtol=1e-5
+    )
     torch.manual_seed(0)
     assert torch.randint(10, (8,)).tolist() == [4, 9, 3, 0, 3, 9, 7, 3]
     torch.manual_seed(0)

@@ -46,7 +46,7 @@ class dtype:
         return f"internals.{self.name}"
 
     def __reduce__(self) -> str:
-        return self.name
+        return "bool_" if self.name == "bool" else self.name
 
     def to_real(self) -> dtype:
         return {"complex64": float32, "complex128": float64}.get(self.name, self)

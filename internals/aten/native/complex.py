@@ -81,7 +81,7 @@ def adjoint(self: Any) -> Any:
     return conj(self.transpose(-2, -1))
 
 
-def matrix_H(self: Any) -> Any:  # noqa: N802 (PyTorch's name)
+def matrix_H(self: Any) -> Any:
     """The conjugate transpose of a matrix. Raises RuntimeError unless it has two dimensions (or none)."""
     if self.dim() not in (0, 2):
         raise RuntimeError(

@@ -19,14 +19,14 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.layout import strides_for, strides_like
-from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap, is_non_overlapping_and_dense
+from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.aten.tensor_iterator import broadcast_shapes
 from internals.aten.writing import resize
 from internals.core import dtype as dt
 from internals.core.device import CPU, resolve
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.formats import channels_last, contiguous_format, preserve_format
-from internals.core.geometry import channels_last_strides, contiguous_strides, geometry
+from internals.core.geometry import contiguous_strides, geometry
 from internals.core.scalar import C_NAME, checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty
@@ -43,9 +43,7 @@ def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
     check_no_partial_overlap(self, src)
     shape = broadcast_shapes(self.shape, src.shape)
     if self.shape != shape:
-        raise RuntimeError(
-            f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}"
-        )
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
     if src.is_complex() and not self.is_complex():
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
     if self.device is CPU:
@@ -65,21 +63,21 @@ def _to_copy(
     """A copy as `dtype`, on `device`."""
     g = self._geometry
     where = g.device if device is None else resolve(device)
-    if memory_format is None or memory_format is preserve_format:
-        if g.is_contiguous or is_non_overlapping_and_dense(g.sizes, g.strides):
-            strides = g.strides
-        else:
-            strides = channels_last_strides(g.sizes) if _looks_channels_last(g.sizes, g.strides) else contiguous_strides(g.sizes)
-    else:
-        strides = strides_for(g.sizes, memory_format)
-    result = empty(geometry(g.sizes, strides, dtype or g.dtype, where))
+    result = empty(geometry(g.sizes, strides_like(self, memory_format), dtype or g.dtype, where))
     if self.is_complex() and not result.is_complex():
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
     return _write(result, self)
 
 
 def to_dtype_layout(
-    self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, copy: bool, memory_format: Any
+    self: TensorImpl,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    non_blocking: bool,
+    copy: bool,
+    memory_format: Any,
 ) -> Any:
     """`self` itself when it is what was asked for already, else a converted copy."""
     where = self.device if device is None else resolve(device)
@@ -141,7 +139,8 @@ def zero_(self: TensorImpl) -> Any:
 def resize_(self: TensorImpl, size: Sequence[int], memory_format: Any) -> Any:
     """Other sizes on the same storage, which grows if it has to; new elements are uninitialised. The same sizes change nothing.
 
-    Raises RuntimeError when the memory is borrowed (`from_numpy`) or lent (`numpy()`) and too small, or when a gradient is required.
+    Raises RuntimeError when the memory is too small and borrowed (`from_numpy`) or lent (`numpy()`), or when a gradient is
+    required.
     """
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
@@ -222,9 +221,7 @@ def is_nonzero(self: TensorImpl) -> bool:
 def equal(self: TensorImpl, other: TensorImpl) -> bool:
     """Whether both have the same shape and equal elements. NaN equals nothing."""
     if self.device is not other.device:
-        raise RuntimeError(
-            f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}"
-        )
+        raise RuntimeError(f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}")
     return self.shape == other.shape and bool(np.array_equal(array(self), array(other)))
 
 
@@ -266,9 +263,7 @@ def _adopt(t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], st
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     if len(size) != len(stride):
-        raise RuntimeError(
-            f"unequal size length ({len(size)}) and stride length ({len(stride)})"
-        )
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     g = t._geometry
     last = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if prod(size) else 0
     needed = (offset + last) * g.dtype.itemsize if last else 0
@@ -294,17 +289,3 @@ def _check_same_dtype(t: TensorImpl, source: TensorImpl) -> None:
         raise RuntimeError(
             f"Could not set tensor of type {C_NAME[source.dtype.name]} to a tensor of type {C_NAME[t.dtype.name]}"
         )
-
-
-def _looks_channels_last(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the dimensions come in memory in the order of `channels_last` (`is_channels_last_strides_2d`)."""
-    if len(sizes) not in (4, 5) or strides[1] == 0:
-        return False
-    smallest = 0
-    for d in (1, *range(len(sizes) - 1, 1, -1), 0):
-        if sizes[d] == 0 or strides[d] < smallest or (d == 0 and smallest == strides[1]):
-            return False
-        smallest = strides[d] * max(sizes[d], 1) if sizes[d] > 1 else strides[d]
-    return True
-
-

@@ -20,7 +20,7 @@ from internals.aten.layout import strides_for, strides_like
 from internals.core import device as devices
 from internals.core import dtype as dt
 from internals.core.device import CPU
-from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
@@ -48,9 +48,7 @@ def empty_strided(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
     if any(s < 0 for s in stride):
-        raise RuntimeError(
-            f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}"
-        )
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     return allocate(geometry(size, stride, dtype or dt.get_default_dtype(), devices.resolve(device)))
 
 
@@ -140,9 +138,7 @@ def arange_start(start: Any, end: Any, dtype: Any, layout: Any, device: Any, pin
     return arange_start_step(start, end, 1, dtype, layout, device, pin_memory)
 
 
-def arange_start_step(
-    start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
-) -> Any:
+def arange_start_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     """start, start + step, ... as long as it is before `end`. int64 if all three are integers, else the default dtype.
 
     Raises RuntimeError for a step of 0 or of the wrong sign, or a range without end.
@@ -152,7 +148,7 @@ def arange_start_step(
     if any(isinstance(x, complex) for x in numbers):
         raise RuntimeError("value cannot be converted to type double without overflow")
     if kind.category not in (dt.INTEGRAL, dt.FLOATING):
-        raise NotImplementedError(f'"arange_cpu" not implemented for \'{SCALAR_TYPE_NAME[kind]}\'')
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{SCALAR_TYPE_NAME[kind]}'")
     _check_range(*numbers)
     if kind is dt.int64:
         low, high, stride = int(start), int(end), int(step) if math.isfinite(step) else 0

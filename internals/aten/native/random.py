@@ -1,7 +1,7 @@
 """Random tensors (`aten/src/ATen/native/Distributions.cpp`, `TensorFactories.cpp`).
 
-The in-place ops do the work: they check their bounds, draw `numel` numbers from the generator and store them in the order in which
-the elements lie in memory. `rand`, `randn`, `randint` and their kind are an empty tensor and one of these. What the
+The in-place ops do the work: they check their bounds, draw `numel` numbers from the generator and store them in the order in
+which the elements lie in memory. `rand`, `randn`, `randint` and their kind are an empty tensor and one of these. What the
 numbers are made of, and how far they agree with PyTorch's, is told in `distributions`.
 
 `multinomial` without replacement divides each weight by an exponential number and takes the largest: the same trick as in
@@ -43,9 +43,7 @@ def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | N
         if not -highest <= value <= highest:
             raise RuntimeError(f"{name} is out of bounds for {C_NAME[_real(kind).name]}")
     if from_ > to:
-        raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}"
-        )
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}")
     return _store(self, lambda n: draw.uniform(_generator(generator), n, _real(kind), from_, to))
 
 
@@ -81,7 +79,7 @@ def random_(self: TensorImpl, generator: Generator | None) -> Any:
     """Integers over all that the dtype can hold exactly, from 0 on."""
     kind, g = self.dtype, _generator(generator)
     if kind.is_complex:
-        raise NotImplementedError(f'"random_kernel_cpu" not implemented for \'{SCALAR_TYPE_NAME[kind]}\'')
+        raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{SCALAR_TYPE_NAME[kind]}'")
     span = np.uint64(_limits(kind)[1] + 1)
     words = g.random64 if kind.itemsize == 8 else g.random32
     return _store(self, lambda n: (words(n) % span).view(np.int64))
@@ -92,14 +90,14 @@ def bernoulli__float(self: TensorImpl, p: float, generator: Generator | None) ->
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     if self.is_complex():
-        raise NotImplementedError(f'"bernoulli_scalar_cpu_" not implemented for \'{SCALAR_TYPE_NAME[self.dtype]}\'')
+        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
     return _store(self, lambda n: uniform64(_generator(generator), n) < p)
 
 
 def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | None) -> Any:
     """1 with the probability at the same place in `p`. Raises RuntimeError unless these are probabilities of the same shape."""
     if p.dtype.category != dt.FLOATING:
-        raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for \'{SCALAR_TYPE_NAME[p.dtype]}\'')
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{SCALAR_TYPE_NAME[p.dtype]}'")
     values = array(expand(p, self.shape))
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -131,7 +129,7 @@ def randperm_generator(
     if kind.category == dt.FLOATING and n > 2 ** _DIGITS[kind.name] + 1:
         raise RuntimeError(f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} type.")
     if kind.category in (dt.BOOL, dt.COMPLEX):
-        raise NotImplementedError(f'"randperm" not implemented for \'{SCALAR_TYPE_NAME[kind]}\'')
+        raise NotImplementedError(f"\"randperm\" not implemented for '{SCALAR_TYPE_NAME[kind]}'")
     checked(n, kind)
     return _store(t, lambda count: draw.permutation(_generator(generator), count))
 
@@ -191,9 +189,7 @@ def randint_generator(
     return randint_low_generator(0, high, size, generator, dtype, layout, device, pin_memory)
 
 
-def randint_low(
-    low: int, high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any
-) -> Any:
+def randint_low(low: int, high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     return randint_low_generator(low, high, size, None, dtype, layout, device, pin_memory)
 
 
@@ -299,7 +295,7 @@ def _like(t: TensorImpl) -> Any:
 
 def _floating(t: TensorImpl, kernel: str) -> dtype:
     if t.dtype.category < dt.FLOATING:
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{SCALAR_TYPE_NAME[t.dtype]}\'')
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPE_NAME[t.dtype]}'")
     return t.dtype
 
 
@@ -326,9 +322,9 @@ def _check_bounds(low: int, high: int, kind: dtype) -> None:
             if abs(value) > largest:
                 power = _DIGITS[kind.name]
                 warnings.warn(
-                    f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {C_NAME[kind.name]} can support "
-                    "discrete uniform distribution only within this range. This warning will become an error in version 1.7 "
-                    "release, please fix the code in advance",
+                    f"{name} is out of bounds [-(2^{power}), 2^{power}]. Due to precision limitations {C_NAME[kind.name]} can "
+                    "support discrete uniform distribution only within this range. This warning will become an error in "
+                    "version 1.7 release, please fix the code in advance",
                     UserWarning,
                     stacklevel=5,
                 )
@@ -338,7 +334,9 @@ def _check_bounds(low: int, high: int, kind: dtype) -> None:
 
 def _check_weights(t: TensorImpl, weights: Any, num_samples: int, replacement: bool) -> None:
     if t.dtype.category != dt.FLOATING:
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {SCALAR_TYPE_NAME[t.dtype]}")
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {SCALAR_TYPE_NAME[t.dtype]}"
+        )
     if t.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
