@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -199,9 +200,14 @@ def spelled(value: Any) -> str:
 # --- the library -------------------------------------------------------------------------------------------------------
 
 
+@cache
 def compiler() -> str | None:
-    """The C compiler of this machine, or None."""
-    return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    """The C compiler of this machine, or None. One that cannot even say its version (macOS has such a stand-in) is none."""
+    for name in ("cc", "gcc", "clang"):
+        found = shutil.which(name)
+        if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0:
+            return found
+    return None
 
 
 def compile_library(folder: Path, sources: list[Path], target: Path) -> None:
