@@ -45,6 +45,18 @@ def test_the_allocator_shows_every_block() -> None:
     assert_good(picture)
 
 
+def test_an_allocator_of_your_own() -> None:
+    mine = internals.cpu.CachingAllocator()
+    with internals.cpu.use_cpu_allocator(mine), viz.allocator_timeline(mine) as timeline:
+        kept = internals.empty(10)
+        internals.empty(100)
+    assert [(c.size, c.requested, c.cached) for c in viz.allocator(mine).classes] == [(64, [40], 0), (448, [], 1)]
+    assert [e.action for e in timeline.events] == ["alloc", "alloc", "cache_return"]
+    with pytest.raises(ValueError, match="knows the allocator of 'cpu'"):
+        viz.allocator("cuda")
+    del kept
+
+
 def test_many_blocks_are_summarised() -> None:
     snapshot = [{"address": i, "size": 64, "requested": 4, "state": "active"} for i in range(4000)]
     picture = allocator_room.scene(snapshot, {})
