@@ -9,6 +9,7 @@ into the pickle.
 
 from __future__ import annotations
 
+import copy
 import copyreg
 import ctypes
 from typing import Any
@@ -25,7 +26,8 @@ def reduce(t: TensorImpl) -> Any:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) can be pickled; detach() the tensor first."
         )
-    return rebuild_tensor, (t._storage, t._offset, tuple(t.shape), t.stride(), t.dtype, t.requires_grad)
+    how = (t._storage, t._offset, tuple(t.shape), t.stride(), t.dtype, t.requires_grad)
+    return rebuild_tensor, how, getattr(t, "__dict__", None) or None  # attributes the user hung on it
 
 
 def rebuild_tensor(
@@ -52,6 +54,7 @@ def deepcopy(t: Any, memo: dict[int, Any]) -> Any:
     if t.grad is not None:
         autograd_meta(fresh).grad = deepcopy(t.grad, memo)
     memo[id(t)] = fresh
+    fresh.__dict__ = copy.deepcopy(t.__dict__, memo)
     return fresh
 
 

@@ -78,6 +78,14 @@ def test_storages_shared_before_are_shared_after(how: Any) -> None:
     assert second["row"].tolist() == [2, 99, 4, 5] and base.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("how", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy], ids=["pickle", "deepcopy"])
+def test_attributes_go_with_the_tensor(how: Any) -> None:
+    t = torch.ones(2)
+    t.note = ["mine", t]
+    u = how(t)
+    assert u.note == ["mine", u] and u.note is not t.note
+
+
 def test_a_shallow_copy_shares_memory() -> None:
     t = torch.ones(2)
     u = copy.copy(t)

@@ -250,11 +250,19 @@ def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -
 
 
 def _write(target: Any, source: TensorImpl) -> Any:
-    if target.device is CPU:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            if source.is_complex():
-                warnings.simplefilter("ignore")
-            array(target)[...] = array(source)
+    """Store the elements of `source` in `target`, cast to its dtype and broadcast to its shape."""
+    if target.device is not CPU:
+        return target
+    values, kind = array(source), target.dtype
+    if source.dtype is not kind:
+        if source.is_complex() and kind.category in (dt.INTEGRAL, dt.FLOATING):
+            values = values.real
+        with np.errstate(all="ignore"):
+            if kind is dt.float16 and values.dtype == np.float64:
+                values = values.astype(np.float32)  # as PyTorch converts: two roundings
+            array(target)[...] = values
+    else:
+        array(target)[...] = values
     return target
 
 
