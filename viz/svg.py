@@ -39,7 +39,7 @@ def svg(canvas: Canvas, theme: str = "auto") -> str:
     body = "".join(_mark(mark, colours, used) for mark in [_paper(sheet), *canvas.marks])
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="iv" role="img" aria-label="{escape(canvas.title)}" '
-        f'width="{_n(sheet.w)}" height="{_n(sheet.h)}" '
+        f'font-family="sans-serif" width="{_n(sheet.w)}" height="{_n(sheet.h)}" '
         f'viewBox="{_n(sheet.x)} {_n(sheet.y)} {_n(sheet.w)} {_n(sheet.h)}">'
         f"<title>{escape(canvas.title)}</title><desc>{escape(canvas.description)}</desc>"
     )
@@ -60,6 +60,7 @@ def stylesheet(paints: set[str]) -> str:
         dark + variables("dark"),
         light + variables("light"),
     ]
+    rules.append(f".iv{{font-family:{FONTS['sans']}}}.iv [font-family=monospace]{{font-family:{FONTS['mono']}}}")
     for p in sorted(paints):
         rules.append(f".iv .f-{p}{{fill:var(--iv-{p})}}.iv .s-{p}{{stroke:var(--iv-{p})}}")
     return "".join(rules)
@@ -94,9 +95,11 @@ def _text(mark: Text, colours: dict[str, str], used: set[str]) -> str:
     anchor = f' text-anchor="{mark.anchor}"' if mark.anchor != "start" else ""
     bold = ' font-weight="600"' if mark.bold else ""
     tip = f"<title>{escape(mark.tip)}</title>" if mark.tip else ""
+    mono = ' font-family="monospace"' if mark.font == "mono" else ""
+    spaces = ' xml:space="preserve"' if "  " in mark.text or mark.text != mark.text.strip() else ""
     return (
-        f'<text x="{_n(mark.x)}" y="{_n(mark.y)}" font-family="{FONTS[mark.font]}" font-size="{_n(mark.size)}"'
-        f'{anchor}{bold}{paint} xml:space="preserve">{tip}{escape(mark.text, quote=False)}</text>'
+        f'<text x="{_n(mark.x)}" y="{_n(mark.y)}"{mono} font-size="{_n(mark.size)}"'
+        f"{anchor}{bold}{paint}{spaces}>{tip}{escape(mark.text, quote=False)}</text>"
     )
 
 

@@ -202,6 +202,8 @@ def timeline_canvas(scene: Timeline) -> Canvas:
     if not scene.events:
         canvas.text(0, 12, "nothing happened", 12, paint="muted")
         return canvas
+    chip = canvas.chip(0, -34, "CachingAllocator, event by event", "allocator", 12, bold=True)
+    canvas.text(chip.right + 12, -19, plural(len(scene.events), "event"), 12, paint="muted")
     left = max(text_width(ACTIONS.get(e.action, e.action), 12) for e in scene.events) + 46
     widths = [max(52.0, text_width(f"{size:,}", 10.5, "mono") + 14) for size in scene.sizes]
     widths = [min(220.0, w + 4 * max(0, size.bit_length() - 7)) for w, size in zip(widths, scene.sizes)]

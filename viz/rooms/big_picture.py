@@ -20,7 +20,7 @@ from viz.refs import count_in_words, others
 from viz.scene import Picture
 from viz.text import table
 
-BOX, GAP, LINE = 268.0, 56.0, 36.0
+BOX, GAP, LINE = 252.0, 46.0, 36.0
 BYTES_SHOWN = 12
 
 

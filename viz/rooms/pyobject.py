@@ -150,7 +150,7 @@ class _Reader:
         if self.cls is str:
             return end_of(members(self.kind)) + fields[-1].nbytes
         gc_head = 16 if self.cls.__flags__ & HAS_GC else 0  # getsizeof counts it, but it lies before the struct
-        elsewhere = ("list", "dict", "set", "frozenset", "bytearray", "ndarray", "type")
+        elsewhere = ("object", "list", "dict", "set", "frozenset", "bytearray", "ndarray", "type")
         return self.cls.__basicsize__ if self.kind in elsewhere else int(sys.getsizeof(self.obj)) - gc_head
 
     def _field(self, m: Member) -> Field:
