@@ -870,10 +870,6 @@ class TensorMethods:
         """aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor\naten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor\naten::all(Tensor self) -> Tensor"""
         return _all((self, *args), kwargs)
 
-    def norm(self, *args, **kwargs):
-        """aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor\naten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor\naten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor\naten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"""
-        return _norm((self, *args), kwargs)
-
     def logsumexp(self, *args, **kwargs):
         """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
         return _logsumexp((self, *args), kwargs)
@@ -1465,7 +1461,6 @@ _argmax = PythonArgParser('argmax', [(ops.argmax_op, ops.argmax)], True)
 _argmin = PythonArgParser('argmin', [(ops.argmin_op, ops.argmin)], True)
 _any = PythonArgParser('any', [(ops.any_dim_op, ops.any_dim), (ops.any_dims_op, ops.any_dims), (ops.any_op, ops.any)], True)
 _all = PythonArgParser('all', [(ops.all_dim_op, ops.all_dim), (ops.all_dims_op, ops.all_dims), (ops.all_op, ops.all)], True)
-_norm = PythonArgParser('norm', [(ops.norm_ScalarOpt_dtype_op, ops.norm_ScalarOpt_dtype), (ops.norm_Scalar_op, ops.norm_Scalar), (ops.norm_ScalarOpt_dim_dtype_op, ops.norm_ScalarOpt_dim_dtype), (ops.norm_ScalarOpt_dim_op, ops.norm_ScalarOpt_dim)], True)
 _logsumexp = PythonArgParser('logsumexp', [(ops.logsumexp_op, ops.logsumexp)], True)
 _cumsum = PythonArgParser('cumsum', [(ops.cumsum_op, ops.cumsum)], True)
 _cumsum_ = PythonArgParser('cumsum_', [(ops.cumsum__op, ops.cumsum_)], True)
