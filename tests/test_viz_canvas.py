@@ -134,6 +134,15 @@ def test_png_is_the_same_every_time(tmp_path: Path) -> None:
     assert Sample().png("dark") != first
 
 
+def test_widths_add_up_exactly_however_they_are_added() -> None:
+    widths = [text_width(f"{n} references", 11, bold=n % 2 == 0) for n in range(50)]
+    assert all(width * 4 == int(width * 4) for width in widths)
+    forwards = backwards = 0.0
+    for width, other in zip(widths, reversed(widths)):
+        forwards, backwards = forwards + width, backwards + other
+    assert forwards == backwards == sum(widths)
+
+
 def test_estimated_widths_hold_for_the_fonts_that_matplotlib_brings() -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.font_manager import FontProperties
