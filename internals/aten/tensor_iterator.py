@@ -48,8 +48,8 @@ class TensorIterator:
     """The decisions for one pointwise call.
 
     `inputs` are tensors and Python numbers. `out` is the tensor to write to, or None for a new one. `promote` says what to
-    compute in: "common" (the promoted dtype), "float" (the same, but integers become the default dtype), a dtype, "same" (nothing is
-    converted: `out` has to have the one input's dtype), or None to leave every operand as it is.
+    compute in: "common" (the promoted dtype), "float" (the same, but integers become the default dtype), a dtype, "same"
+    (nothing is converted: `out` has to have the one input's dtype), or None to leave every operand as it is.
     `result` is the dtype of a new output; the computation's when None.
 
     Attributes: `common_dtype`, `result_dtype`, `shape`, `output`, `fast_setup` ("contiguous", "channels_last",

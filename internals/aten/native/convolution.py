@@ -230,7 +230,8 @@ def _check(
             (oh, ow), (sh, sw), (dh, dw) = output_padding, stride, dilation
             raise RuntimeError(
                 "output padding must be smaller than either stride or dilation, but got output_padding_height: "
-                f"{oh} output_padding_width: {ow} stride_height: {sh} stride_width: {sw} dilation_height: {dh} dilation_width: {dw}"
+                f"{oh} output_padding_width: {ow} stride_height: {sh} stride_width: {sw} dilation_height: {dh} "
+                f"dilation_width: {dw}"
             )
         return
     padded = [s + 2 * p for s, p in zip(input.shape[2:], padding)]

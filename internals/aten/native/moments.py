@@ -1,7 +1,7 @@
 """Variance and standard deviation (`aten/src/ATen/native/ReduceOps.cpp`: `std_var_out`).
 
-The mean of the squared distances from the mean, with `n - correction` for n: correction 1 (`unbiased=True`) is Bessel's. For complex
-the distances are moduli, and the result is real.
+The mean of the squared distances from the mean, with `n - correction` for n: correction 1 (`unbiased=True`) is Bessel's. For
+complex the distances are moduli, and the result is real.
 
 How the real one differs: one pass over the data by Welford's recurrence, in double; here two passes, in double too.
 """

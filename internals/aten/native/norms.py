@@ -1,7 +1,7 @@
 """Norms, and the logarithm of a sum of exponentials (`aten/src/ATen/native/LinearAlgebra.cpp`, `ReduceOps.cpp`).
 
-The p-norm is (Σ|x|^p)^(1/p); for p = inf the largest |x|, for -inf the smallest, for 0 the number of elements that are not zero. It
-is computed in double precision.
+The p-norm is (Σ|x|^p)^(1/p); for p = inf the largest |x|, for -inf the smallest, for 0 the number of elements that are not zero.
+It is computed in double precision.
 
 How the real one differs: `norm` is kept for old code and calls `linalg.vector_norm`, which has a vectorised loop for each p.
 """

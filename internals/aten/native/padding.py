@@ -1,7 +1,8 @@
 """Padding (`aten/src/ATen/native/{PadNd,ReflectionPad,ReplicationPadding}.cpp`).
 
 Constant padding writes the input into the middle of a filled tensor. The other modes only repeat what is there, so each is one
-`index_select` a dimension: reflect reads the indices 2 1 | 0 1 2 3 | 2 1, replicate 0 0 | 0 1 2 3 | 3 3, circular 2 3 | 0 1 2 3 | 0 1.
+`index_select` a dimension: reflect reads the indices 2 1 | 0 1 2 3 | 2 1, replicate 0 0 | 0 1 2 3 | 3 3, circular
+2 3 | 0 1 2 3 | 0 1.
 `pad` lists the amounts from the last dimension backwards, as PyTorch does.
 
 How the real one differs: reflection and replication have kernels (and gradients) of their own, for one to three dimensions.

@@ -12,7 +12,7 @@ import numpy as np
 from internals.aten.dtype_checks import CPP_NAME, TYPE_META_NAME, checked_number, not_implemented
 from internals.aten.tensor_iterator import TensorIterator, broadcast_shapes
 from internals.core import dtype as dt
-from internals.core.dtype import BOOL, COMPLEX, FLOATING, SCALAR_TYPE_NAME
+from internals.core.dtype import BOOL, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
@@ -134,6 +134,6 @@ def _check_same_dtype(self: Any, other: Any, name: str) -> None:
 _ADDCDIV_INTEGERS = (
     "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
     "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2))"
-    ".to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior "
-    "is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+    ".to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+    "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
 )

@@ -1,7 +1,7 @@
 """Pooling over 2-d windows: maximum, average, adaptive average (`aten/src/ATen/native/{MaxPool2d,AveragePool2d}.cpp`, `Pool.h`).
 
-Both poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all windows at once is one strided view
-of the padded input, and so on, so a 3×3 pool is nine array operations however large the image is.
+Both poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all windows at once is one strided
+view of the padded input, and so on, so a 3×3 pool is nine array operations however large the image is.
 
 How the real one differs: PyTorch loops over the windows, vectorised over channels for channels-last input, and keeps separate
 kernels for the gradients.

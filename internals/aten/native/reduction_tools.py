@@ -1,4 +1,4 @@
-"""What reductions share: which dimensions go, what shape is left, where the result is put (`aten/src/ATen/native/ReduceOpsUtils.h`).
+"""What reductions share: which dimensions go, what shape is left, where the result is put (`ReduceOpsUtils.h`).
 
 And how to add up many numbers without losing digits. Adding n numbers one after the other can lose up to n units in the last
 place; adding them in blocks, then the blocks' sums in blocks, loses a few.
