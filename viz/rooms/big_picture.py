@@ -115,12 +115,12 @@ def big_picture(t: Any) -> BigPicture:
     )  # fmt: skip
     allocator = Part("Allocator", "c10::Allocator", "allocator")
     if storage.allocator is None:
-        allocator.entries.append(Entry("none", "memory is borrowed", "nullptr"))
+        allocator.entries.append(Entry("none", "memory is borrowed" if data.pointer else "no memory", "nullptr"))
     else:
         allocator.entries.append(Entry("name", storage.allocator.name, "c10::GetAllocator()"))
         allocator.entries.append(Entry("device", str(storage.allocator.device), "DeviceType"))
     values = _values(storage, data, t, itemsize)
-    hidden = max(0, storage.nbytes() // itemsize - len(values))
+    hidden = max(0, storage.nbytes() // itemsize - len(values)) if values else 0
     return BigPicture(tensor, body, pointer, allocator, values, t.storage_offset(), itemsize, hidden)
 
 
