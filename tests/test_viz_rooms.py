@@ -283,5 +283,5 @@ for p in (timeline, graph, stepper, viz.allocator()):
 
 
 def test_big_picture_of_a_tensor_without_memory() -> None:
-    text = str(viz.big_picture(torch.empty(2, 3, device="meta")))
+    text = str(viz.big_picture(internals.empty(2, 3, device="meta")))
     assert "no memory" in text and "no bytes" in text and "borrowed" not in text and "more" not in text
