@@ -26,7 +26,7 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
-from internals.aten.writing import become_view, write_inplace, write_out, write_outs
+from internals.aten.writing import become_view, fill_out, write_exact_out, write_inplace, write_out, write_outs
 '''
 
 
@@ -88,8 +88,9 @@ def _variant(f: NativeFunction) -> str:
         body = f"{kernel}({args}, out={target})"
     elif len(outs) > 1:
         body = f"write_outs(({', '.join(outs)}), {kernel}({args}))"
+    elif "dtype" in base.parameters and "pin_memory" in base.parameters:
+        args = args.replace("dtype", "dtype or out.dtype")
+        body = f"fill_out({outs[0]}, {kernel}({args}))"
     else:
-        if "dtype" in base.parameters and "pin_memory" in base.parameters:
-            args = args.replace("dtype", "dtype or out.dtype")
-        body = f"write_out({outs[0]}, {kernel}({args}))"
+        body = f"{'write_exact_out' if base.exact_out else 'write_out'}({outs[0]}, {kernel}({args}))"
     return f"\ndef {f.identifier}({params}):\n    return {body}\n"

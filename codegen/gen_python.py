@@ -78,7 +78,7 @@ INPLACE = [
     ("iadd", "add_"), ("isub", "sub_"), ("imul", "mul_"), ("itruediv", "div_"), ("ifloordiv", "floor_divide_"),
     ("imod", "remainder_"), ("ipow", "pow_"), ("iand", "bitwise_and_"), ("ior", "bitwise_or_"), ("ixor", "bitwise_xor_"),
 ]  # fmt: skip
-UNARY = [("neg", "neg"), ("abs", "abs"), ("invert", "bitwise_not")]
+UNARY = [("neg", "neg"), ("abs", "abs")]
 
 
 def write_functions(functions: list[NativeFunction], module: str = "") -> str:
@@ -100,8 +100,10 @@ def write_methods(functions: list[NativeFunction]) -> str:
                 f"\n    def {name}(self):\n        {_doc(group)}\n        return ops.{group[0].identifier}(self)\n"
             )
             continue
+        position = group[0].parameters.index("self")  # 1 in where(condition, self, other)
+        arguments = "(self, *args)" if position == 0 else f"(*args[:{position}], self, *args[{position}:])"
         out.append(
-            f"\n    def {name}(self, *args, **kwargs):\n        {_doc(group)}\n        return _{name}((self, *args), kwargs)\n"
+            f"\n    def {name}(self, *args, **kwargs):\n        {_doc(group)}\n        return _{name}({arguments}, kwargs)\n"
         )
     out += [_operator(*row) for row in OPERATORS]
     out += [_plain(dunder, method) for dunder, method in COMMUTATIVE]

@@ -15,7 +15,7 @@ import yaml
 from internals.core.schema import Argument, FunctionSchema, Return, Type, parse_schema
 
 YAML = Path(__file__).parent.parent / "internals" / "aten" / "native_functions.yaml"
-KNOWN = {"func", "variants", "structured", "autogen", "dispatch", "python_module"}
+KNOWN = {"func", "variants", "structured", "exact_out", "autogen", "dispatch", "python_module"}
 PYTHON_KEYWORDS = {"from", "lambda", "in", "is"}
 
 
@@ -27,6 +27,7 @@ class NativeFunction:
     variants: tuple[str, ...]
     kernels: dict[str, str]
     structured: bool = False
+    exact_out: bool = False
     python_module: str = ""
     base: NativeFunction | None = field(default=None, repr=False)
 
@@ -57,6 +58,7 @@ def load(path: Path = YAML) -> list[NativeFunction]:
             tuple(v.strip() for v in entry.get("variants", "function").split(",")),
             dict(entry["dispatch"]),
             bool(entry.get("structured")),
+            bool(entry.get("exact_out")),
             entry.get("python_module", ""),
         )
         functions.append(function)
@@ -92,7 +94,7 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
         schema = FunctionSchema(s.namespace, name, overload, (*s.arguments, *outs), returns)
         variants = ()
     kernels = {key: f"_generated.variants.{_identifier(schema)}" for key in function.kernels}
-    return NativeFunction(schema, variants, kernels, function.structured, function.python_module, function)
+    return NativeFunction(schema, variants, kernels, function.structured, function.exact_out, function.python_module, function)
 
 
 def grouped(functions: list[NativeFunction], variant: str) -> dict[str, list[NativeFunction]]:

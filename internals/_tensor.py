@@ -44,6 +44,7 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
     numbers 2. and 3.
     """
 
+    __module__ = "internals"
     __slots__ = ("__dict__",)  # users hang attributes on tensors
     __array_priority__ = 1000  # ndarray + tensor is the tensor's business
 
@@ -75,7 +76,7 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, complex, np.number)):
-            return bool((self == element).any().item())
+            return bool((element == self).any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __getitem__(self, index: Any) -> Tensor:

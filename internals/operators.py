@@ -15,7 +15,7 @@ import numpy as np
 from internals import functional
 from internals._generated import ops
 from internals.aten.tensor_iterator import number
-from internals.core.dtype import dtype
+from internals.core.dtype import INTEGRAL, bool_, dtype
 from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl, from_array
 
@@ -43,6 +43,16 @@ class Operators:
 
     def __rmod__(self, other: Any) -> Any:
         return ops.remainder_Scalar_Tensor(_number(other), self) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def __pos__(self: Any) -> Any:
+        if self.dtype is bool_:
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+        return self
+
+    def __invert__(self: Any) -> Any:
+        if self.dtype.category > INTEGRAL:
+            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        return ops.bitwise_not(self)
 
     def norm(
         self, p: float | str | None = "fro", dim: Any = None, keepdim: bool = False, dtype: dtype | None = None

@@ -808,7 +808,7 @@ class TensorMethods:
 
     def where(self, *args, **kwargs):
         """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor\naten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor"""
-        return _where((self, *args), kwargs)
+        return _where((*args[:1], self, *args[1:]), kwargs)
 
     def masked_fill(self, *args, **kwargs):
         """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor\naten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
@@ -1315,9 +1315,6 @@ class TensorMethods:
 
     def __abs__(self):
         return self.abs()
-
-    def __invert__(self):
-        return self.bitwise_not()
 
     __hash__ = object.__hash__
 

@@ -5,7 +5,7 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
-from internals.aten.writing import become_view, write_inplace, write_out, write_outs
+from internals.aten.writing import become_view, fill_out, write_exact_out, write_inplace, write_out, write_outs
 from internals.aten.native import activations
 from internals.aten.native import bitwise
 from internals.aten.native import clamping
@@ -35,49 +35,49 @@ from internals.aten.native import views
 from internals.aten.native import windows
 
 def empty_out(size, dtype, layout, device, pin_memory, memory_format, out):
-    return write_out(out, factories.empty(size, dtype or out.dtype, layout, device, pin_memory, memory_format))
+    return fill_out(out, factories.empty(size, dtype or out.dtype, layout, device, pin_memory, memory_format))
 
 def zeros_out(size, dtype, layout, device, pin_memory, out):
-    return write_out(out, factories.zeros(size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, factories.zeros(size, dtype or out.dtype, layout, device, pin_memory))
 
 def ones_out(size, dtype, layout, device, pin_memory, out):
-    return write_out(out, factories.ones(size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, factories.ones(size, dtype or out.dtype, layout, device, pin_memory))
 
 def full_out(size, fill_value, dtype, layout, device, pin_memory, out):
-    return write_out(out, factories.full(size, fill_value, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, factories.full(size, fill_value, dtype or out.dtype, layout, device, pin_memory))
 
 def eye_out(n, dtype, layout, device, pin_memory, out):
-    return write_out(out, factories.eye(n, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, factories.eye(n, dtype or out.dtype, layout, device, pin_memory))
 
 def eye_m_out(n, m, dtype, layout, device, pin_memory, out):
-    return write_out(out, factories.eye_m(n, m, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, factories.eye_m(n, m, dtype or out.dtype, layout, device, pin_memory))
 
 def arange_out(end, dtype, layout, device, pin_memory, out):
-    return write_out(out, factories.arange(end, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, factories.arange(end, dtype or out.dtype, layout, device, pin_memory))
 
 def arange_start_out(start, end, step, dtype, layout, device, pin_memory, out):
-    return write_out(out, factories.arange_start_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, factories.arange_start_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
 
 def linspace_out(start, end, steps, dtype, layout, device, pin_memory, out):
-    return write_out(out, factories.linspace(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, factories.linspace(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
 
 def randperm_out(n, dtype, layout, device, pin_memory, out):
-    return write_out(out, random.randperm(n, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random.randperm(n, dtype or out.dtype, layout, device, pin_memory))
 
 def multinomial_out(self, num_samples, replacement, generator, out):
     return write_out(out, random.multinomial(self, num_samples, replacement, generator))
 
 def rand_out(size, dtype, layout, device, pin_memory, out):
-    return write_out(out, random.rand(size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random.rand(size, dtype or out.dtype, layout, device, pin_memory))
 
 def randn_out(size, dtype, layout, device, pin_memory, out):
-    return write_out(out, random.randn(size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random.randn(size, dtype or out.dtype, layout, device, pin_memory))
 
 def randint_out(high, size, dtype, layout, device, pin_memory, out):
-    return write_out(out, random.randint(high, size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random.randint(high, size, dtype or out.dtype, layout, device, pin_memory))
 
 def randint_low_out(low, high, size, dtype, layout, device, pin_memory, out):
-    return write_out(out, random.randint_low(low, high, size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random.randint_low(low, high, size, dtype or out.dtype, layout, device, pin_memory))
 
 def bernoulli_out(self, generator, out):
     return write_out(out, random.bernoulli(self, generator))
@@ -836,10 +836,10 @@ def outer_out(self, vec2, out):
     return write_out(out, ops.outer(self, vec2))
 
 def matmul_out(self, other, out):
-    return write_out(out, ops.matmul(self, other))
+    return write_exact_out(out, ops.matmul(self, other))
 
 def linear_out(input, weight, bias, out):
-    return write_out(out, ops.linear(input, weight, bias))
+    return write_exact_out(out, ops.linear(input, weight, bias))
 
 def relu_(self):
     return activations.relu(self, out=self)
@@ -887,10 +887,10 @@ def _log_softmax_out(self, dim, half_to_float, out):
     return softmax._log_softmax(self, dim, half_to_float, out=out)
 
 def softmax_int_out(self, dim, dtype, out):
-    return write_out(out, ops.softmax_int(self, dim, dtype))
+    return write_exact_out(out, ops.softmax_int(self, dim, dtype))
 
 def log_softmax_int_out(self, dim, dtype, out):
-    return write_out(out, ops.log_softmax_int(self, dim, dtype))
+    return write_exact_out(out, ops.log_softmax_int(self, dim, dtype))
 
 def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):
     return write_outs((out0, out1, out2), normalization.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps))

@@ -16,9 +16,8 @@ from typing import Any
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
-from .dtype_checks import TYPE_META_NAME
 from .overlap import check_no_internal_overlap
-from .writing import resize_output
+from .writing import check_dtype, resize_output
 
 
 def set_output(sizes: Sequence[int], dtype: dtype, out: Any = None, inplace: bool = False) -> Any:
@@ -33,9 +32,7 @@ def set_output(sizes: Sequence[int], dtype: dtype, out: Any = None, inplace: boo
         raise RuntimeError(
             f"Bad in-place call: input tensor size {list(out.shape)} and output tensor size {list(sizes)} should match"
         )
-    if out.dtype is not dtype:
-        names = TYPE_META_NAME[dtype], TYPE_META_NAME[out.dtype]
-        raise RuntimeError("Expected out tensor to have dtype {}, but got {} instead".format(*names))
+    check_dtype(dtype, out.dtype)
     resize_output(out, sizes)
     check_no_internal_overlap(out)
     return out

@@ -14,7 +14,9 @@ from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import contiguous_geometry, with_keys
 from internals.core.promotion import can_cast
 from internals.core.tensor_impl import TensorImpl, array
+from internals.return_types import NamedResult, named
 
+from .dtype_checks import TYPE_META_NAME
 from .overlap import check_no_internal_overlap
 
 
@@ -43,10 +45,25 @@ def write_out(out: Any, result: Any) -> Any:
     return out
 
 
+def write_exact_out(out: Any, result: Any) -> Any:
+    """`write_out` for an `out` that must have the very dtype of the result. Raises RuntimeError otherwise."""
+    check_dtype(result.dtype, out.dtype)
+    return write_out(out, result)
+
+
+def fill_out(out: Any, result: Any) -> Any:
+    """`write_out` for the factories, `zeros(2, out=t)`, which resize without a word."""
+    if tuple(out.shape) != tuple(result.shape):
+        resize(out, result.shape)
+    return write_out(out, result)
+
+
 def write_outs(outs: Sequence[Any], results: Sequence[Any]) -> Any:
     """`write_out` for each of several results; returns them in the results' (named) tuple type."""
     written = [write_out(o, r) for o, r in zip(outs, results)]
-    return type(results)(*written) if hasattr(results, "_fields") else tuple(written)
+    if not isinstance(results, NamedResult):
+        return tuple(written)
+    return named(type(results).__name__ + "_out", results._fields)(*written)
 
 
 def become_view(target: Any, view: Any) -> Any:
@@ -80,6 +97,14 @@ def resize(t: TensorImpl, sizes: Sequence[int]) -> None:
         t._storage.resize_(needed)
     t._geometry = fresh if t._geometry.keys == fresh.keys else with_keys(fresh, t._geometry.keys)
     t._array = None
+
+
+def check_dtype(wanted: dtype, given: dtype) -> None:
+    """Raises RuntimeError when an `out` has not the dtype of the result."""
+    if given is not wanted:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {TYPE_META_NAME[wanted]}, but got {TYPE_META_NAME[given]} instead"
+        )
 
 
 def check_cast(source: dtype, target: dtype) -> None:

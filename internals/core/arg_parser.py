@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from .signature import Signature
 
 
+# Functions that take a number where their schema says Tensor, as in add(2, t) and mul(t, 2, out=o).
+NUMBERS_AS_TENSORS = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"}
+
+
 class PythonArgParser:
     """Callable as `parser(args, kwargs)`. `overloads` are tuples (handle, call), followed by those of the `out=` twin if any.
 
@@ -59,6 +63,11 @@ class PythonArgParser:
             reasons.append(bound)
             if signature.fewest <= n <= signature.most:
                 plausible.append(bound)
+        if self.name.rstrip("_") in NUMBERS_AS_TENSORS:
+            for signature in self.signatures:
+                bound = signature.bind(args, kwargs, numbers_as_tensors=True)
+                if not isinstance(bound, str):
+                    return bound
         if len(reasons) == 1 or len(plausible) == 1:
             raise TypeError(f"{self.name}{(plausible or reasons)[0]}")
         got = ", ".join(

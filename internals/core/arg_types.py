@@ -84,7 +84,7 @@ def _is_float(v: Any) -> bool:
     return isinstance(v, (float, np.floating)) or is_int(v) or (isinstance(v, TensorImpl) and not v.shape)
 
 
-def _is_number(v: Any) -> bool:
+def is_number(v: Any) -> bool:
     return isinstance(v, (int, float, complex, np.number, np.bool_)) or (isinstance(v, TensorImpl) and not v.shape)
 
 
@@ -94,10 +94,10 @@ def _is_dtype(v: Any) -> bool:
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, TensorImpl),
-    "Scalar": _is_number,
+    "Scalar": is_number,
     "int": is_int,
     "float": _is_float,
-    "complex": _is_number,
+    "complex": is_number,
     "bool": lambda v: isinstance(v, (bool, np.bool_)),
     "str": lambda v: isinstance(v, str),
     "ScalarType": _is_dtype,

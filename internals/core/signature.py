@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import dtype as dtypes
-from .arg_types import SEQUENCES, accepts, converter, is_int, python_type, type_name
+from .arg_types import SEQUENCES, accepts, converter, is_int, is_number, python_type, type_name
 from .dispatcher import OperatorHandle
 from .formats import FORMATS
+from .promotion import result_type
 from .schema import Argument, Type
-from .tensor_impl import TensorImpl
+from .tensor_impl import TensorImpl, from_array
 
 if TYPE_CHECKING:
     from .arg_parser import PythonArgParser
@@ -43,8 +46,13 @@ class Signature:
         own = self.positional[self.first :]
         self.varargs = len(own) == 1 and _is_int_list(own[0].type) and own[0].type.list_size in (None, 1)
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | str:
-        """An adapter for arguments of these types, or the reason why they do not fit."""
+    def bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], numbers_as_tensors: bool = False
+    ) -> Callable[..., Any] | str:
+        """An adapter for arguments of these types, or the reason why they do not fit.
+
+        With `numbers_as_tensors`, `self` and `other` may be numbers; they reach the operator as 0-d tensors.
+        """
         n = len(self.positional)
         source: dict[str, str] = {}
         if (
@@ -80,7 +88,10 @@ class Signature:
                 return f"() got multiple values for argument '{k}'"
             values[target] = value
             source[target] = f"k[{k!r}]"
-        return self._adapter(values, source, extra, kwargs)
+        operands = []
+        if numbers_as_tensors and [a.name for a in self.arguments[:2]] == ["self", "other"]:
+            operands = [a.name for a in self.arguments[:2] if is_number(values.get(a.name))]
+        return self._adapter(values, source, extra, kwargs, operands)
 
     def _parameter(self, keyword: str) -> str | None:
         names = [a.name for a in self.arguments]
@@ -93,7 +104,14 @@ class Signature:
             return "out"
         return "requires_grad" if keyword == "requires_grad" and self.is_factory else None
 
-    def _adapter(self, values: dict[str, Any], source: dict[str, str], extra: set[str], kwargs: dict[str, Any]) -> Any:
+    def _adapter(
+        self,
+        values: dict[str, Any],
+        source: dict[str, str],
+        extra: set[str],
+        kwargs: dict[str, Any],
+        operands: list[str],
+    ) -> Any:
         scope: dict[str, Any] = {"op": self.call, "out_op": self.out_call}
         parts, missing = [], []
         for i, a in enumerate(self.arguments):
@@ -103,6 +121,9 @@ class Signature:
                     continue
                 scope[f"d{i}"] = _default_value(a)
                 parts.append(f"d{i}")
+                continue
+            if a.name in operands:
+                parts.append(source[a.name])
                 continue
             if not accepts(a.type, values[a.name]):
                 position = "" if a.kwarg_only or source[a.name][0] == "k" else f" (position {i + 1 - self.first})"
@@ -118,6 +139,9 @@ class Signature:
                 parts.append(f"c{i}({source[a.name]})")
         if missing:
             return _missing(missing)
+        if operands:
+            scope["wrapped"] = wrapped
+            parts[:2] = [f"*wrapped({parts[0]}, {parts[1]})"]
         if "out" in extra and kwargs["out"] is not None:
             if not _is_out(kwargs["out"], self.n_out):
                 wanted = "Tensor" if self.n_out == 1 else "tuple of Tensors"
@@ -147,6 +171,14 @@ class Signature:
 def _missing(names: list[str]) -> str:
     shown = ", ".join(f'"{"input" if n == "self" else n}"' for n in names)
     return f"() missing {len(names)} required positional arguments: {shown}"
+
+
+def wrapped(*operands: Any) -> list[TensorImpl]:
+    """The operands as tensors: numbers become 0-d tensors of the dtype that the operation will have."""
+    common = result_type(operands)
+    return [
+        x if isinstance(x, TensorImpl) else from_array(np.asarray(x).astype(common.np, casting="unsafe")) for x in operands
+    ]
 
 
 def _is_int_list(t: Type) -> bool:

@@ -76,11 +76,6 @@ def _index_put_impl_(
         if i is not None:
             check_no_overlap(self, i)
     wanted = AdvancedIndex(self, indices)
-    if values.dtype is not self.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{SCALAR_TYPE_NAME[self.dtype]} for the destination and {SCALAR_TYPE_NAME[values.dtype]} for the source."
-        )
     try:
         source = np.broadcast_to(array(values), wanted.shape)
     except ValueError:
@@ -88,6 +83,11 @@ def _index_put_impl_(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
             f"{list(wanted.shape)}"
         ) from None
+    if values.dtype is not self.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{SCALAR_TYPE_NAME[self.dtype]} for the destination and {SCALAR_TYPE_NAME[values.dtype]} for the source."
+        )
     if not source.size:
         return self
     try:

@@ -78,10 +78,10 @@ def where_self(condition: Any, self: Any, other: Any) -> Any:
 where_ScalarSelf = where_ScalarOther = where_Scalar = where_self
 
 
-def where(condition: Any) -> list[Any]:
+def where(condition: Any) -> tuple[Any, ...]:
     """The indices of the elements that are not zero, one tensor a dimension."""
     a = array(condition)
-    return [from_array(np.ascontiguousarray(i)) for i in np.nonzero(a if a.ndim else a[None])]
+    return tuple(from_array(np.ascontiguousarray(i)) for i in np.nonzero(a if a.ndim else a[None]))
 
 
 def masked_fill_Scalar(self: Any, mask: Any, value: Any) -> Any:
