@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import random
 import sys
@@ -128,7 +127,6 @@ class TensorMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        gc.collect()
         self.system = CountingAllocator()
         self.scope = use_cpu_allocator(self.system)
         self.scope.__enter__()
@@ -172,7 +170,6 @@ class TensorMachine(RuleBasedStateMachine):
         if hasattr(self, "owners"):
             self.scope.__exit__(None, None, None)
             self.owners.clear()
-            gc.collect()
             assert not self.system.live, "memory leaked"
 
 
