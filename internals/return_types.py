@@ -1,52 +1,19 @@
-"""Results with names: `max(x, dim).values`, `.indices` (`torch/return_types.py`, `torch/csrc/utils/structseq.cpp`).
+"""`internals.return_types.max` and the other types of results with names (`torch/return_types.py`).
 
-An operator whose schema names its returns gives a tuple whose fields can be read by name. Its type is made from those names
-and lives here, so that it can be pickled and found: `internals.return_types.max`.
+They are made in `internals.core.return_types`, on demand; this is the name by which users and pickle know them.
 
-How the real one differs: PyTorch builds C struct sequences from `native_functions.yaml`; these are tuples with properties.
+How the real one differs: `torch.return_types` lists them all when it is imported.
 """
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import Any
 
-
-class NamedResult(tuple[Any, ...]):
-    """A tuple with named fields. Built from its elements in order, or (as C struct sequences are) from one sequence of them."""
-
-    __slots__ = ()
-    _fields: tuple[str, ...] = ()
-
-    def __new__(cls, *values: Any) -> NamedResult:
-        items = tuple(values[0]) if len(values) == 1 != len(cls._fields) else values
-        if len(items) != len(cls._fields):
-            raise TypeError(
-                f"{cls.__module__}.{cls.__name__}() takes a {len(cls._fields)}-sequence ({len(items)}-sequence given)"
-            )
-        return tuple.__new__(cls, items)
-
-    def __repr__(self) -> str:
-        fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
-        return f"{self.__module__}.{type(self).__name__}(\n{fields})"
-
-    def __reduce__(self) -> Any:
-        return type(self), tuple(self)
+from internals.core import return_types as _made
 
 
-def named(name: str, fields: tuple[str, ...]) -> type[NamedResult]:
-    """The result type `internals.return_types.NAME` with these fields; made on first demand, then always the same."""
-    known = globals().get(name)
-    if known is None:
-        body = {field: property(itemgetter(i), doc=f"field {i}") for i, field in enumerate(fields)}
-        known = type(name, (NamedResult,), {"__slots__": (), "_fields": fields, "__module__": __name__, **body})
-        globals()[name] = known
-    assert isinstance(known, type) and known._fields == fields, f"return type {name} has other fields"  # type: ignore[attr-defined]
-    return known
-
-
-VALUES_INDICES = ("values", "indices")
-max, max_out = named("max", VALUES_INDICES), named("max_out", VALUES_INDICES)
-min, min_out = named("min", VALUES_INDICES), named("min_out", VALUES_INDICES)
-sort = named("sort", VALUES_INDICES)
-topk = named("topk", VALUES_INDICES)
+def __getattr__(name: str) -> Any:
+    try:
+        return vars(_made)[name]
+    except KeyError:
+        raise AttributeError(f"module 'internals.return_types' has no attribute '{name}'") from None

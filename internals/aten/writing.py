@@ -13,8 +13,8 @@ from typing import Any
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import contiguous_geometry, with_keys
 from internals.core.promotion import can_cast
+from internals.core.return_types import NamedResult, named
 from internals.core.tensor_impl import TensorImpl, array
-from internals.return_types import NamedResult, named
 
 from .dtype_checks import TYPE_META_NAME
 from .overlap import check_no_internal_overlap

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from internals import return_types
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
+from internals.core import return_types
 from internals.core.dtype import BOOL, COMPLEX
 from internals.core.geometry import wrap_dim, wrap_dims
 from internals.core.tensor_impl import array

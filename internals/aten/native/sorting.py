@@ -17,9 +17,9 @@ from internals.aten.layout import dense_strides
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.geometry import geometry, wrap_dim
+from internals.core.return_types import sort as sort_result
+from internals.core.return_types import topk as topk_result
 from internals.core.tensor_impl import TensorImpl, array, empty
-from internals.return_types import sort as sort_result
-from internals.return_types import topk as topk_result
 
 
 def sort(self: TensorImpl, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
