@@ -32,9 +32,10 @@ import numpy as np
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 from internals.core.cpu_allocator import caching_allocator
+from internals.core.dtype import BY_NUMPY
 from internals.core.hot import hot
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, array, empty, ready_array
+from internals.core.tensor_impl import TensorImpl, array, empty, from_array, ready_array
 
 _new = object.__new__
 _stats = caching_allocator.stats
@@ -63,7 +64,7 @@ out._version_counter = out._autograd_meta = None"""
 # Python operator, method it falls back to, numpy loop of the short cut (None: no short cut)
 OPERATORS = [
     ("add", "add", "add"), ("sub", "sub", "subtract"), ("mul", "mul", "multiply"), ("truediv", "div", "divide"),
-    ("floordiv", "floor_divide", None), ("mod", "remainder", None), ("pow", "pow", None), ("matmul", "matmul", None),
+    ("floordiv", "floor_divide", None), ("mod", "remainder", None), ("pow", "pow", None),
     ("and", "bitwise_and", None), ("or", "bitwise_or", None), ("xor", "bitwise_xor", None),
     ("eq", "eq", None), ("ne", "ne", None), ("lt", "lt", None), ("le", "le", None), ("gt", "gt", None), ("ge", "ge", None),
 ]  # fmt: skip
@@ -78,6 +79,10 @@ INPLACE = [
     ("iadd", "add_"), ("isub", "sub_"), ("imul", "mul_"), ("itruediv", "div_"), ("ifloordiv", "floor_divide_"),
     ("imod", "remainder_"), ("ipow", "pow_"), ("iand", "bitwise_and_"), ("ior", "bitwise_or_"), ("ixor", "bitwise_xor_"),
 ]  # fmt: skip
+# Of all operators only == takes numpy's arrays as they are.
+EQUAL_ARRAY = """
+        if isinstance(other, np.ndarray) and other.dtype in BY_NUMPY:
+            return _eq((self, from_array(other)), {})"""
 UNARY = [("neg", "neg"), ("abs", "abs")]
 
 
@@ -107,6 +112,7 @@ def write_methods(functions: list[NativeFunction]) -> str:
         )
     out += [_operator(*row) for row in OPERATORS]
     out += [_plain(dunder, method) for dunder, method in COMMUTATIVE]
+    out.append(_plain("matmul", "matmul", "TensorImpl"))
     out += [
         f"\n    def __{dunder}__(self, other):\n        return self.{method}(other)\n" for dunder, method in INPLACE
     ]
@@ -167,10 +173,11 @@ def _indent(text: str, columns: int) -> str:
     return textwrap.indent(text, " " * columns)
 
 
-def _plain(dunder: str, method: str) -> str:
+def _plain(dunder: str, method: str, operands: str = "_operands") -> str:
+    arrays = EQUAL_ARRAY if dunder == "eq" else ""
     return f"""
     def __{dunder}__(self, other):
-        if isinstance(other, _operands):
-            return _{method}((self, other), {{}})
+        if isinstance(other, {operands}):
+            return _{method}((self, other), {{}}){arrays}
         return NotImplemented
 """

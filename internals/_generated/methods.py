@@ -10,9 +10,10 @@ import numpy as np
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 from internals.core.cpu_allocator import caching_allocator
+from internals.core.dtype import BY_NUMPY
 from internals.core.hot import hot
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, array, empty, ready_array
+from internals.core.tensor_impl import TensorImpl, array, empty, from_array, ready_array
 
 _new = object.__new__
 _stats = caching_allocator.stats
@@ -1205,11 +1206,6 @@ class TensorMethods:
             return _pow((self, other), {})
         return NotImplemented
 
-    def __matmul__(self, other):
-        if isinstance(other, _operands):
-            return _matmul((self, other), {})
-        return NotImplemented
-
     def __and__(self, other):
         if isinstance(other, _operands):
             return _bitwise_and((self, other), {})
@@ -1228,6 +1224,8 @@ class TensorMethods:
     def __eq__(self, other):
         if isinstance(other, _operands):
             return _eq((self, other), {})
+        if isinstance(other, np.ndarray) and other.dtype in BY_NUMPY:
+            return _eq((self, from_array(other)), {})
         return NotImplemented
 
     def __ne__(self, other):
@@ -1278,6 +1276,11 @@ class TensorMethods:
     def __rxor__(self, other):
         if isinstance(other, _operands):
             return _bitwise_xor((self, other), {})
+        return NotImplemented
+
+    def __matmul__(self, other):
+        if isinstance(other, TensorImpl):
+            return _matmul((self, other), {})
         return NotImplemented
 
     def __iadd__(self, other):

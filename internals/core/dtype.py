@@ -89,7 +89,7 @@ def set_default_dtype(d: dtype) -> None:
     """Change the default floating dtype. Raises TypeError unless `d` is a floating dtype."""
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+        raise TypeError("only floating-point types are supported as the default type")
     _default = d
 
 
@@ -128,7 +128,7 @@ class iinfo:
 
     def __init__(self, type: dtype) -> None:
         if type.category != INTEGRAL:
-            raise TypeError(f"iinfo() requires an integer input type. Use finfo to handle '{type!r}'")
+            raise TypeError(f"internals.iinfo() requires an integer input type. Use internals.finfo to handle '{type!r}'")
         info = np.iinfo(type.np)
         self.bits, self.min, self.max, self.dtype = info.bits, int(info.min), int(info.max), type.name
 

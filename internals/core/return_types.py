@@ -48,5 +48,5 @@ def named(name: str, fields: tuple[str, ...]) -> type[NamedResult]:
 VALUES_INDICES = ("values", "indices")
 max, max_out = named("max", VALUES_INDICES), named("max_out", VALUES_INDICES)
 min, min_out = named("min", VALUES_INDICES), named("min_out", VALUES_INDICES)
-sort = named("sort", VALUES_INDICES)
-topk = named("topk", VALUES_INDICES)
+sort, sort_out = named("sort", VALUES_INDICES), named("sort_out", VALUES_INDICES)
+topk, topk_out = named("topk", VALUES_INDICES), named("topk_out", VALUES_INDICES)

@@ -126,6 +126,7 @@ class Signature:
                 parts.append(source[a.name])
                 continue
             if not accepts(a.type, values[a.name]):
+                _check_list(i - self.first, a.type, values[a.name])
                 position = "" if a.kwarg_only or source[a.name][0] == "k" else f" (position {i + 1 - self.first})"
                 shown = "input" if a.name == "self" else a.name
                 return (
@@ -179,6 +180,14 @@ def wrapped(*operands: Any) -> list[TensorImpl]:
     return [
         x if isinstance(x, TensorImpl) else from_array(np.asarray(x).astype(common.np, casting="unsafe")) for x in operands
     ]
+
+
+def _check_list(position: int, t: Type, value: Any) -> None:
+    """Once a list begins with a tensor PyTorch has made its choice. Raises TypeError for the first element that is none."""
+    if t.base == "Tensor" and isinstance(value, SEQUENCES) and value and isinstance(value[0], TensorImpl):
+        wrong = next(i for i, v in enumerate(value) if not isinstance(v, TensorImpl))
+        got = type_name(value[wrong])
+        raise TypeError(f"expected Tensor as element {wrong} in argument {position}, but got {got}")
 
 
 def _is_int_list(t: Type) -> bool:

@@ -19,7 +19,7 @@ class Size(tuple[int, ...]):
         values = []
         for i, s in enumerate(sizes):
             if not hasattr(s, "__index__"):
-                raise TypeError(f"Size() takes an iterable of 'int' (item {i} is '{type(s).__name__}')")
+                raise TypeError(f"internals.Size() takes an iterable of 'int' (item {i} is '{type(s).__name__}')")
             values.append(s.__index__())
         return super().__new__(cls, values)
 

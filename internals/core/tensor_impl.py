@@ -162,7 +162,7 @@ class TensorImpl:
         """Mark the tensor as one whose gradient is wanted. Raises RuntimeError for integral and bool tensors."""
         g = self._geometry
         if requires_grad and g.dtype.category < dt.FLOATING:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         bit = 1 << autograd_key(backend_key(g.device.type))
         self._geometry = with_keys(g, g.keys | bit if requires_grad else g.keys & ~bit)
         return self

@@ -17,8 +17,7 @@ from internals.aten.layout import dense_strides
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.geometry import geometry, wrap_dim
-from internals.core.return_types import sort as sort_result
-from internals.core.return_types import topk as topk_result
+from internals.core import return_types
 from internals.core.tensor_impl import TensorImpl, array, empty
 
 
@@ -38,7 +37,7 @@ def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending
         order = _order(a, d, descending)
         array(values)[...] = np.take_along_axis(a, order, d).reshape(self.shape)
         array(indices)[...] = order.reshape(self.shape)
-    return sort_result(values, indices)
+    return (return_types.sort if out is None else return_types.sort_out)(values, indices)
 
 
 def argsort(self: Any, dim: int = -1, descending: bool = False) -> Any:
@@ -70,7 +69,7 @@ def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: 
         order = _order(found, d, largest)
         array(values)[...] = np.take_along_axis(found, order, d).reshape(sizes)
         array(indices)[...] = np.take_along_axis(chosen, order, d).reshape(sizes)
-    return topk_result(values, indices)
+    return (return_types.topk if out is None else return_types.topk_out)(values, indices)
 
 
 def _order(a: Any, dim: int, descending: bool) -> Any:
