@@ -76,7 +76,8 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, complex, np.number)):
-            return bool((element == self).any().item())
+            found: Any = element == self
+            return bool(found.any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __getitem__(self, index: Any) -> Tensor:
