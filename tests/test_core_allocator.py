@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import random
 import sys
 import threading
@@ -30,8 +29,9 @@ from internals.core.cpu_allocator import (
 from internals.core.dtype import float32
 from internals.core.storage import Storage
 from internals.core.tensor_impl import array, empty_contiguous
+from tests.support import full
 
-FULL = bool(os.environ.get("INTERNALS_TEST_FULL"))
+FULL = full()
 
 
 class CountingAllocator(SystemAllocator):
