@@ -159,7 +159,7 @@ def _operator(dunder: str, method: str, loop: str | None) -> str:
                 a, b = self._array, other._array
                 _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
                 return out
-            if kind is float and g.is_real:
+            if kind is float and g.takes_floats:
                 out = empty(g)
                 _loop(array(self), other, out._array)
                 return out

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from internals._generated import ops
-from internals.aten.tensor_iterator import broadcast_shapes as _broadcast_shapes
+from internals.aten.broadcasting import broadcast_shapes as _broadcast_shapes
 from internals.core.dtype import dtype
 from internals.core.size import Size
 from internals.core.tensor_impl import TensorImpl

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals as torch
-from internals.aten.tensor_iterator import TensorIterator, broadcast_shapes
+from internals.aten.broadcasting import broadcast_shapes
+from internals.aten.tensor_iterator import TensorIterator
 from internals.core.tensor_impl import array, from_array
 from tests.support import assert_same, examples, oracle, to_torch
 

@@ -1087,7 +1087,7 @@ class TensorMethods:
                 a, b = self._array, other._array
                 _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
                 return out
-            if kind is float and g.is_real:
+            if kind is float and g.takes_floats:
                 out = empty(g)
                 _loop(array(self), other, out._array)
                 return out
@@ -1119,7 +1119,7 @@ class TensorMethods:
                 a, b = self._array, other._array
                 _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
                 return out
-            if kind is float and g.is_real:
+            if kind is float and g.takes_floats:
                 out = empty(g)
                 _loop(array(self), other, out._array)
                 return out
@@ -1151,7 +1151,7 @@ class TensorMethods:
                 a, b = self._array, other._array
                 _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
                 return out
-            if kind is float and g.is_real:
+            if kind is float and g.takes_floats:
                 out = empty(g)
                 _loop(array(self), other, out._array)
                 return out
@@ -1183,7 +1183,7 @@ class TensorMethods:
                 a, b = self._array, other._array
                 _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
                 return out
-            if kind is float and g.is_real:
+            if kind is float and g.takes_floats:
                 out = empty(g)
                 _loop(array(self), other, out._array)
                 return out

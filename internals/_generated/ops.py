@@ -1670,13 +1670,13 @@ def ge_Tensor_out(self, other, out, _table=ge_Tensor_out_op.table):
         return ge_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-rsub_Tensor_op = define('rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CompositeImplicitAutograd='pointwise.rsub')
+rsub_Tensor_op = define('rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub')
 def rsub_Tensor(self, other, alpha, _table=rsub_Tensor_op.table):
     if hot.off:
         return rsub_Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-rsub_Scalar_op = define('rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CompositeImplicitAutograd='pointwise.rsub')
+rsub_Scalar_op = define('rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub')
 def rsub_Scalar(self, other, alpha, _table=rsub_Scalar_op.table):
     if hot.off:
         return rsub_Scalar_op(self, other, alpha)

@@ -65,7 +65,7 @@ def randperm_out(n, dtype, layout, device, pin_memory, out):
     return fill_out(out, random.randperm(n, dtype or out.dtype, layout, device, pin_memory))
 
 def multinomial_out(self, num_samples, replacement, generator, out):
-    return write_out(out, random.multinomial(self, num_samples, replacement, generator))
+    return write_exact_out(out, random.multinomial(self, num_samples, replacement, generator))
 
 def rand_out(size, dtype, layout, device, pin_memory, out):
     return fill_out(out, random.rand(size, dtype or out.dtype, layout, device, pin_memory))
@@ -536,10 +536,10 @@ def square_out(self, out):
     return write_out(out, ops.square(self))
 
 def negative_out(self, out):
-    return write_out(out, ops.negative(self))
+    return write_exact_out(out, ops.negative(self))
 
 def absolute_out(self, out):
-    return write_out(out, ops.absolute(self))
+    return write_exact_out(out, ops.absolute(self))
 
 def clip_out(self, min, max, out):
     return write_out(out, ops.clip(self, min, max))
@@ -794,7 +794,7 @@ def topk_values(self, k, dim, largest, sorted, values, indices):
     return sorting.topk(self, k, dim, largest, sorted, out=(values, indices))
 
 def argsort_stable_out(self, stable, dim, descending, out):
-    return write_out(out, ops.argsort_stable(self, stable, dim, descending))
+    return write_exact_out(out, ops.argsort_stable(self, stable, dim, descending))
 
 def mm_out(self, mat2, out):
     return linear_algebra.mm(self, mat2, out=out)
@@ -905,13 +905,13 @@ def adaptive_avg_pool2d_out(self, output_size, out):
     return write_out(out, ops.adaptive_avg_pool2d(self, output_size))
 
 def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):
-    return write_out(out, resampling.upsample_nearest2d(self, output_size, scales_h, scales_w))
+    return write_exact_out(out, resampling.upsample_nearest2d(self, output_size, scales_h, scales_w))
 
 def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out):
-    return write_out(out, resampling.upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w))
+    return write_exact_out(out, resampling.upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w))
 
 def im2col_out(self, kernel_size, dilation, padding, stride, out):
-    return write_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))
+    return write_exact_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))
 
 def mse_loss_out(self, target, reduction, out):
     return write_out(out, losses.mse_loss(self, target, reduction))

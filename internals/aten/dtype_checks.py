@@ -37,7 +37,7 @@ def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
 def checked_number(value: Any, target: dtype) -> Any:
     """A Python number as a numpy scalar of `target`. Raises RuntimeError when it does not fit (`Scalar::to`).
 
-    Fractions are cut off and negative numbers may wrap around in uint8, as a C cast would do it.
+    Fractions are cut off and negative integers may wrap around in uint8, as a C cast would do it.
     """
     if _overflows(value, target):
         raise RuntimeError(f"value cannot be converted to type {CPP_NAME[target]} without overflow")
@@ -57,6 +57,6 @@ def _overflows(value: Any, target: dtype) -> bool:
         return value.imag != 0 or _overflows(value.real, target)
     if target.category == dt.INTEGRAL:
         info = dt.iinfo(target)
-        low = -info.max if target is dt.uint8 else info.min
-        return not math.isfinite(value) or not low <= int(value) <= info.max
+        low = -info.max if target is dt.uint8 and isinstance(value, int) else info.min
+        return not math.isfinite(value) or value <= low - 1 or (target is dt.uint8 and value < low) or int(value) > info.max
     return math.isfinite(value) and abs(value) > dt.finfo(target.to_real()).max

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from internals.aten.broadcasting import memory_order
 from internals.aten.overlap import is_non_overlapping_and_dense
-from internals.aten.tensor_iterator import memory_order
 from internals.core.formats import contiguous_format, preserve_format
 from internals.core.geometry import channels_last_strides, contiguous_strides
 from internals.core.tensor_impl import TensorImpl

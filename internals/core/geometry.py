@@ -19,7 +19,7 @@ from . import dtype as dt
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
 from .dispatch_key import ADINPLACEORVIEW, backend_key
-from .dtype import COMPLEX, FLOATING, dtype
+from .dtype import COMPLEX, FLOATING, dtype, float16
 from .size import Size
 
 
@@ -32,7 +32,7 @@ class Geometry:
     """
 
     __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "nbytes", "is_contiguous", "plain", "fast",
-                 "is_real", "free_list", "like")  # fmt: skip
+                 "takes_floats", "free_list", "like")  # fmt: skip
 
     sizes: Size
     strides: tuple[int, ...]
@@ -44,7 +44,7 @@ class Geometry:
     is_contiguous: bool
     plain: bool
     fast: bool
-    is_real: bool
+    takes_floats: bool
     free_list: list[Block]
     like: dict[dt.dtype, Geometry]
 
@@ -234,7 +234,7 @@ def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device
     usual = g.is_contiguous and strides == contiguous_strides(sizes)  # no odd strides in dimensions of size 1
     g.plain = usual and device is CPU and g.nbytes > 0 and keys == default_keys(CPU)
     g.fast = g.plain and dtype.category >= FLOATING
-    g.is_real = dtype.category != COMPLEX
+    g.takes_floats = dtype.category != COMPLEX and dtype is not float16  # half computes with numbers in single
     g.free_list = caching_allocator.free_list(g.nbytes) if g.plain else []
     g.like = {}
     return g

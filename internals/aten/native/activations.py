@@ -28,7 +28,9 @@ def relu(self: TensorImpl, out: Any = None) -> Any:
     """max(self, 0). Raises RuntimeError for bool."""
     if self.dtype is dt.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
-    return _clamp(self, 0, None, out)
+    if self.dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    return TensorIterator([self], out).run(_positive)
 
 
 def hardtanh(self: TensorImpl, min_val: Any = -1, max_val: Any = 1, out: Any = None) -> Any:
@@ -105,6 +107,10 @@ def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
 
 def log_sigmoid(self: Any) -> Any:
     return ops.log_sigmoid_forward(self)[0]
+
+
+def _positive(x: Any, out: Any) -> None:
+    np.maximum(x, 0, out=out)
 
 
 def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.tensor_iterator import broadcast_strides, memory_order
+from internals.aten.broadcasting import broadcast_strides, memory_order
 from internals.core import dtype as dt
 from internals.core.geometry import contiguous_strides, view_strides, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array

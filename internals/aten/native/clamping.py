@@ -24,11 +24,11 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if self.dtype.category == COMPLEX:
-        raise NotImplementedError("clamp is not supported for complex types")
     bounds = [b for b in (min, max) if b is not None]
     it = TensorIterator((self, *bounds), out)
     numbers = [b for b in bounds if not hasattr(b, "_geometry")]
+    if it.common_dtype.category == COMPLEX:
+        raise NotImplementedError("clamp is not supported for complex types")
     if it.common_dtype.category == BOOL and (numbers or len(bounds) == 2):
         raise not_implemented(_kernel_name(min, max, bool(numbers)), it.common_dtype)
     for b in numbers:

@@ -77,7 +77,9 @@ def conj_physical(self: TensorImpl) -> Any:
 
 
 def adjoint(self: Any) -> Any:
-    """The last two dimensions transposed, and conjugated."""
+    """The last two dimensions transposed, and conjugated. Raises RuntimeError for a vector."""
+    if self.dim() == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return conj(self.transpose(-2, -1))
 
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.layout import strides_for, strides_like
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
-from internals.aten.tensor_iterator import broadcast_shapes
 from internals.aten.writing import resize
 from internals.core import dtype as dt
 from internals.core.device import CPU, resolve

@@ -17,6 +17,7 @@ from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core import return_types
 from internals.core.dtype import BOOL, COMPLEX
+from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim, wrap_dims
 from internals.core.tensor_impl import array
 
@@ -85,8 +86,7 @@ def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool,
         return store(self, (), dims, keepdim, self.dtype, out)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name[1:]}_values_cpu", self.dtype)
-    with np.errstate(all="ignore"):
-        return store(self, loop.reduce(array(self), axis=dims), dims, keepdim, self.dtype, out)
+    return store(self, quietly(loop.reduce, array(self), dims), dims, keepdim, self.dtype, out)
 
 
 def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
@@ -94,8 +94,7 @@ def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
         raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_all", self.dtype)
-    with np.errstate(all="ignore"):
-        return store(self, loop.reduce(array(self), axis=None), tuple(range(self.dim())), False, self.dtype)
+    return store(self, quietly(loop.reduce, array(self), None), tuple(range(self.dim())), False, self.dtype)
 
 
 def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out: Any) -> tuple[Any, Any]:

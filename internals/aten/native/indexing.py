@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
 from internals.aten.set_output import set_output
-from internals.aten.tensor_iterator import broadcast_shapes
 from internals.aten.writing import become_view, resize_output
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME

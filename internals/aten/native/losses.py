@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.tensor_iterator import TensorIterator, broadcast_shapes
+from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types
@@ -121,6 +122,8 @@ def kl_div(self: Any, target: Any, reduction: int = MEAN, log_target: bool = Fal
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The dot product along `dim`, divided by both norms (each at least `eps`)."""
     common = promote_types(x1.dtype, x2.dtype)
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps}")
     if not common.is_floating_point:
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {SCALAR_TYPE_NAME[common]}"

@@ -15,7 +15,7 @@ from math import prod
 from typing import Any
 
 from internals._generated import ops
-from internals.aten.tensor_iterator import broadcast_shapes
+from internals.aten.broadcasting import broadcast_shapes
 
 
 def matmul(self: Any, other: Any) -> Any:

@@ -23,7 +23,7 @@ from . import special_functions as special
 
 def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot hold."""
-    it = TensorIterator((self, other), out)
+    it = TensorIterator((self, other), out, wide_scalars=True)
     if alpha.__class__ is int and alpha == 1:
         return it.run(np.add)
     return it.run(_scaled(np.add, it.common_dtype, alpha))
@@ -32,7 +32,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self - alpha * other. Raises RuntimeError for bool, where minus has no meaning."""
     _check_no_bool(self, other)
-    it = TensorIterator((self, other), out)
+    it = TensorIterator((self, other), out, wide_scalars=True)
     if alpha.__class__ is int and alpha == 1:
         return it.run(np.subtract)
     return it.run(_scaled(np.subtract, it.common_dtype, alpha))
@@ -40,12 +40,12 @@ def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 
 def mul(self: Any, other: Any, out: Any = None) -> Any:
     """self * other. For bool, `and`."""
-    return TensorIterator((self, other), out).run(np.multiply)
+    return TensorIterator((self, other), out, wide_scalars=True).run(np.multiply)
 
 
 def div(self: Any, other: Any, out: Any = None) -> Any:
     """True division: integers give the default floating dtype."""
-    return TensorIterator((self, other), out, "float").run(np.divide)
+    return TensorIterator((self, other), out, "float", wide_scalars=True).run(np.divide)
 
 
 def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) -> Any:
@@ -127,11 +127,8 @@ def minimum(self: Any, other: Any, out: Any = None) -> Any:
 
 
 def rsub(self: Any, other: Any, alpha: Any = 1) -> Any:
-    """other - alpha * self."""
-    if hasattr(other, "_geometry"):
-        return other.sub(self, alpha=alpha)
-    _check_no_bool(self, other)
-    return self.mul(-alpha).add(other)
+    """other - alpha * self. Raises RuntimeError for bool."""
+    return sub(other, self, alpha)
 
 
 def true_divide(self: Any, other: Any) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import CPP_NAME, TYPE_META_NAME, checked_number, not_implemented
-from internals.aten.tensor_iterator import TensorIterator, broadcast_shapes
+from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import result_type

@@ -79,7 +79,7 @@ def avg_pool2d(
 
 
 def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
-    """Means over `output_size` windows that cover the image evenly: two matrix products with averaging weights."""
+    """Means over `output_size` windows that cover the image evenly: over rows, then over columns."""
     if any(s < 0 for s in output_size):
         raise RuntimeError(
             "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
@@ -91,8 +91,9 @@ def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
         raise NotImplementedError(f"\"adaptive_avg_pool2d\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
     x = array(self)
     dtype = np.float32 if self.dtype is dt.float16 else x.dtype
-    rows, columns = (_averaging(n, m, dtype) for n, m in zip(x.shape[-2:], output_size))
-    return _result(self, rows @ x.astype(dtype, copy=False) @ columns.T, self.dtype)
+    for axis, m in zip((-2, -1), output_size):
+        x = _window_means(x.astype(dtype, copy=False), axis, m)
+    return _result(self, x, self.dtype)
 
 
 def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
@@ -100,13 +101,14 @@ def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     return ops._adaptive_avg_pool2d(self, output_size)
 
 
-def _averaging(n: int, m: int, dtype: Any) -> Any:
-    """The (m, n) matrix whose row i averages elements floor(i·n/m) to ceil((i+1)·n/m)."""
-    weights = np.zeros((m, n), dtype)
-    for i in range(m):
-        start, end = i * n // m, -(-(i + 1) * n // m)
-        weights[i, start:end] = 1 / (end - start)
-    return weights
+def _window_means(x: Any, axis: int, m: int) -> Any:
+    """The means of `m` windows along `axis`, number i of which goes from floor(i·n/m) to ceil((i+1)·n/m)."""
+    n, i = x.shape[axis], np.arange(m)
+    bounds = np.stack([i * n // max(m, 1), -(-(i + 1) * n // max(m, 1))], 1)
+    padded = np.concatenate([x, np.zeros_like(x.take([0], axis))], axis)  # reduceat wants every bound to be an index
+    sums = np.add.reduceat(padded, bounds.ravel(), axis).take(2 * i, axis)
+    lengths = (bounds[:, 1] - bounds[:, 0]).astype(x.dtype)
+    return sums / (lengths if axis == -1 else lengths[:, None])
 
 
 def _offsets(

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.broadcasting import broadcast_shapes, memory_order
 from internals.aten.native import distributions as draw
 from internals.aten.native.factories import empty, empty_like
 from internals.aten.native.views import expand
 from internals.aten.overlap import check_no_internal_overlap
-from internals.aten.tensor_iterator import broadcast_shapes, memory_order
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype

@@ -26,11 +26,13 @@ BLOCK = 128
 
 def reduced_dims(self: Any, dim: Sequence[int] | int | None) -> tuple[int, ...]:
     """The dimensions to reduce, wrapped; None and [] mean all. A 0-d tensor has none to reduce."""
-    dims = wrap_dims(dim, self.dim())
-    return dims if self.dim() else ()
+    ndim = len(self._geometry.sizes)
+    return (tuple(range(ndim)) if dim is None else wrap_dims(dim, ndim)) if ndim else wrap_dims(dim, 0)[:0]
 
 
 def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> tuple[int, ...]:
+    if len(dims) == len(sizes):
+        return (1,) * len(sizes) if keepdim else ()
     if keepdim:
         return tuple(1 if d in dims else n for d, n in enumerate(sizes))
     return tuple(n for d, n in enumerate(sizes) if d not in dims)
@@ -38,10 +40,10 @@ def reduced_sizes(sizes: Sequence[int], dims: Sequence[int], keepdim: bool) -> t
 
 def store(self: Any, result: Any, dims: Sequence[int], keepdim: bool, d: dtype, out: Any = None) -> Any:
     """Put a numpy result, whose reduced dimensions are gone, into a tensor of dtype `d`."""
-    target = set_output(reduced_sizes(self.shape, dims, keepdim), d, out)
-    if target.numel():
-        view = array(target)
-        view[...] = np.reshape(result, view.shape)
+    target = set_output(reduced_sizes(self._geometry.sizes, dims, keepdim), d, out)
+    g = target._geometry
+    if g.numel:
+        array(target)[...] = result if not keepdim or not dims else result.reshape(g.sizes)
     return target
 
 
@@ -54,7 +56,7 @@ def cast(self: Any, d: dtype) -> Any:
 def total(a: Any, axes: tuple[int, ...]) -> Any:
     """The sum over `axes`, which disappear; half precision is added up in single. Integers wrap around."""
     accumulate = np.dtype(np.float32) if a.dtype == np.float16 else a.dtype
-    n = prod(a.shape[i] for i in axes)
+    n = a.size if len(axes) == a.ndim else prod([a.shape[i] for i in axes])
     if a.dtype.kind in "iu" or n <= BLOCK:
         return np.add.reduce(a, axis=axes, dtype=accumulate)
     a = a.astype(accumulate, copy=False)

@@ -17,6 +17,7 @@ import numpy as np
 from internals.aten.writing import check_cast
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, dtype
+from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dims
 from internals.core.tensor_impl import array
 
@@ -34,10 +35,9 @@ def sum_dim_IntList(
     """The sum over `dim`. Raises IndexError for a dimension out of range, RuntimeError for a repeated one."""
     dims = reduced_dims(self, dim)
     d = _result_dtype(self, dtype, out)
-    with np.errstate(all="ignore"):
-        if d is dt.bool_:
-            return store(self, np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out)
-        return store(self, total(cast(self, d), dims), dims, keepdim, d, out)
+    if d is dt.bool_:
+        return store(self, np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out)
+    return store(self, quietly(total, cast(self, d), dims), dims, keepdim, d, out)
 
 
 def prod(self: Any, dtype: dtype | None = None) -> Any:
@@ -69,10 +69,8 @@ def mean_dim(
     if not is_floating(d):
         check_cast(dt.get_default_dtype(), d)
     dims = reduced_dims(self, dim)
-    n = product(self.shape[i] for i in dims)
-    with np.errstate(all="ignore"):
-        s = total(cast(self, d), dims)
-        return store(self, np.divide(s, n, dtype=s.dtype), dims, keepdim, d, out)
+    n = product([self.shape[i] for i in dims])
+    return store(self, quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out)
 
 
 def any(self: Any, out: Any = None) -> Any:
@@ -103,6 +101,11 @@ def all_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False,
     return _truth("all", np.logical_and, self, _listed_dims(self, dim), keepdim, out)
 
 
+def _mean(a: Any, axes: tuple[int, ...], n: int) -> Any:
+    s = total(a, axes)
+    return np.divide(s, n, dtype=s.dtype)
+
+
 def _result_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
     """What was asked for, else what `out` has, else int64 for integers and bools."""
     if dtype is not None:
@@ -115,11 +118,10 @@ def _result_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
 def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Any) -> Any:
     d = _result_dtype(self, dtype, out)
     a = cast(self, d)
-    with np.errstate(all="ignore"):
-        if d is dt.bool_:
-            return store(self, np.logical_and.reduce(a, axis=dims), dims, keepdim, d, out)
-        accumulate = np.float32 if d is dt.float16 else d.np
-        return store(self, np.multiply.reduce(a, axis=dims, dtype=accumulate), dims, keepdim, d, out)
+    if d is dt.bool_:
+        return store(self, np.logical_and.reduce(a, axis=dims), dims, keepdim, d, out)
+    accumulate = np.float32 if d is dt.float16 else d.np
+    return store(self, quietly(np.multiply.reduce, a, dims, accumulate), dims, keepdim, d, out)
 
 
 def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Any) -> Any:

@@ -41,10 +41,11 @@ def upsample_bilinear2d(
     if self.dtype is not dt.uint8 and not self.dtype.is_floating_point:
         raise NotImplementedError(f"\"compute_index_ranges_weights\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
     compute = np.float64 if self.dtype is dt.float64 else np.float32
-    rows, columns = (
-        _linear(n, m, align_corners, scale, compute) for n, m, scale in zip(self.shape[2:], sizes, (scales_h, scales_w))
-    )
-    mixed = rows @ array(self).astype(compute, copy=False) @ columns.T
+    mixed = array(self).astype(compute, copy=False)
+    for dim, m, scale in zip((2, 3), sizes, (scales_h, scales_w)):
+        low, high, share = _linear(self.shape[dim], m, align_corners, scale, compute)
+        share = share if dim == 3 else share[:, None]
+        mixed = mixed.take(low, dim) * (1 - share) + mixed.take(high, dim) * share
     out = empty_as(self, (*self.shape[:2], *sizes))
     array(out)[...] = np.rint(mixed) if self.dtype is dt.uint8 else mixed
     return out
@@ -75,8 +76,8 @@ def _nearest(n: int, m: int, scale: float | None) -> Any:
     return np.minimum(np.floor(positions.astype(np.float32) * step).astype(np.int64), n - 1)
 
 
-def _linear(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> Any:
-    """The (m, n) matrix that mixes two source rows for every output row."""
+def _linear(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> tuple[Any, Any, Any]:
+    """For each of `m` outputs the two source positions that it mixes, and the share of the second."""
     positions = np.arange(m, dtype=compute)
     if align_corners:
         source = positions * compute((n - 1) / (m - 1) if m > 1 else 0)
@@ -85,11 +86,7 @@ def _linear(n: int, m: int, align_corners: bool, scale: float | None, compute: A
         source = np.maximum(step * (positions + compute(0.5)) - compute(0.5), compute(0))
     low = np.minimum(source.astype(np.int64), n - 1)
     high = np.minimum(low + 1, n - 1)
-    share = np.clip(source - low, 0, 1).astype(compute)
-    weights = np.zeros((m, n), compute)
-    np.add.at(weights, (np.arange(m), low), 1 - share)
-    np.add.at(weights, (np.arange(m), high), share)
-    return weights
+    return low, high, np.clip(source - low, 0, 1).astype(compute)
 
 
 def _sizes_and_scales(t: Any, output_size: Any, scale_factors: Any) -> tuple[list[int], tuple[float | None, float | None]]:

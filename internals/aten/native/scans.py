@@ -16,6 +16,7 @@ from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, dtype
+from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array
 
@@ -48,7 +49,6 @@ def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out:
     if a.ndim:
         if result is dt.bool_:
             raise not_implemented(kernel, result)
-        with np.errstate(all="ignore"):
-            a = loop.accumulate(a, axis=d, dtype=_WIDER.get(result, result.np))
+        a = quietly(loop.accumulate, a, d, _WIDER.get(result, result.np))
     array(target)[...] = a
     return target

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.layout import strides_like
 from internals.aten.set_output import set_output
-from internals.aten.tensor_iterator import broadcast_shapes
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
 from internals.core.geometry import geometry, wrap_dim

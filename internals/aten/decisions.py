@@ -1,0 +1,154 @@
+"""What a `TensorIterator` decides, and how: PyTorch's steps in PyTorch's order (`TensorIteratorBase::build`).
+
+Shape, device, dtypes; whether one run over memory serves all operands; else the order of the dimensions in memory, which a new
+output follows; then, for the walk itself, which dimensions can be merged.
+
+How the real one differs: `build` works on a list of operand records that it changes step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.device import CPU
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.geometry import (
+    Geometry,
+    channels_last_strides,
+    contiguous_strides,
+    geometry,
+    is_channels_last_contiguous,
+)
+from internals.core.promotion import result_type
+from internals.core.tensor_impl import TensorImpl
+
+from .broadcasting import Strides, broadcast_shapes, broadcast_strides, coalesce, memory_order
+from .overlap import is_non_overlapping_and_dense
+from .writing import check_cast
+
+Walk = tuple[tuple[int, ...], list[Strides]]
+
+
+class Decisions:
+    """Everything that follows from the operands' geometries.
+
+    `common_dtype` of the computation, `result_dtype`; `geometry` of the output; whether an `out` that was given `resizes`;
+    `targets`, the dtype each input is converted to; `fast_setup` and `permutation` as in `TensorIterator`.
+    """
+
+    __slots__ = ("common_dtype", "result_dtype", "geometry", "resizes", "targets", "fast_setup", "permutation", "_walk")
+
+    common_dtype: dtype
+    result_dtype: dtype
+    geometry: Geometry
+    resizes: bool
+    targets: list[dtype]
+    fast_setup: str | None
+    permutation: tuple[int, ...]
+    _walk: Walk | None
+
+    def walk(self, arrays: Sequence[Any]) -> Walk:
+        """The coalesced shape and each operand's strides for it. `arrays`, the output first, may have been converted."""
+        if self._walk is None:
+            shape = tuple(self.geometry.sizes)
+            rows = [
+                broadcast_strides(a.shape, a.strides, shape) if isinstance(a, np.ndarray) else (0,) * len(shape)
+                for a in arrays
+            ]
+            self._walk = coalesce(shape, rows, self.permutation)
+        return self._walk
+
+
+def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, wide_scalars: bool) -> Decisions:
+    """All decisions for one kind of call. Raises RuntimeError as `TensorIterator` says."""
+    d = Decisions()
+    d._walk = None
+    tensors = [x for x in inputs if isinstance(x, TensorImpl)]
+    shape = broadcast_shapes(*[t._geometry.sizes for t in tensors])
+    d.resizes = out is not None and out._geometry.sizes != shape
+    if d.resizes and any(out is t for t in tensors):
+        raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
+    device = _common_device(tensors, out)
+    _decide_dtypes(d, inputs, promote, result, wide_scalars)
+    if out is not None:
+        if promote == "same" and out.dtype is not d.common_dtype:
+            names = SCALAR_TYPE_NAME[out.dtype], SCALAR_TYPE_NAME[d.common_dtype]
+            raise RuntimeError(f"Found dtype {names[0]} but expected {names[1]}")
+        check_cast(d.result_dtype, out.dtype)
+    defined = [t._geometry for t in (tensors if out is None or d.resizes else [out, *tensors])]
+    d.fast_setup = _fast_setup(defined, shape, has_numbers=len(tensors) < len(inputs))
+    if d.fast_setup == "contiguous":
+        d.permutation = tuple(range(len(shape)))
+    else:
+        d.permutation = memory_order(shape, [_byte_strides(g, shape) for g in defined])
+    if out is None:
+        d.geometry = geometry(shape, _new_strides(d, tensors, shape), d.result_dtype, device)
+    elif d.resizes:
+        d.geometry = geometry(shape, _new_strides(d, tensors, shape), out.dtype, device, out._geometry.keys)
+    else:
+        d.geometry = out._geometry
+    return d
+
+
+def _decide_dtypes(d: Decisions, inputs: Sequence[Any], promote: Any, result: dtype | None, wide_scalars: bool) -> None:
+    """The dtype to compute in, that of the result, and what to convert each input to (`compute_types`)."""
+    common = promote if isinstance(promote, dtype) else result_type(inputs)
+    if promote == "float" and common.category < dt.FLOATING:
+        common = dt.get_default_dtype()
+    d.common_dtype, d.result_dtype = common, result or common
+    if promote is None:
+        d.targets = [x.dtype if isinstance(x, TensorImpl) else d.result_dtype for x in inputs]
+    elif wide_scalars and common is dt.float16:
+        d.targets = [dt.float32 if i and not getattr(x, "shape", ()) else common for i, x in enumerate(inputs)]
+    else:
+        d.targets = [common] * len(inputs)
+
+
+def _common_device(tensors: list[Any], out: Any) -> Any:
+    """The device of the operands with dimensions; 0-d CPU tensors may join any device."""
+    everyone = tensors if out is None else [out, *tensors]
+    common = next((t.device for t in everyone if t.shape), everyone[0].device)
+    for t in everyone:
+        if t.device is not common and (t.shape or t.device is not CPU):
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {common} and {t.device}!"
+            )
+    return common
+
+
+def _fast_setup(operands: list[Geometry], shape: tuple[int, ...], has_numbers: bool) -> str | None:
+    """Whether one run over memory, in some order common to all, visits every operand (`compute_fast_setup_type`)."""
+    if any(g.sizes != shape for g in operands):
+        return None
+    if has_numbers:  # a 0-d operand: PyTorch takes the long way, with the same outcome for the usual strides
+        return "contiguous" if all(g.strides == contiguous_strides(shape) and g.numel for g in operands) else None
+    if all(g.is_contiguous for g in operands):
+        return "contiguous"
+    if len(shape) == 4 and all(is_channels_last_contiguous(shape, g.strides) for g in operands):
+        return "channels_last"
+    first = operands[0].strides
+    same = all(g.strides == first for g in operands)
+    return "non_overlapping_dense" if same and is_non_overlapping_and_dense(shape, first) else None
+
+
+def _new_strides(d: Decisions, tensors: list[Any], shape: tuple[int, ...]) -> Strides:
+    """Strides for a new output: those of the inputs where they agree, else packed in memory order."""
+    if d.fast_setup == "channels_last":
+        return channels_last_strides(shape)
+    if d.fast_setup == "non_overlapping_dense":
+        return tuple(tensors[0]._geometry.strides)
+    if d.permutation == tuple(range(len(shape))):
+        return contiguous_strides(shape)
+    strides, step = [0] * len(shape), 1
+    for i in reversed(d.permutation):
+        strides[i] = step
+        step *= shape[i]
+    return tuple(strides)
+
+
+def _byte_strides(g: Geometry, shape: Sequence[int]) -> Strides:
+    return tuple(g.dtype.itemsize * s for s in broadcast_strides(g.sizes, g.strides, shape))
