@@ -74,7 +74,7 @@ def scalar_tensor(*args, **kwargs):
     """aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_scalar_tensor(args, kwargs)
 
-_parse_randperm = PythonArgParser('randperm', [(ops.randperm_op, ops.randperm, ops.randperm_out_op, ops.randperm_out), (ops.randperm_generator_op, ops.randperm_generator)], False)
+_parse_randperm = PythonArgParser('randperm', [(ops.randperm_generator_op, ops.randperm_generator), (ops.randperm_op, ops.randperm, ops.randperm_out_op, ops.randperm_out)], False)
 def randperm(*args, **kwargs):
     """aten::randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_randperm(args, kwargs)
@@ -84,17 +84,17 @@ def multinomial(*args, **kwargs):
     """aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"""
     return _parse_multinomial(args, kwargs)
 
-_parse_rand = PythonArgParser('rand', [(ops.rand_op, ops.rand, ops.rand_out_op, ops.rand_out), (ops.rand_generator_op, ops.rand_generator)], False)
+_parse_rand = PythonArgParser('rand', [(ops.rand_generator_op, ops.rand_generator), (ops.rand_op, ops.rand, ops.rand_out_op, ops.rand_out)], False)
 def rand(*args, **kwargs):
     """aten::rand(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::rand.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_rand(args, kwargs)
 
-_parse_randn = PythonArgParser('randn', [(ops.randn_op, ops.randn, ops.randn_out_op, ops.randn_out), (ops.randn_generator_op, ops.randn_generator)], False)
+_parse_randn = PythonArgParser('randn', [(ops.randn_generator_op, ops.randn_generator), (ops.randn_op, ops.randn, ops.randn_out_op, ops.randn_out)], False)
 def randn(*args, **kwargs):
     """aten::randn(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randn.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_randn(args, kwargs)
 
-_parse_randint = PythonArgParser('randint', [(ops.randint_op, ops.randint, ops.randint_out_op, ops.randint_out), (ops.randint_generator_op, ops.randint_generator), (ops.randint_low_op, ops.randint_low, ops.randint_low_out_op, ops.randint_low_out), (ops.randint_low_generator_op, ops.randint_low_generator)], False)
+_parse_randint = PythonArgParser('randint', [(ops.randint_generator_op, ops.randint_generator), (ops.randint_op, ops.randint, ops.randint_out_op, ops.randint_out), (ops.randint_low_generator_op, ops.randint_low_generator), (ops.randint_low_op, ops.randint_low, ops.randint_low_out_op, ops.randint_low_out)], False)
 def randint(*args, **kwargs):
     """aten::randint(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.generator(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.low(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.low_generator(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_randint(args, kwargs)
@@ -119,7 +119,7 @@ def bernoulli(*args, **kwargs):
     """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor\naten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
     return _parse_bernoulli(args, kwargs)
 
-_parse_normal = PythonArgParser('normal', [(ops.normal_Tensor_float_op, ops.normal_Tensor_float, ops.normal_Tensor_float_out_op, ops.normal_Tensor_float_out), (ops.normal_float_Tensor_op, ops.normal_float_Tensor, ops.normal_float_Tensor_out_op, ops.normal_float_Tensor_out), (ops.normal_Tensor_Tensor_op, ops.normal_Tensor_Tensor, ops.normal_Tensor_Tensor_out_op, ops.normal_Tensor_Tensor_out), (ops.normal_float_float_op, ops.normal_float_float)], False)
+_parse_normal = PythonArgParser('normal', [(ops.normal_Tensor_Tensor_op, ops.normal_Tensor_Tensor, ops.normal_Tensor_Tensor_out_op, ops.normal_Tensor_Tensor_out), (ops.normal_Tensor_float_op, ops.normal_Tensor_float, ops.normal_Tensor_float_out_op, ops.normal_Tensor_float_out), (ops.normal_float_Tensor_op, ops.normal_float_Tensor, ops.normal_float_Tensor_out_op, ops.normal_float_Tensor_out), (ops.normal_float_float_op, ops.normal_float_float)], False)
 def normal(*args, **kwargs):
     """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor\naten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_normal(args, kwargs)
@@ -254,7 +254,7 @@ def broadcast_to(*args, **kwargs):
     """aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)"""
     return _parse_broadcast_to(args, kwargs)
 
-_parse_narrow = PythonArgParser('narrow', [(ops.narrow_op, ops.narrow), (ops.narrow_Tensor_op, ops.narrow_Tensor)], False)
+_parse_narrow = PythonArgParser('narrow', [(ops.narrow_Tensor_op, ops.narrow_Tensor), (ops.narrow_op, ops.narrow)], False)
 def narrow(*args, **kwargs):
     """aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)\naten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)"""
     return _parse_narrow(args, kwargs)
@@ -264,12 +264,12 @@ def chunk(*args, **kwargs):
     """aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]"""
     return _parse_chunk(args, kwargs)
 
-_parse_movedim = PythonArgParser('movedim', [(ops.movedim_intlist_op, ops.movedim_intlist), (ops.movedim_int_op, ops.movedim_int)], False)
+_parse_movedim = PythonArgParser('movedim', [(ops.movedim_int_op, ops.movedim_int), (ops.movedim_intlist_op, ops.movedim_intlist)], False)
 def movedim(*args, **kwargs):
     """aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
     return _parse_movedim(args, kwargs)
 
-_parse_moveaxis = PythonArgParser('moveaxis', [(ops.moveaxis_intlist_op, ops.moveaxis_intlist), (ops.moveaxis_int_op, ops.moveaxis_int)], False)
+_parse_moveaxis = PythonArgParser('moveaxis', [(ops.moveaxis_int_op, ops.moveaxis_int), (ops.moveaxis_intlist_op, ops.moveaxis_intlist)], False)
 def moveaxis(*args, **kwargs):
     """aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
     return _parse_moveaxis(args, kwargs)
@@ -359,12 +359,12 @@ def div(*args, **kwargs):
     """aten::div.Tensor(Tensor self, Tensor other) -> Tensor\naten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor\naten::div.Scalar(Tensor self, Scalar other) -> Tensor\naten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
     return _parse_div(args, kwargs)
 
-_parse_remainder = PythonArgParser('remainder', [(ops.remainder_Scalar_op, ops.remainder_Scalar, ops.remainder_Scalar_out_op, ops.remainder_Scalar_out), (ops.remainder_Tensor_op, ops.remainder_Tensor, ops.remainder_Tensor_out_op, ops.remainder_Tensor_out), (ops.remainder_Scalar_Tensor_op, ops.remainder_Scalar_Tensor, ops.remainder_Scalar_Tensor_out_op, ops.remainder_Scalar_Tensor_out)], False)
+_parse_remainder = PythonArgParser('remainder', [(ops.remainder_Tensor_op, ops.remainder_Tensor, ops.remainder_Tensor_out_op, ops.remainder_Tensor_out), (ops.remainder_Scalar_Tensor_op, ops.remainder_Scalar_Tensor, ops.remainder_Scalar_Tensor_out_op, ops.remainder_Scalar_Tensor_out), (ops.remainder_Scalar_op, ops.remainder_Scalar, ops.remainder_Scalar_out_op, ops.remainder_Scalar_out)], False)
 def remainder(*args, **kwargs):
     """aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor\naten::remainder.Tensor(Tensor self, Tensor other) -> Tensor\naten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
     return _parse_remainder(args, kwargs)
 
-_parse_fmod = PythonArgParser('fmod', [(ops.fmod_Scalar_op, ops.fmod_Scalar, ops.fmod_Scalar_out_op, ops.fmod_Scalar_out), (ops.fmod_Tensor_op, ops.fmod_Tensor, ops.fmod_Tensor_out_op, ops.fmod_Tensor_out)], False)
+_parse_fmod = PythonArgParser('fmod', [(ops.fmod_Tensor_op, ops.fmod_Tensor, ops.fmod_Tensor_out_op, ops.fmod_Tensor_out), (ops.fmod_Scalar_op, ops.fmod_Scalar, ops.fmod_Scalar_out_op, ops.fmod_Scalar_out)], False)
 def fmod(*args, **kwargs):
     """aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor\naten::fmod.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_fmod(args, kwargs)
@@ -394,17 +394,17 @@ def minimum(*args, **kwargs):
     """aten::minimum(Tensor self, Tensor other) -> Tensor"""
     return _parse_minimum(args, kwargs)
 
-_parse_bitwise_and = PythonArgParser('bitwise_and', [(ops.bitwise_and_Scalar_op, ops.bitwise_and_Scalar, ops.bitwise_and_Scalar_out_op, ops.bitwise_and_Scalar_out), (ops.bitwise_and_Scalar_Tensor_op, ops.bitwise_and_Scalar_Tensor), (ops.bitwise_and_Tensor_op, ops.bitwise_and_Tensor, ops.bitwise_and_Tensor_out_op, ops.bitwise_and_Tensor_out)], False)
+_parse_bitwise_and = PythonArgParser('bitwise_and', [(ops.bitwise_and_Tensor_op, ops.bitwise_and_Tensor, ops.bitwise_and_Tensor_out_op, ops.bitwise_and_Tensor_out), (ops.bitwise_and_Scalar_Tensor_op, ops.bitwise_and_Scalar_Tensor), (ops.bitwise_and_Scalar_op, ops.bitwise_and_Scalar, ops.bitwise_and_Scalar_out_op, ops.bitwise_and_Scalar_out)], False)
 def bitwise_and(*args, **kwargs):
     """aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_bitwise_and(args, kwargs)
 
-_parse_bitwise_or = PythonArgParser('bitwise_or', [(ops.bitwise_or_Scalar_op, ops.bitwise_or_Scalar, ops.bitwise_or_Scalar_out_op, ops.bitwise_or_Scalar_out), (ops.bitwise_or_Scalar_Tensor_op, ops.bitwise_or_Scalar_Tensor), (ops.bitwise_or_Tensor_op, ops.bitwise_or_Tensor, ops.bitwise_or_Tensor_out_op, ops.bitwise_or_Tensor_out)], False)
+_parse_bitwise_or = PythonArgParser('bitwise_or', [(ops.bitwise_or_Tensor_op, ops.bitwise_or_Tensor, ops.bitwise_or_Tensor_out_op, ops.bitwise_or_Tensor_out), (ops.bitwise_or_Scalar_Tensor_op, ops.bitwise_or_Scalar_Tensor), (ops.bitwise_or_Scalar_op, ops.bitwise_or_Scalar, ops.bitwise_or_Scalar_out_op, ops.bitwise_or_Scalar_out)], False)
 def bitwise_or(*args, **kwargs):
     """aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_bitwise_or(args, kwargs)
 
-_parse_bitwise_xor = PythonArgParser('bitwise_xor', [(ops.bitwise_xor_Scalar_op, ops.bitwise_xor_Scalar, ops.bitwise_xor_Scalar_out_op, ops.bitwise_xor_Scalar_out), (ops.bitwise_xor_Scalar_Tensor_op, ops.bitwise_xor_Scalar_Tensor), (ops.bitwise_xor_Tensor_op, ops.bitwise_xor_Tensor, ops.bitwise_xor_Tensor_out_op, ops.bitwise_xor_Tensor_out)], False)
+_parse_bitwise_xor = PythonArgParser('bitwise_xor', [(ops.bitwise_xor_Tensor_op, ops.bitwise_xor_Tensor, ops.bitwise_xor_Tensor_out_op, ops.bitwise_xor_Tensor_out), (ops.bitwise_xor_Scalar_Tensor_op, ops.bitwise_xor_Scalar_Tensor), (ops.bitwise_xor_Scalar_op, ops.bitwise_xor_Scalar, ops.bitwise_xor_Scalar_out_op, ops.bitwise_xor_Scalar_out)], False)
 def bitwise_xor(*args, **kwargs):
     """aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_bitwise_xor(args, kwargs)
@@ -424,32 +424,32 @@ def logical_xor(*args, **kwargs):
     """aten::logical_xor(Tensor self, Tensor other) -> Tensor"""
     return _parse_logical_xor(args, kwargs)
 
-_parse_eq = PythonArgParser('eq', [(ops.eq_Scalar_op, ops.eq_Scalar, ops.eq_Scalar_out_op, ops.eq_Scalar_out), (ops.eq_Tensor_op, ops.eq_Tensor, ops.eq_Tensor_out_op, ops.eq_Tensor_out)], False)
+_parse_eq = PythonArgParser('eq', [(ops.eq_Tensor_op, ops.eq_Tensor, ops.eq_Tensor_out_op, ops.eq_Tensor_out), (ops.eq_Scalar_op, ops.eq_Scalar, ops.eq_Scalar_out_op, ops.eq_Scalar_out)], False)
 def eq(*args, **kwargs):
     """aten::eq.Scalar(Tensor self, Scalar other) -> Tensor\naten::eq.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_eq(args, kwargs)
 
-_parse_ne = PythonArgParser('ne', [(ops.ne_Scalar_op, ops.ne_Scalar, ops.ne_Scalar_out_op, ops.ne_Scalar_out), (ops.ne_Tensor_op, ops.ne_Tensor, ops.ne_Tensor_out_op, ops.ne_Tensor_out)], False)
+_parse_ne = PythonArgParser('ne', [(ops.ne_Tensor_op, ops.ne_Tensor, ops.ne_Tensor_out_op, ops.ne_Tensor_out), (ops.ne_Scalar_op, ops.ne_Scalar, ops.ne_Scalar_out_op, ops.ne_Scalar_out)], False)
 def ne(*args, **kwargs):
     """aten::ne.Scalar(Tensor self, Scalar other) -> Tensor\naten::ne.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_ne(args, kwargs)
 
-_parse_lt = PythonArgParser('lt', [(ops.lt_Scalar_op, ops.lt_Scalar, ops.lt_Scalar_out_op, ops.lt_Scalar_out), (ops.lt_Tensor_op, ops.lt_Tensor, ops.lt_Tensor_out_op, ops.lt_Tensor_out)], False)
+_parse_lt = PythonArgParser('lt', [(ops.lt_Tensor_op, ops.lt_Tensor, ops.lt_Tensor_out_op, ops.lt_Tensor_out), (ops.lt_Scalar_op, ops.lt_Scalar, ops.lt_Scalar_out_op, ops.lt_Scalar_out)], False)
 def lt(*args, **kwargs):
     """aten::lt.Scalar(Tensor self, Scalar other) -> Tensor\naten::lt.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_lt(args, kwargs)
 
-_parse_le = PythonArgParser('le', [(ops.le_Scalar_op, ops.le_Scalar, ops.le_Scalar_out_op, ops.le_Scalar_out), (ops.le_Tensor_op, ops.le_Tensor, ops.le_Tensor_out_op, ops.le_Tensor_out)], False)
+_parse_le = PythonArgParser('le', [(ops.le_Tensor_op, ops.le_Tensor, ops.le_Tensor_out_op, ops.le_Tensor_out), (ops.le_Scalar_op, ops.le_Scalar, ops.le_Scalar_out_op, ops.le_Scalar_out)], False)
 def le(*args, **kwargs):
     """aten::le.Scalar(Tensor self, Scalar other) -> Tensor\naten::le.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_le(args, kwargs)
 
-_parse_gt = PythonArgParser('gt', [(ops.gt_Scalar_op, ops.gt_Scalar, ops.gt_Scalar_out_op, ops.gt_Scalar_out), (ops.gt_Tensor_op, ops.gt_Tensor, ops.gt_Tensor_out_op, ops.gt_Tensor_out)], False)
+_parse_gt = PythonArgParser('gt', [(ops.gt_Tensor_op, ops.gt_Tensor, ops.gt_Tensor_out_op, ops.gt_Tensor_out), (ops.gt_Scalar_op, ops.gt_Scalar, ops.gt_Scalar_out_op, ops.gt_Scalar_out)], False)
 def gt(*args, **kwargs):
     """aten::gt.Scalar(Tensor self, Scalar other) -> Tensor\naten::gt.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_gt(args, kwargs)
 
-_parse_ge = PythonArgParser('ge', [(ops.ge_Scalar_op, ops.ge_Scalar, ops.ge_Scalar_out_op, ops.ge_Scalar_out), (ops.ge_Tensor_op, ops.ge_Tensor, ops.ge_Tensor_out_op, ops.ge_Tensor_out)], False)
+_parse_ge = PythonArgParser('ge', [(ops.ge_Tensor_op, ops.ge_Tensor, ops.ge_Tensor_out_op, ops.ge_Tensor_out), (ops.ge_Scalar_op, ops.ge_Scalar, ops.ge_Scalar_out_op, ops.ge_Scalar_out)], False)
 def ge(*args, **kwargs):
     """aten::ge.Scalar(Tensor self, Scalar other) -> Tensor\naten::ge.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse_ge(args, kwargs)
@@ -464,17 +464,17 @@ def true_divide(*args, **kwargs):
     """aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
     return _parse_true_divide(args, kwargs)
 
-_parse___and__ = PythonArgParser('__and__', [(ops.__and___Scalar_op, ops.__and___Scalar), (ops.__and___Tensor_op, ops.__and___Tensor)], False)
+_parse___and__ = PythonArgParser('__and__', [(ops.__and___Tensor_op, ops.__and___Tensor), (ops.__and___Scalar_op, ops.__and___Scalar)], False)
 def __and__(*args, **kwargs):
     """aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__and__.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse___and__(args, kwargs)
 
-_parse___or__ = PythonArgParser('__or__', [(ops.__or___Scalar_op, ops.__or___Scalar), (ops.__or___Tensor_op, ops.__or___Tensor)], False)
+_parse___or__ = PythonArgParser('__or__', [(ops.__or___Tensor_op, ops.__or___Tensor), (ops.__or___Scalar_op, ops.__or___Scalar)], False)
 def __or__(*args, **kwargs):
     """aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__or__.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse___or__(args, kwargs)
 
-_parse___xor__ = PythonArgParser('__xor__', [(ops.__xor___Scalar_op, ops.__xor___Scalar), (ops.__xor___Tensor_op, ops.__xor___Tensor)], False)
+_parse___xor__ = PythonArgParser('__xor__', [(ops.__xor___Tensor_op, ops.__xor___Tensor), (ops.__xor___Scalar_op, ops.__xor___Scalar)], False)
 def __xor__(*args, **kwargs):
     """aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor"""
     return _parse___xor__(args, kwargs)
@@ -799,47 +799,47 @@ def absolute_(*args, **kwargs):
     """aten::absolute_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_absolute_(args, kwargs)
 
-_parse_clip = PythonArgParser('clip', [(ops.clip_op, ops.clip, ops.clip_out_op, ops.clip_out), (ops.clip_Tensor_op, ops.clip_Tensor, ops.clip_Tensor_out_op, ops.clip_Tensor_out)], False)
+_parse_clip = PythonArgParser('clip', [(ops.clip_Tensor_op, ops.clip_Tensor, ops.clip_Tensor_out_op, ops.clip_Tensor_out), (ops.clip_op, ops.clip, ops.clip_out_op, ops.clip_out)], False)
 def clip(*args, **kwargs):
     """aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
     return _parse_clip(args, kwargs)
 
-_parse_clip_ = PythonArgParser('clip_', [(ops.clip__op, ops.clip_), (ops.clip__Tensor_op, ops.clip__Tensor)], False)
+_parse_clip_ = PythonArgParser('clip_', [(ops.clip__Tensor_op, ops.clip__Tensor), (ops.clip__op, ops.clip_)], False)
 def clip_(*args, **kwargs):
     """aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)\naten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"""
     return _parse_clip_(args, kwargs)
 
-_parse_clamp = PythonArgParser('clamp', [(ops.clamp_op, ops.clamp, ops.clamp_out_op, ops.clamp_out), (ops.clamp_Tensor_op, ops.clamp_Tensor, ops.clamp_Tensor_out_op, ops.clamp_Tensor_out)], False)
+_parse_clamp = PythonArgParser('clamp', [(ops.clamp_Tensor_op, ops.clamp_Tensor, ops.clamp_Tensor_out_op, ops.clamp_Tensor_out), (ops.clamp_op, ops.clamp, ops.clamp_out_op, ops.clamp_out)], False)
 def clamp(*args, **kwargs):
     """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
     return _parse_clamp(args, kwargs)
 
-_parse_clamp_ = PythonArgParser('clamp_', [(ops.clamp__op, ops.clamp_), (ops.clamp__Tensor_op, ops.clamp__Tensor)], False)
+_parse_clamp_ = PythonArgParser('clamp_', [(ops.clamp__Tensor_op, ops.clamp__Tensor), (ops.clamp__op, ops.clamp_)], False)
 def clamp_(*args, **kwargs):
     """aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)\naten::clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"""
     return _parse_clamp_(args, kwargs)
 
-_parse_clamp_min = PythonArgParser('clamp_min', [(ops.clamp_min_op, ops.clamp_min, ops.clamp_min_out_op, ops.clamp_min_out), (ops.clamp_min_Tensor_op, ops.clamp_min_Tensor, ops.clamp_min_Tensor_out_op, ops.clamp_min_Tensor_out)], False)
+_parse_clamp_min = PythonArgParser('clamp_min', [(ops.clamp_min_Tensor_op, ops.clamp_min_Tensor, ops.clamp_min_Tensor_out_op, ops.clamp_min_Tensor_out), (ops.clamp_min_op, ops.clamp_min, ops.clamp_min_out_op, ops.clamp_min_out)], False)
 def clamp_min(*args, **kwargs):
     """aten::clamp_min(Tensor self, Scalar min) -> Tensor\naten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
     return _parse_clamp_min(args, kwargs)
 
-_parse_clamp_min_ = PythonArgParser('clamp_min_', [(ops.clamp_min__op, ops.clamp_min_), (ops.clamp_min__Tensor_op, ops.clamp_min__Tensor)], False)
+_parse_clamp_min_ = PythonArgParser('clamp_min_', [(ops.clamp_min__Tensor_op, ops.clamp_min__Tensor), (ops.clamp_min__op, ops.clamp_min_)], False)
 def clamp_min_(*args, **kwargs):
     """aten::clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)\naten::clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)"""
     return _parse_clamp_min_(args, kwargs)
 
-_parse_clamp_max = PythonArgParser('clamp_max', [(ops.clamp_max_op, ops.clamp_max, ops.clamp_max_out_op, ops.clamp_max_out), (ops.clamp_max_Tensor_op, ops.clamp_max_Tensor, ops.clamp_max_Tensor_out_op, ops.clamp_max_Tensor_out)], False)
+_parse_clamp_max = PythonArgParser('clamp_max', [(ops.clamp_max_Tensor_op, ops.clamp_max_Tensor, ops.clamp_max_Tensor_out_op, ops.clamp_max_Tensor_out), (ops.clamp_max_op, ops.clamp_max, ops.clamp_max_out_op, ops.clamp_max_out)], False)
 def clamp_max(*args, **kwargs):
     """aten::clamp_max(Tensor self, Scalar max) -> Tensor\naten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
     return _parse_clamp_max(args, kwargs)
 
-_parse_clamp_max_ = PythonArgParser('clamp_max_', [(ops.clamp_max__op, ops.clamp_max_), (ops.clamp_max__Tensor_op, ops.clamp_max__Tensor)], False)
+_parse_clamp_max_ = PythonArgParser('clamp_max_', [(ops.clamp_max__Tensor_op, ops.clamp_max__Tensor), (ops.clamp_max__op, ops.clamp_max_)], False)
 def clamp_max_(*args, **kwargs):
     """aten::clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)\naten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)"""
     return _parse_clamp_max_(args, kwargs)
 
-_parse_lerp = PythonArgParser('lerp', [(ops.lerp_Scalar_op, ops.lerp_Scalar, ops.lerp_Scalar_out_op, ops.lerp_Scalar_out), (ops.lerp_Tensor_op, ops.lerp_Tensor, ops.lerp_Tensor_out_op, ops.lerp_Tensor_out)], False)
+_parse_lerp = PythonArgParser('lerp', [(ops.lerp_Tensor_op, ops.lerp_Tensor, ops.lerp_Tensor_out_op, ops.lerp_Tensor_out), (ops.lerp_Scalar_op, ops.lerp_Scalar, ops.lerp_Scalar_out_op, ops.lerp_Scalar_out)], False)
 def lerp(*args, **kwargs):
     """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor\naten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
     return _parse_lerp(args, kwargs)
@@ -854,12 +854,12 @@ def addcdiv(*args, **kwargs):
     """aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
     return _parse_addcdiv(args, kwargs)
 
-_parse_where = PythonArgParser('where', [(ops.where_self_op, ops.where_self, ops.where_self_out_op, ops.where_self_out), (ops.where_ScalarSelf_op, ops.where_ScalarSelf), (ops.where_ScalarOther_op, ops.where_ScalarOther), (ops.where_Scalar_op, ops.where_Scalar), (ops.where_op, ops.where)], False)
+_parse_where = PythonArgParser('where', [(ops.where_op, ops.where), (ops.where_self_op, ops.where_self, ops.where_self_out_op, ops.where_self_out), (ops.where_ScalarSelf_op, ops.where_ScalarSelf), (ops.where_ScalarOther_op, ops.where_ScalarOther), (ops.where_Scalar_op, ops.where_Scalar)], False)
 def where(*args, **kwargs):
     """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor\naten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor\naten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor\naten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor\naten::where(Tensor condition) -> Tensor[]"""
     return _parse_where(args, kwargs)
 
-_parse_masked_fill = PythonArgParser('masked_fill', [(ops.masked_fill_Scalar_op, ops.masked_fill_Scalar), (ops.masked_fill_Tensor_op, ops.masked_fill_Tensor)], False)
+_parse_masked_fill = PythonArgParser('masked_fill', [(ops.masked_fill_Tensor_op, ops.masked_fill_Tensor), (ops.masked_fill_Scalar_op, ops.masked_fill_Scalar)], False)
 def masked_fill(*args, **kwargs):
     """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor\naten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
     return _parse_masked_fill(args, kwargs)
@@ -879,22 +879,22 @@ def prod(*args, **kwargs):
     """aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor\naten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
     return _parse_prod(args, kwargs)
 
-_parse_var = PythonArgParser('var', [(ops.var_op, ops.var), (ops.var_dim_op, ops.var_dim, ops.var_out_op, ops.var_out), (ops.var_correction_op, ops.var_correction, ops.var_correction_out_op, ops.var_correction_out)], False)
+_parse_var = PythonArgParser('var', [(ops.var_dim_op, ops.var_dim, ops.var_out_op, ops.var_out), (ops.var_correction_op, ops.var_correction, ops.var_correction_out_op, ops.var_correction_out), (ops.var_op, ops.var)], False)
 def var(*args, **kwargs):
     """aten::var(Tensor self, bool unbiased=True) -> Tensor\naten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor\naten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
     return _parse_var(args, kwargs)
 
-_parse_std = PythonArgParser('std', [(ops.std_op, ops.std), (ops.std_dim_op, ops.std_dim, ops.std_out_op, ops.std_out), (ops.std_correction_op, ops.std_correction, ops.std_correction_out_op, ops.std_correction_out)], False)
+_parse_std = PythonArgParser('std', [(ops.std_dim_op, ops.std_dim, ops.std_out_op, ops.std_out), (ops.std_correction_op, ops.std_correction, ops.std_correction_out_op, ops.std_correction_out), (ops.std_op, ops.std)], False)
 def std(*args, **kwargs):
     """aten::std(Tensor self, bool unbiased=True) -> Tensor\naten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor\naten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
     return _parse_std(args, kwargs)
 
-_parse_var_mean = PythonArgParser('var_mean', [(ops.var_mean_op, ops.var_mean), (ops.var_mean_dim_op, ops.var_mean_dim), (ops.var_mean_correction_op, ops.var_mean_correction)], False)
+_parse_var_mean = PythonArgParser('var_mean', [(ops.var_mean_dim_op, ops.var_mean_dim), (ops.var_mean_correction_op, ops.var_mean_correction), (ops.var_mean_op, ops.var_mean)], False)
 def var_mean(*args, **kwargs):
     """aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)\naten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)\naten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
     return _parse_var_mean(args, kwargs)
 
-_parse_std_mean = PythonArgParser('std_mean', [(ops.std_mean_op, ops.std_mean), (ops.std_mean_dim_op, ops.std_mean_dim), (ops.std_mean_correction_op, ops.std_mean_correction)], False)
+_parse_std_mean = PythonArgParser('std_mean', [(ops.std_mean_dim_op, ops.std_mean_dim), (ops.std_mean_correction_op, ops.std_mean_correction), (ops.std_mean_op, ops.std_mean)], False)
 def std_mean(*args, **kwargs):
     """aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)\naten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)\naten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
     return _parse_std_mean(args, kwargs)
@@ -909,12 +909,12 @@ def amin(*args, **kwargs):
     """aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
     return _parse_amin(args, kwargs)
 
-_parse_max = PythonArgParser('max', [(ops.max_dim_op, ops.max_dim, ops.max_dim_out_op, ops.max_dim_out), (ops.max_op, ops.max, ops.max_unary_out_op, ops.max_unary_out), (ops.max_other_op, ops.max_other, ops.max_out_op, ops.max_out)], False)
+_parse_max = PythonArgParser('max', [(ops.max_op, ops.max, ops.max_unary_out_op, ops.max_unary_out), (ops.max_other_op, ops.max_other, ops.max_out_op, ops.max_out), (ops.max_dim_op, ops.max_dim, ops.max_dim_out_op, ops.max_dim_out)], False)
 def max(*args, **kwargs):
     """aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)\naten::max(Tensor self) -> Tensor\naten::max.other(Tensor self, Tensor other) -> Tensor"""
     return _parse_max(args, kwargs)
 
-_parse_min = PythonArgParser('min', [(ops.min_dim_op, ops.min_dim, ops.min_dim_out_op, ops.min_dim_out), (ops.min_op, ops.min, ops.min_unary_out_op, ops.min_unary_out), (ops.min_other_op, ops.min_other, ops.min_out_op, ops.min_out)], False)
+_parse_min = PythonArgParser('min', [(ops.min_op, ops.min, ops.min_unary_out_op, ops.min_unary_out), (ops.min_other_op, ops.min_other, ops.min_out_op, ops.min_out), (ops.min_dim_op, ops.min_dim, ops.min_dim_out_op, ops.min_dim_out)], False)
 def min(*args, **kwargs):
     """aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)\naten::min(Tensor self) -> Tensor\naten::min.other(Tensor self, Tensor other) -> Tensor"""
     return _parse_min(args, kwargs)
@@ -929,17 +929,17 @@ def argmin(*args, **kwargs):
     """aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"""
     return _parse_argmin(args, kwargs)
 
-_parse_any = PythonArgParser('any', [(ops.any_dim_op, ops.any_dim, ops.any_out_op, ops.any_out), (ops.any_dims_op, ops.any_dims, ops.any_dims_out_op, ops.any_dims_out), (ops.any_op, ops.any, ops.any_all_out_op, ops.any_all_out)], False)
+_parse_any = PythonArgParser('any', [(ops.any_op, ops.any, ops.any_all_out_op, ops.any_all_out), (ops.any_dims_op, ops.any_dims, ops.any_dims_out_op, ops.any_dims_out), (ops.any_dim_op, ops.any_dim, ops.any_out_op, ops.any_out)], False)
 def any(*args, **kwargs):
     """aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor\naten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor\naten::any(Tensor self) -> Tensor"""
     return _parse_any(args, kwargs)
 
-_parse_all = PythonArgParser('all', [(ops.all_dim_op, ops.all_dim, ops.all_out_op, ops.all_out), (ops.all_dims_op, ops.all_dims, ops.all_dims_out_op, ops.all_dims_out), (ops.all_op, ops.all, ops.all_all_out_op, ops.all_all_out)], False)
+_parse_all = PythonArgParser('all', [(ops.all_op, ops.all, ops.all_all_out_op, ops.all_all_out), (ops.all_dims_op, ops.all_dims, ops.all_dims_out_op, ops.all_dims_out), (ops.all_dim_op, ops.all_dim, ops.all_out_op, ops.all_out)], False)
 def all(*args, **kwargs):
     """aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor\naten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor\naten::all(Tensor self) -> Tensor"""
     return _parse_all(args, kwargs)
 
-_parse_nuclear_norm = PythonArgParser('nuclear_norm', [(ops.nuclear_norm_op, ops.nuclear_norm, ops.nuclear_norm_out_op, ops.nuclear_norm_out), (ops.nuclear_norm_dim_op, ops.nuclear_norm_dim, ops.nuclear_norm_dim_out_op, ops.nuclear_norm_dim_out)], False)
+_parse_nuclear_norm = PythonArgParser('nuclear_norm', [(ops.nuclear_norm_dim_op, ops.nuclear_norm_dim, ops.nuclear_norm_dim_out_op, ops.nuclear_norm_dim_out), (ops.nuclear_norm_op, ops.nuclear_norm, ops.nuclear_norm_out_op, ops.nuclear_norm_out)], False)
 def nuclear_norm(*args, **kwargs):
     """aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor\naten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"""
     return _parse_nuclear_norm(args, kwargs)
@@ -974,7 +974,7 @@ def roll(*args, **kwargs):
     """aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor"""
     return _parse_roll(args, kwargs)
 
-_parse_repeat_interleave = PythonArgParser('repeat_interleave', [(ops.repeat_interleave_Tensor_op, ops.repeat_interleave_Tensor), (ops.repeat_interleave_self_Tensor_op, ops.repeat_interleave_self_Tensor), (ops.repeat_interleave_self_int_op, ops.repeat_interleave_self_int)], False)
+_parse_repeat_interleave = PythonArgParser('repeat_interleave', [(ops.repeat_interleave_self_Tensor_op, ops.repeat_interleave_self_Tensor), (ops.repeat_interleave_Tensor_op, ops.repeat_interleave_Tensor), (ops.repeat_interleave_self_int_op, ops.repeat_interleave_self_int)], False)
 def repeat_interleave(*args, **kwargs):
     """aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor\naten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor\naten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor"""
     return _parse_repeat_interleave(args, kwargs)
@@ -1014,7 +1014,7 @@ def gather(*args, **kwargs):
     """aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
     return _parse_gather(args, kwargs)
 
-_parse_scatter = PythonArgParser('scatter', [(ops.scatter_src_op, ops.scatter_src, ops.scatter_src_out_op, ops.scatter_src_out), (ops.scatter_value_op, ops.scatter_value, ops.scatter_value_out_op, ops.scatter_value_out), (ops.scatter_reduce_op, ops.scatter_reduce, ops.scatter_reduce_out_op, ops.scatter_reduce_out), (ops.scatter_value_reduce_op, ops.scatter_value_reduce, ops.scatter_value_reduce_out_op, ops.scatter_value_reduce_out)], False)
+_parse_scatter = PythonArgParser('scatter', [(ops.scatter_src_op, ops.scatter_src, ops.scatter_src_out_op, ops.scatter_src_out), (ops.scatter_reduce_op, ops.scatter_reduce, ops.scatter_reduce_out_op, ops.scatter_reduce_out), (ops.scatter_value_op, ops.scatter_value, ops.scatter_value_out_op, ops.scatter_value_out), (ops.scatter_value_reduce_op, ops.scatter_value_reduce, ops.scatter_value_reduce_out_op, ops.scatter_value_reduce_out)], False)
 def scatter(*args, **kwargs):
     """aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor\naten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor\naten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor\naten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"""
     return _parse_scatter(args, kwargs)
@@ -1054,7 +1054,7 @@ def argwhere(*args, **kwargs):
     """aten::argwhere(Tensor self) -> Tensor"""
     return _parse_argwhere(args, kwargs)
 
-_parse_sort = PythonArgParser('sort', [(ops.sort_op, ops.sort, ops.sort_values_op, ops.sort_values), (ops.sort_stable_op, ops.sort_stable, ops.sort_values_stable_op, ops.sort_values_stable)], False)
+_parse_sort = PythonArgParser('sort', [(ops.sort_stable_op, ops.sort_stable, ops.sort_values_stable_op, ops.sort_values_stable), (ops.sort_op, ops.sort, ops.sort_values_op, ops.sort_values)], False)
 def sort(*args, **kwargs):
     """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)\naten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
     return _parse_sort(args, kwargs)
@@ -1064,7 +1064,7 @@ def topk(*args, **kwargs):
     """aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
     return _parse_topk(args, kwargs)
 
-_parse_argsort = PythonArgParser('argsort', [(ops.argsort_op, ops.argsort), (ops.argsort_stable_op, ops.argsort_stable, ops.argsort_stable_out_op, ops.argsort_stable_out)], False)
+_parse_argsort = PythonArgParser('argsort', [(ops.argsort_stable_op, ops.argsort_stable, ops.argsort_stable_out_op, ops.argsort_stable_out), (ops.argsort_op, ops.argsort)], False)
 def argsort(*args, **kwargs):
     """aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor\naten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
     return _parse_argsort(args, kwargs)

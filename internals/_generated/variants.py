@@ -539,7 +539,7 @@ def negative_out(self, out):
     return write_exact_out(out, ops.negative(self))
 
 def absolute_out(self, out):
-    return write_exact_out(out, ops.absolute(self))
+    return write_out(out, ops.absolute(self))
 
 def clip_out(self, min, max, out):
     return write_out(out, ops.clip(self, min, max))
@@ -611,10 +611,10 @@ def where_self_out(condition, self, other, out):
     return write_out(out, pointwise_ternary.where_self(condition, self, other))
 
 def masked_fill__Scalar(self, mask, value):
-    return write_inplace(self, pointwise_ternary.masked_fill_Scalar(self, mask, value))
+    return pointwise_ternary.masked_fill_Scalar(self, mask, value, out=self)
 
 def masked_fill__Tensor(self, mask, value):
-    return write_inplace(self, pointwise_ternary.masked_fill_Tensor(self, mask, value))
+    return pointwise_ternary.masked_fill_Tensor(self, mask, value, out=self)
 
 def sum_IntList_out(self, dim, keepdim, dtype, out):
     return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)

@@ -27,7 +27,7 @@ def checked(value: Any, target: dtype) -> Any:
     """`value` as a numpy scalar of dtype `target`: floats are truncated towards zero for integers.
 
     Raises RuntimeError when it does not fit: an imaginary part in a real dtype, a number out of range, NaN as an integer.
-    Infinities and NaN are values of the floating dtypes. Negative numbers wrap around in uint8, as in C.
+    Infinities and NaN are values of the floating dtypes. Negative integers wrap around in uint8, as in C.
     """
     if target.category == BOOL:
         return np.bool_(value != 0)
@@ -57,7 +57,7 @@ def _integer(value: Any, target: dtype) -> Any:
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise OverflowError("int too big to convert")
     info = np.iinfo(target.np)
-    lowest = info.min if target.is_signed else -info.max
+    lowest = info.min if target.is_signed or isinstance(value, float) else -info.max
     if not lowest <= value <= info.max:
         raise overflow(target)
     whole = int(value)

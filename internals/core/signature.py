@@ -116,7 +116,7 @@ class Signature:
         parts, missing = [], []
         for i, a in enumerate(self.arguments):
             if a.name not in values or (values[a.name] is None and a.default == []):  # dim=None: as if not given
-                if not a.has_default and not a.type.optional:
+                if not a.has_default:
                     missing.append(a.name)
                     continue
                 scope[f"d{i}"] = _default_value(a)

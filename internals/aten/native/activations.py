@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
-from internals.aten.dtype_checks import checked_number, not_implemented
+from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from .special_functions import erf, in_single, sigmoid
@@ -116,7 +117,7 @@ def _positive(x: Any, out: Any) -> None:
 def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
     if self.dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
-    limits = [None if n is None else checked_number(n, self.dtype) for n in (low, high)]
+    limits = [None if n is None else checked(n, self.dtype) for n in (low, high)]
 
     def loop(x: Any, out: Any) -> None:
         np.clip(x, *limits, out=out)

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import checked_number, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.tensor_iterator import TensorIterator
-from internals.core.dtype import BOOL, COMPLEX
+from internals.core.dtype import BOOL, COMPLEX, SCALAR_TYPE_NAME
+from internals.core.promotion import can_cast, result_type
+from internals.core.scalar import checked
 
 
 def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
@@ -25,14 +27,18 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     bounds = [b for b in (min, max) if b is not None]
-    it = TensorIterator((self, *bounds), out)
     numbers = [b for b in bounds if not hasattr(b, "_geometry")]
-    if it.common_dtype.category == COMPLEX:
+    promoted = result_type((self, *bounds))
+    if self.dtype.category == COMPLEX or (numbers and promoted.category == COMPLEX):
         raise NotImplementedError("clamp is not supported for complex types")
-    if it.common_dtype.category == BOOL and (numbers or len(bounds) == 2):
-        raise not_implemented(_kernel_name(min, max, bool(numbers)), it.common_dtype)
+    if out is self and numbers and not can_cast(promoted, self.dtype):
+        names = SCALAR_TYPE_NAME[promoted], TYPE_META_NAME[self.dtype]
+        raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
+    it = TensorIterator((self, *bounds), out)
+    if promoted.category == COMPLEX or (promoted.category == BOOL and (numbers or len(bounds) == 2)):
+        raise not_implemented(_kernel_name(min, max, bool(numbers)), promoted)
     for b in numbers:
-        checked_number(b, it.common_dtype)
+        checked(b, it.common_dtype)
     return it.run(_between if len(bounds) == 2 else np.maximum if max is None else np.minimum)
 
 
@@ -69,4 +75,6 @@ def _between(a: Any, low: Any, high: Any, out: Any) -> None:
 
 def _kernel_name(min: Any, max: Any, is_number: bool) -> str:
     name = "clamp" if min is not None and max is not None else "clamp_min" if max is None else "clamp_max"
-    return f"{name}_scalar_cpu" if is_number else f"{name}_cpu"
+    if is_number:
+        return f"{name}_scalar_cpu"
+    return {"clamp": "clamp_cpu", "clamp_min": "maximum_cpu", "clamp_max": "minimum_cpu"}[name]

@@ -80,6 +80,8 @@ def adjoint(self: Any) -> Any:
     """The last two dimensions transposed, and conjugated. Raises RuntimeError for a vector."""
     if self.dim() == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    if self.dim() == 0:
+        return conj(self)
     return conj(self.transpose(-2, -1))
 
 

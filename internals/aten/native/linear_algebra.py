@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import TYPE_META_NAME, checked_number, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
 
 from .views import expand
@@ -156,7 +157,7 @@ def _scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: A
     target = array(result)
     sums_in_place = out is None and target.dtype != np.float16
     wide = dt.float32 if result.dtype is dt.float16 else result.dtype
-    alpha, beta = checked_number(alpha, wide), checked_number(beta, wide)
+    alpha, beta = checked(alpha, wide), checked(beta, wide)
     with np.errstate(all="ignore"):
         if alpha == 0 and a.ndim == 2:  # as in BLAS, whose gemm and gemv do not look at the factors then
             total = np.zeros(target.shape, wide.np)

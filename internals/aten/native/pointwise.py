@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from internals.aten.dtype_checks import checked_number, not_implemented
+from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
+from internals.core.scalar import checked
 
 from . import special_functions as special
 
@@ -92,9 +93,12 @@ def pow(self: Any, exponent: Any, out: Any = None) -> Any:
 
     Raises RuntimeError for integers to the power of a negative Python integer.
     """
+    is_number = not hasattr(exponent, "_geometry")
+    if is_number and not isinstance(exponent, (float, complex)) and exponent < 0 and self.dtype.category <= INTEGRAL:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
     it = TensorIterator((self, exponent), out)
     common = it.common_dtype
-    if not hasattr(exponent, "_geometry"):
+    if is_number:
         return _pow_number(it, exponent)
     if common.category == BOOL:
         raise not_implemented("pow", common)
@@ -104,7 +108,9 @@ def pow(self: Any, exponent: Any, out: Any = None) -> Any:
 def pow_Scalar(self: Any, exponent: Any, out: Any = None) -> Any:
     """A number to the power of each element."""
     if self == 1:
-        return TensorIterator((self, exponent), out).run(_ones)
+        it = TensorIterator((self, exponent), out)
+        if it.common_dtype.category != BOOL:
+            return it.run(_ones)
     return pow(self, exponent, out)
 
 
@@ -147,7 +153,7 @@ def _scaled(loop: Callable[..., Any], common: dtype, alpha: Any) -> Callable[...
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if common.category < COMPLEX and isinstance(alpha, complex):
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    scale = checked_number(alpha, common)
+    scale = checked(alpha, common)
 
     @special.in_single
     def run(a: Any, b: Any, out: Any) -> None:
@@ -160,14 +166,12 @@ def _pow_number(it: TensorIterator, exponent: Any) -> Any:
     """Powers everybody uses have loops of their own, faster and more exact than the general one."""
     common = it.common_dtype
     integral = common.category <= INTEGRAL
-    if integral and exponent < 0:
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
     if exponent == 0:
         return it.run(_ones)
     if exponent == 1:
         return it.run(special.copy)
     if integral:
-        checked_number(exponent, common)
+        checked(exponent, common)
         return it.run(special.integer_power)
     if exponent in _POWERS and (common.category == FLOATING or exponent in (2, 3)):
         return it.run(special.in_single(_POWERS[exponent]))

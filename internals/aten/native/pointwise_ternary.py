@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from internals.aten.broadcasting import broadcast_shapes
-from internals.aten.dtype_checks import CPP_NAME, TYPE_META_NAME, checked_number, not_implemented
+from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
+from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import result_type
+from internals.core.scalar import checked
 from internals.core.tensor_impl import array, empty_contiguous, from_array
 
 from . import special_functions as special
@@ -23,20 +25,22 @@ from . import special_functions as special
 def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     """self + weight * (end - self), with a number for `weight`. Raises RuntimeError when the dtypes differ."""
     _check_same_dtype(self, end, "end")
+    it = TensorIterator((self, end, weight), out, promote=self.dtype)
     if self.dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_scalar", self.dtype)
-    checked_number(weight, self.dtype)
-    return TensorIterator((self, end, weight), out, promote=self.dtype).run(_lerp)
+    checked(weight, self.dtype)
+    return it.run(_lerp)
 
 
 def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     """self + weight * (end - self), with a tensor for `weight`. Raises RuntimeError when the dtypes differ."""
     _check_same_dtype(self, end, "end")
-    if weight.shape or weight.dtype.category > self.dtype.category:  # a 0-d weight only has to be of a category that fits
+    if weight.shape:  # a 0-d weight is promoted with the others instead
         _check_same_dtype(self, weight, "weight")
-    if self.dtype.category < FLOATING:
-        raise not_implemented("lerp_kernel_tensor", self.dtype)
-    return TensorIterator((self, end, weight), out, promote=self.dtype).run(_lerp)
+    it = TensorIterator((self, end, weight), out)
+    if it.common_dtype.category < FLOATING:
+        raise not_implemented("lerp_kernel_tensor", it.common_dtype)
+    return it.run(_lerp)
 
 
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
@@ -44,7 +48,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     it = TensorIterator((self, tensor1, tensor2), out)
     if it.common_dtype.category == BOOL:
         raise not_implemented("addcmul_cpu_out", it.common_dtype)
-    scale = checked_number(value, it.common_dtype)
+    scale = checked(value, it.common_dtype)
 
     @special.in_single
     def run(a: Any, b: Any, c: Any, out: Any) -> None:
@@ -58,7 +62,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     if tensor1.dtype.category < FLOATING and tensor2.dtype.category < FLOATING:
         raise RuntimeError(_ADDCDIV_INTEGERS)
     it = TensorIterator((self, tensor1, tensor2), out)
-    scale = checked_number(value, it.common_dtype)
+    scale = checked(value, it.common_dtype)
 
     @special.in_single
     def run(a: Any, b: Any, c: Any, out: Any) -> None:
@@ -85,32 +89,35 @@ def where(condition: Any) -> tuple[Any, ...]:
     return tuple(from_array(np.ascontiguousarray(i)) for i in np.nonzero(a if a.ndim else a[None]))
 
 
-def masked_fill_Scalar(self: Any, mask: Any, value: Any) -> Any:
-    """A copy of self with `value` wherever `mask` holds.
+def masked_fill_Scalar(self: Any, mask: Any, value: Any, out: Any = None) -> Any:
+    """self, or a copy of it, with `value` wherever `mask` holds. In place, `mask` has to broadcast to self.
 
     Raises RuntimeError for a mask that is not bool, and for a value that the dtype cannot hold.
     """
+    shape = broadcast_shapes(mask.shape, self.shape) if out is None else broadcast_shapes(self.shape, mask.shape)
+    if out is None:
+        out = empty_contiguous(shape, self.dtype, self.device)
+        array(out)[...] = array(self)
+    elif out.shape != shape:
+        raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
     if mask.dtype is not dt.bool_:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {TYPE_META_NAME[mask.dtype]}"
         )
-    shape = broadcast_shapes(mask.shape, self.shape)
-    filler = checked_number(value, self.dtype)
-    result = empty_contiguous(shape, self.dtype, self.device)
-    target = array(result)
-    target[...] = array(self)
-    np.copyto(target, filler, where=array(mask))
-    return result
+    check_no_internal_overlap(out)
+    check_no_partial_overlap(out, mask)
+    np.copyto(array(out), checked(value, self.dtype), where=array(mask))
+    return out
 
 
-def masked_fill_Tensor(self: Any, mask: Any, value: Any) -> Any:
+def masked_fill_Tensor(self: Any, mask: Any, value: Any, out: Any = None) -> Any:
     """`masked_fill` with a 0-d tensor for `value`."""
     if value.shape:
         raise RuntimeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{len(value.shape)} dimension(s)."
         )
-    return masked_fill_Scalar(self, mask, array(value).item())
+    return masked_fill_Scalar(self, mask, array(value).item(), out)
 
 
 @special.in_single
@@ -128,7 +135,7 @@ def _select(condition: Any, a: Any, b: Any, out: Any) -> None:
 def _check_same_dtype(self: Any, other: Any, name: str) -> None:
     if other.dtype is not self.dtype:
         raise RuntimeError(
-            f"expected dtype {CPP_NAME[self.dtype]} for `{name}` but got dtype {CPP_NAME[other.dtype]}"
+            f"expected dtype {TYPE_META_NAME[self.dtype]} for `{name}` but got dtype {TYPE_META_NAME[other.dtype]}"
         )
 
 
