@@ -110,9 +110,10 @@ class Storage:
         self._data, fresh._data = fresh._data, self._data
         self.allocator, fresh.allocator = fresh.allocator, self.allocator
         self._nbytes, fresh._nbytes = nbytes, self._nbytes
-        for owner in gc.get_referrers(self):  # every tensor on this storage must look at the new memory
-            if hasattr(type(owner), "forget_array"):
-                owner.forget_array()
+        if fresh._nbytes:  # nobody looks at no bytes; else every tensor on this storage must look at the new memory
+            for owner in gc.get_referrers(self):
+                if hasattr(type(owner), "forget_array"):
+                    owner.forget_array()
         return self
 
     def __getitem__(self, i: int) -> int:

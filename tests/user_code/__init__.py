@@ -76,7 +76,9 @@ def answer(typed: str, names: dict[str, Any]) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.")  # as internals/__init__.py asks
+        warnings.filterwarnings(
+            "ignore", category=RuntimeWarning, module=r"internals\."
+        )  # as internals/__init__.py asks
         try:
             exec(compile(typed, "<session>", "single"), names)
         except Exception as error:
@@ -110,7 +112,9 @@ def last_digit(number: str) -> float:
 
 def show(typed: str) -> str:
     first, *rest = typed.splitlines()
-    return "".join(f"{mark} {line}".rstrip() + "\n" for mark, line in [(">>>", first), *(("...", line) for line in rest)])
+    return "".join(
+        f"{mark} {line}".rstrip() + "\n" for mark, line in [(">>>", first), *(("...", line) for line in rest)]
+    )
 
 
 @contextlib.contextmanager
