@@ -27,6 +27,7 @@ from internals.core.promotion import result_type
 from internals.core.tensor_impl import TensorImpl
 
 from .broadcasting import Strides, broadcast_shapes, broadcast_strides, coalesce, memory_order
+from .layout import strides_like
 from .overlap import is_non_overlapping_and_dense
 from .writing import check_cast
 
@@ -79,16 +80,17 @@ def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, 
             names = SCALAR_TYPE_NAME[out.dtype], SCALAR_TYPE_NAME[d.common_dtype]
             raise RuntimeError(f"Found dtype {names[0]} but expected {names[1]}")
         check_cast(d.result_dtype, out.dtype)
-    defined = [t._geometry for t in (tensors if out is None or d.resizes else [out, *tensors])]
+    read = [_as_converted(x, target) for x, target in zip(inputs, d.targets) if isinstance(x, TensorImpl)]
+    defined = read if out is None or d.resizes else [out._geometry, *read]
     d.fast_setup = _fast_setup(defined, shape, has_numbers=len(tensors) < len(inputs))
     if d.fast_setup == "contiguous":
         d.permutation = tuple(range(len(shape)))
     else:
         d.permutation = memory_order(shape, [_byte_strides(g, shape) for g in defined])
     if out is None:
-        d.geometry = geometry(shape, _new_strides(d, tensors, shape), d.result_dtype, device)
+        d.geometry = geometry(shape, _new_strides(d, read, shape), d.result_dtype, device)
     elif d.resizes:
-        d.geometry = geometry(shape, _new_strides(d, tensors, shape), out.dtype, device, out._geometry.keys)
+        d.geometry = geometry(shape, _new_strides(d, read, shape), out.dtype, device, out._geometry.keys)
     else:
         d.geometry = out._geometry
     return d
@@ -101,7 +103,7 @@ def _decide_dtypes(d: Decisions, inputs: Sequence[Any], promote: Any, result: dt
         common = dt.get_default_dtype()
     d.common_dtype, d.result_dtype = common, result or common
     if promote is None:
-        d.targets = [x.dtype if isinstance(x, TensorImpl) else d.result_dtype for x in inputs]
+        d.targets = [inputs[0].dtype] + [d.result_dtype] * (len(inputs) - 1)
     elif wide_scalars and common is dt.float16:
         d.targets = [dt.float32 if i and not getattr(x, "shape", ()) else common for i, x in enumerate(inputs)]
     else:
@@ -135,12 +137,18 @@ def _fast_setup(operands: list[Geometry], shape: tuple[int, ...], has_numbers: b
     return "non_overlapping_dense" if same and is_non_overlapping_and_dense(shape, first) else None
 
 
-def _new_strides(d: Decisions, tensors: list[Any], shape: tuple[int, ...]) -> Strides:
+def _as_converted(t: TensorImpl, target: dtype) -> Geometry:
+    """The geometry of an operand once it has been converted: dense, if its dtype is another."""
+    g = t._geometry
+    return g if g.dtype is target else geometry(g.sizes, strides_like(t), target, g.device)
+
+
+def _new_strides(d: Decisions, read: list[Geometry], shape: tuple[int, ...]) -> Strides:
     """Strides for a new output: those of the inputs where they agree, else packed in memory order."""
     if d.fast_setup == "channels_last":
         return channels_last_strides(shape)
     if d.fast_setup == "non_overlapping_dense":
-        return tuple(tensors[0]._geometry.strides)
+        return tuple(read[0].strides)
     if d.permutation == tuple(range(len(shape))):
         return contiguous_strides(shape)
     strides, step = [0] * len(shape), 1

@@ -46,7 +46,8 @@ class TensorIterator:
 
     `inputs` are tensors and Python numbers. `out` is the tensor to write to, or None for a new one. `promote` says what to
     compute in: "common" (the promoted dtype), "float" (the same, but integers become the default dtype), a dtype, "same"
-    (nothing is converted: `out` has to have the one input's dtype), or None to leave every operand as it is.
+    (nothing is converted: `out` has to have the one input's dtype), or None (the first operand is a condition and stays as it is,
+    the others become `result`).
     `result` is the dtype of a new output; the computation's when None. `wide_scalars` keeps numbers and 0-d operands after the
     first in single precision when the computation is in half.
 

@@ -34,12 +34,14 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     if out is self and numbers and not can_cast(promoted, self.dtype):
         names = SCALAR_TYPE_NAME[promoted], TYPE_META_NAME[self.dtype]
         raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
-    it = TensorIterator((self, *bounds), out)
+    promote = "common" if promoted is self.dtype else promoted
+    it = TensorIterator((self, *[b for b in bounds if hasattr(b, "_geometry")]), out, promote)
     if promoted.category == COMPLEX or (promoted.category == BOOL and (numbers or len(bounds) == 2)):
         raise not_implemented(_kernel_name(min, max, bool(numbers)), promoted)
-    for b in numbers:
-        checked(b, it.common_dtype)
-    return it.run(_between if len(bounds) == 2 else np.maximum if max is None else np.minimum)
+    if not numbers:
+        return it.run(_between if len(bounds) == 2 else np.maximum if max is None else np.minimum)
+    low, high = (None if b is None else checked(b, promoted) for b in (min, max))
+    return it.run(_between_numbers(low, high))
 
 
 clamp_Tensor = clamp
@@ -71,6 +73,16 @@ clip_Tensor, clip__Tensor = clip, clip_
 
 def _between(a: Any, low: Any, high: Any, out: Any) -> None:
     np.minimum(np.maximum(a, low), high, out=out)
+
+
+def _between_numbers(low: Any, high: Any) -> Any:
+    def run(a: Any, out: Any) -> None:
+        if low is not None:
+            a = np.maximum(a, low, out=out)
+        if high is not None:
+            np.minimum(a, high, out=out)
+
+    return run
 
 
 def _kernel_name(min: Any, max: Any, is_number: bool) -> str:

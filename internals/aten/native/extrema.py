@@ -123,7 +123,9 @@ def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out
     if dim is not None and dims:
         _check_not_empty(name, self, dims[0])
     a = array(self)
-    index = () if not self.numel() else where(a if a.ndim else a[None], axis=dims[0] if dim is not None and dims else None)
+    index = (
+        () if not self.numel() else where(a if a.ndim else a[None], axis=dims[0] if dim is not None and dims else None)
+    )
     return store(self, index, dims, keepdim, dt.int64, out)
 
 

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.tensor_iterator import TensorIterator
+from internals.aten.tensor_iterator import TensorIterator, number
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
+from internals.core.promotion import result_type
 from internals.core.scalar import checked
+from internals.core.tensor_impl import empty_contiguous
 
 from . import special_functions as special
 
@@ -93,24 +95,21 @@ def pow(self: Any, exponent: Any, out: Any = None) -> Any:
 
     Raises RuntimeError for integers to the power of a negative Python integer.
     """
-    is_number = not hasattr(exponent, "_geometry")
-    if is_number and not isinstance(exponent, (float, complex)) and exponent < 0 and self.dtype.category <= INTEGRAL:
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if not hasattr(exponent, "_geometry"):
+        return _pow_number(self, exponent, out)
     it = TensorIterator((self, exponent), out)
-    common = it.common_dtype
-    if is_number:
-        return _pow_number(it, exponent)
-    if common.category == BOOL:
-        raise not_implemented("pow", common)
-    return it.run(special.integer_power if common.category == INTEGRAL else np.power)
+    if it.common_dtype.category == BOOL:
+        raise not_implemented("pow", it.common_dtype)
+    return it.run(special.integer_power if it.common_dtype.category == INTEGRAL else np.power)
 
 
 def pow_Scalar(self: Any, exponent: Any, out: Any = None) -> Any:
-    """A number to the power of each element."""
-    if self == 1:
-        it = TensorIterator((self, exponent), out)
-        if it.common_dtype.category != BOOL:
-            return it.run(_ones)
+    """A number to the power of each element. The result is contiguous."""
+    promoted = result_type((self, exponent))
+    if out is None:
+        out = empty_contiguous(exponent.shape, promoted, exponent.device)
+    if self == 1 and promoted.category != BOOL:
+        return TensorIterator((exponent,), out, promoted).run(_ones)
     return pow(self, exponent, out)
 
 
@@ -162,33 +161,37 @@ def _scaled(loop: Callable[..., Any], common: dtype, alpha: Any) -> Callable[...
     return run
 
 
-def _pow_number(it: TensorIterator, exponent: Any) -> Any:
+def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
     """Powers everybody uses have loops of their own, faster and more exact than the general one."""
-    common = it.common_dtype
-    integral = common.category <= INTEGRAL
+    if self.dtype.category <= INTEGRAL and not isinstance(exponent, (float, complex)) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    common = result_type((self, exponent))
+    it = TensorIterator((self,), out, "common" if common is self.dtype else common)
     if exponent == 0:
         return it.run(_ones)
     if exponent == 1:
         return it.run(special.copy)
-    if integral:
-        checked(exponent, common)
-        return it.run(special.integer_power)
+    if common.category <= INTEGRAL:
+        power = checked(exponent, common)
+        return it.run(lambda a, out: special.integer_power(a, power, out))
     if exponent in _POWERS and (common.category == FLOATING or exponent in (2, 3)):
-        return it.run(special.in_single(_POWERS[exponent]))
-    return it.run(np.power)
+        loop = _POWERS[exponent]
+        return it.run(loop if common is not dt.float16 else special.in_single(loop))
+    power = number(exponent, common)
+    return it.run(lambda a, out: np.power(a, power, out=out))
 
 
 _POWERS: dict[Any, Any] = {
-    0.5: lambda a, b, out: np.sqrt(a, out=out),
-    2: lambda a, b, out: np.multiply(a, a, out=out),
-    3: lambda a, b, out: np.multiply(a * a, a, out=out),
-    -0.5: lambda a, b, out: np.reciprocal(np.sqrt(a), out=out),
-    -1: lambda a, b, out: np.reciprocal(a, out=out),
-    -2: lambda a, b, out: np.reciprocal(a * a, out=out),
+    0.5: np.sqrt,
+    2: np.square,
+    3: lambda a, out: np.multiply(a * a, a, out=out),
+    -0.5: lambda a, out: np.reciprocal(np.sqrt(a), out=out),
+    -1: np.reciprocal,
+    -2: lambda a, out: np.reciprocal(a * a, out=out),
 }
 
 
-def _ones(a: Any, b: Any, out: Any) -> None:
+def _ones(a: Any, out: Any) -> None:
     out[...] = 1
 
 

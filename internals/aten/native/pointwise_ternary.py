@@ -25,11 +25,11 @@ from . import special_functions as special
 def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     """self + weight * (end - self), with a number for `weight`. Raises RuntimeError when the dtypes differ."""
     _check_same_dtype(self, end, "end")
-    it = TensorIterator((self, end, weight), out, promote=self.dtype)
+    it = TensorIterator((self, end), out)
     if self.dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_scalar", self.dtype)
-    checked(weight, self.dtype)
-    return it.run(_lerp)
+    w = checked(weight, dt.float32 if self.dtype is dt.float16 else self.dtype)
+    return it.run(lambda start, stop, out: _lerp(start, stop, w, out=out))
 
 
 def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
@@ -128,8 +128,8 @@ def _lerp(start: Any, end: Any, weight: Any, out: Any) -> None:
 
 
 def _select(condition: Any, a: Any, b: Any, out: Any) -> None:
-    np.copyto(out, b, casting="unsafe")
-    np.copyto(out, a, casting="unsafe", where=condition.astype(bool, copy=False))
+    np.copyto(out, b)
+    np.copyto(out, a, where=condition.astype(bool, copy=False))
 
 
 def _check_same_dtype(self: Any, other: Any, name: str) -> None:

@@ -9,15 +9,20 @@ the last place.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.layout import strides_like
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING
+from internals.core.geometry import geometry
+from internals.core.tensor_impl import array, empty
 
+from . import comparison, pointwise
 from . import special_functions as special
 
 
@@ -199,11 +204,21 @@ def isnan(self: Any) -> Any:
 
 
 def isinf(self: Any) -> Any:
-    return TensorIterator((self,), result=dt.bool_).run(np.isinf)
+    """Whether infinite, of either sign."""
+    if self.dtype.category < FLOATING:
+        return _constant_like(self, False)
+    if self._geometry.fast:
+        return TensorIterator((self,), result=dt.bool_).run(np.isinf)
+    return comparison.eq(abs(self), math.inf)  # as PyTorch composes it: that decides the strides
 
 
 def isfinite(self: Any) -> Any:
-    return TensorIterator((self,), result=dt.bool_).run(np.isfinite)
+    """Whether neither infinite nor NaN."""
+    if self.dtype.category < FLOATING:
+        return _constant_like(self, True)
+    if self._geometry.fast:
+        return TensorIterator((self,), result=dt.bool_).run(np.isfinite)
+    return pointwise.mul(comparison.eq(self, self), comparison.ne(abs(self), math.inf))
 
 
 def square(self: Any) -> Any:
@@ -228,6 +243,13 @@ def absolute(self: Any) -> Any:
 
 def absolute_(self: Any) -> Any:
     return self.abs_()
+
+
+def _constant_like(self: Any, value: bool) -> Any:
+    """The answer for integers, which PyTorch gives by `zeros_like` or `ones_like`."""
+    answer = empty(geometry(self.shape, strides_like(self), dt.bool_, self.device))
+    array(answer)[...] = value
+    return answer
 
 
 def _to_integer(loop: Any, name: str, self: Any, out: Any) -> Any:

@@ -134,4 +134,6 @@ def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool
 
 
 def _listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:
-    return () if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0) else reduced_dims(self, dim)
+    return (
+        () if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0) else reduced_dims(self, dim)
+    )

@@ -39,7 +39,9 @@ def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out:
     d = wrap_dim(dim, self.dim())
     if out is self and dtype not in (None, self.dtype):
         names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[dtype]
-        raise RuntimeError(f"Bad in-place call: input tensor dtype {names[0]} and output tensor dtype {names[1]} should match")
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {names[0]} and output tensor dtype {names[1]} should match"
+        )
     integral = dt.int64 if self.dtype.category < FLOATING else self.dtype
     result = dtype or (out.dtype if out is not None else integral)
     target = set_output(self.shape, result, out)
