@@ -70,9 +70,9 @@ def conj(self: Any) -> Any:
 
 
 def conj_physical(self: TensorImpl) -> Any:
-    """The complex conjugate, computed."""
+    """The complex conjugate, computed; a copy of a real tensor."""
     t = empty_contiguous(self.shape, self.dtype)
-    np.conjugate(array(self), out=array(t))
+    np.copyto(array(t), array(self).conj() if self.is_complex() else array(self))
     return t
 
 
