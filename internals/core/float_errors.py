@@ -18,7 +18,7 @@ quiet: Callable[[], Any]
 restore: Callable[[Any], None]
 
 try:
-    from numpy._core.umath import _extobj_contextvar, _make_extobj  # type: ignore[attr-defined]
+    from numpy._core.umath import _extobj_contextvar, _make_extobj
 
     quiet, restore = partial(_extobj_contextvar.set, _make_extobj(all="ignore")), _extobj_contextvar.reset
 except ImportError:  # a numpy that keeps its error state elsewhere

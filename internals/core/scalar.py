@@ -23,6 +23,9 @@ C_NAME = {
 }  # fmt: skip
 
 
+_LARGEST = {np.dtype(k): float(np.finfo(k).max) for k in (np.float16, np.float32, np.float64)}
+
+
 def checked(value: Any, target: dtype) -> Any:
     """`value` as a numpy scalar of dtype `target`: floats are truncated towards zero for integers.
 
@@ -43,8 +46,7 @@ def checked(value: Any, target: dtype) -> Any:
         part = np.dtype(np.float32 if target.itemsize == 8 else np.float64)
         _check_magnitude(complex(value).real, part, target)
         _check_magnitude(complex(value).imag, part, target)
-    with np.errstate(all="ignore"):
-        return target.np.type(value)
+    return target.np.type(value)
 
 
 def overflow(target: dtype) -> RuntimeError:
@@ -65,5 +67,5 @@ def _integer(value: Any, target: dtype) -> Any:
 
 
 def _check_magnitude(value: float, kind: np.dtype[Any], target: dtype) -> None:
-    if math.isfinite(value) and abs(value) > float(np.finfo(kind).max):
+    if abs(value) > _LARGEST[kind] and math.isfinite(value):
         raise overflow(target)
