@@ -69,7 +69,7 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.
 
 def __getattr__(name: str) -> Any:
     """Sub-packages are imported when first used."""
-    if name in ("nn", "library", "linalg", "utils", "testing"):
+    if name in ("nn", "library", "linalg", "utils", "testing", "return_types"):
         import importlib
 
         return importlib.import_module(f"internals.{name}")

@@ -68,8 +68,9 @@ def norm(
     `p` is a number, inf, -inf, "fro" (the same as 2) or "nuc" (the sum of singular values; two dimensions). Raises RuntimeError
     for another string and for integer tensors.
     """
-    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if p == "nuc":
+        dims = dims or list(range(input.dim()))
         source = input if dtype is None else input.to(dtype)
         if out is not None:
             return ops.nuclear_norm_dim_out(source, dims, keepdim, out)
