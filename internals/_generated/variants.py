@@ -608,7 +608,7 @@ def addcdiv_out(self, tensor1, tensor2, value, out):
     return pointwise_ternary.addcdiv(self, tensor1, tensor2, value, out=out)
 
 def where_self_out(condition, self, other, out):
-    return write_out(out, pointwise_ternary.where_self(condition, self, other))
+    return pointwise_ternary.where_self(condition, self, other, out=out)
 
 def masked_fill__Scalar(self, mask, value):
     return pointwise_ternary.masked_fill_Scalar(self, mask, value, out=self)

@@ -34,6 +34,8 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     if out is self and numbers and not can_cast(promoted, self.dtype):
         names = SCALAR_TYPE_NAME[promoted], TYPE_META_NAME[self.dtype]
         raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
+    if out is not None and out is not self and numbers and out.dtype is not promoted:
+        raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[promoted]}")
     promote = "common" if promoted is self.dtype else promoted
     it = TensorIterator((self, *[b for b in bounds if hasattr(b, "_geometry")]), out, promote)
     if promoted.category == COMPLEX or (promoted.category == BOOL and (numbers or len(bounds) == 2)):

@@ -108,8 +108,9 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
     values, indices = set_output(sizes, self.dtype, out_values), set_output(sizes, dt.int64, out_indices)
     if self.numel():
         a = array(self) if self.dim() else array(self)[None]
-        index = np.expand_dims(where(a, axis=d), d)
-        array(values)[...] = np.take_along_axis(a, index, axis=d).reshape(sizes)
+        index = where(a, axis=d)
+        found = a[index] if a.ndim == 1 else np.take_along_axis(a, np.expand_dims(index, d), axis=d)
+        array(values)[...] = found.reshape(sizes)
         array(indices)[...] = index.reshape(sizes)
     return values, indices
 

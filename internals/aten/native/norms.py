@@ -15,6 +15,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
+from internals.core.promotion import promote_types
 from internals.core.tensor_impl import array
 
 from .reduction_tools import is_floating, reduced_dims, store, total
@@ -94,6 +95,11 @@ def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dt
         kind = "complex" if self.dtype.is_complex else "real"
         raise RuntimeError(
             f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {SCALAR_TYPE_NAME[dtype]}"
+        )
+    if dtype is not None and promote_types(self.dtype, dtype) is not dtype:
+        raise RuntimeError(
+            f"linalg.vector_norm: the dtype of the input ({SCALAR_TYPE_NAME[self.dtype]}) should be convertible without narrowing "
+            f"to the specified dtype ({SCALAR_TYPE_NAME[dtype]})"
         )
     dims = reduced_dims(self, dim)
     _check_identity(self, p, dims, dim)

@@ -71,13 +71,16 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     return it.run(run)
 
 
-def where_self(condition: Any, self: Any, other: Any) -> Any:
+def where_self(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
     """self where `condition` holds, other elsewhere. Raises RuntimeError when `condition` is not a boolean tensor."""
     if condition.dtype not in (dt.bool_, dt.uint8):
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {SCALAR_TYPE_NAME[condition.dtype]}"
         )
-    return TensorIterator((condition, self, other), promote=None, result=result_type((self, other))).run(_select)
+    result = result_type((self, other))
+    if out is not None and out.dtype is not result:
+        raise RuntimeError(f"Expected out type to be {SCALAR_TYPE_NAME[result]} but got {SCALAR_TYPE_NAME[out.dtype]}")
+    return TensorIterator((condition, self, other), out, promote=None, result=result).run(_select)
 
 
 where_ScalarSelf = where_ScalarOther = where_Scalar = where_self
@@ -128,8 +131,7 @@ def _lerp(start: Any, end: Any, weight: Any, out: Any) -> None:
 
 
 def _select(condition: Any, a: Any, b: Any, out: Any) -> None:
-    np.copyto(out, b)
-    np.copyto(out, a, where=condition.astype(bool, copy=False))
+    out[...] = np.where(condition, a, b)
 
 
 def _check_same_dtype(self: Any, other: Any, name: str) -> None:
