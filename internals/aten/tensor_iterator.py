@@ -36,7 +36,7 @@ from .decisions import Decisions, decide
 from .overlap import check_no_internal_overlap, check_no_partial_overlap
 from .writing import resize_output
 
-_REAL_NUMBERS = (float, int, bool)
+_REAL_NUMBERS = frozenset((float, int, bool))
 _decided: dict[tuple[Any, ...], Decisions] = {}
 REMEMBERED = 1 << 12
 
@@ -90,37 +90,57 @@ class TensorIterator:
             resize_output(out, decisions.geometry.sizes)
             out._geometry, out._array = decisions.geometry, None
 
-    def run(self, loop: Callable[..., Any], **options: Any) -> Any:
+    def run(self, loop: Callable[..., Any]) -> Any:
         """Call `loop(*operands, out=...)`, a numpy ufunc or anything with its signature, over the coalesced operands."""
         output = self._output
         if output is None:
             output = self._output = empty(self._geometry)
         decisions = self._decisions
-        if decisions is None:  # one geometry: nothing to convert, nothing to coalesce
-            operands = [array(x) if isinstance(x, TensorImpl) else x for x in self.inputs]
-            if loop.__class__ is not np.ufunc:  # ufuncs know what to do with a Python number
-                operands = [number(x, self.common_dtype) if x.__class__ in _REAL_NUMBERS else x for x in operands]
-            target = array(output)
-        elif self._geometry.numel and self._geometry.device is CPU:
-            operands, target = self._operands(decisions), array(output)
-            if decisions.fast_setup is None:
-                shape, strides = decisions.walk([target, *operands])
-                if shape != target.shape:
-                    target = _view(target, output, shape, strides[0])
-                    operands = [_view(a, x, shape, s) for a, x, s in zip(operands, self.inputs, strides[1:])]
-        else:
+        if decisions is None:
+            self._run_as_is(loop, array(output))
             return output
-        result = target
-        if decisions is not None and output._geometry.dtype is not self.result_dtype:
-            result = np.empty(target.shape, self.result_dtype.np)
+        if not self._geometry.numel or self._geometry.device is not CPU:
+            return output
+        operands, target = self._operands(decisions), array(output)
+        if decisions.fast_setup is None:
+            shape, strides = decisions.walk([target, *operands])
+            if shape != target.shape:
+                target = _view(target, output, shape, strides[0])
+                operands = [_view(a, x, shape, s) for a, x, s in zip(operands, self.inputs, strides[1:])]
+        result = target if output._geometry.dtype is self.result_dtype else np.empty(target.shape, self.result_dtype.np)
         token = quiet()
         try:
-            loop(*operands, out=result, **options)
+            loop(*operands, out=result)
             if result is not target:
                 target[...] = result
         finally:
             restore(token)
         return output
+
+    def _run_as_is(self, loop: Callable[..., Any], target: Any) -> None:
+        """One geometry: nothing to convert, nothing to coalesce. One and two operands, the usual cases, without a list."""
+        common = (
+            None if loop.__class__ is np.ufunc else self.common_dtype
+        )  # ufuncs know what to do with a Python number
+        inputs = self.inputs
+        if len(inputs) == 1:
+            a = array(inputs[0])
+        elif len(inputs) == 2:
+            a, b = inputs
+            a = _as_it_is(a, common) if a.__class__ in _REAL_NUMBERS else array(a)
+            b = _as_it_is(b, common) if b.__class__ in _REAL_NUMBERS else array(b)
+        else:
+            operands = [_as_it_is(x, common) if x.__class__ in _REAL_NUMBERS else array(x) for x in inputs]
+        token = quiet()
+        try:
+            if len(inputs) == 1:
+                loop(a, out=target)
+            elif len(inputs) == 2:
+                loop(a, b, out=target)
+            else:
+                loop(*operands, out=target)
+        finally:
+            restore(token)
 
     @property
     def output(self) -> Any:
@@ -173,15 +193,14 @@ def shared_geometry(inputs: Sequence[Any]) -> Geometry | None:
     """The one `Geometry` of all tensors among `inputs`, if it is a `fast` one and the numbers do not change the dtype."""
     shared = None
     for x in inputs:
-        if isinstance(x, TensorImpl):
-            g = x._geometry
-            if g is not shared:
-                if shared is not None or not g.fast:
-                    return None
-                shared = g
-        elif x.__class__ not in _REAL_NUMBERS:
-            return None
-    if shared is not None and shared.dtype is dt.float16 and len(inputs) > 1:
+        if x.__class__ in _REAL_NUMBERS:
+            continue
+        g = getattr(x, "_geometry", None)
+        if g is not shared or g is None:
+            if shared is not None or g is None:
+                return None
+            shared = g
+    if shared is None or not shared.fast or (shared.dtype is dt.float16 and len(inputs) > 1):
         return None
     return shared
 
@@ -196,6 +215,10 @@ def number(value: Any, target: dtype) -> Any:
         return target.np.type(value)
     with np.errstate(over="ignore"):
         return target.np.type(value)
+
+
+def _as_it_is(value: Any, target: dtype | None) -> Any:
+    return value if target is None else number(value, target)
 
 
 def _may_write(out: TensorImpl, g: Geometry, inputs: Sequence[Any]) -> bool:

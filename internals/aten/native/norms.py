@@ -98,8 +98,8 @@ def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dt
         )
     if dtype is not None and promote_types(self.dtype, dtype) is not dtype:
         raise RuntimeError(
-            f"linalg.vector_norm: the dtype of the input ({SCALAR_TYPE_NAME[self.dtype]}) should be convertible without narrowing "
-            f"to the specified dtype ({SCALAR_TYPE_NAME[dtype]})"
+            f"linalg.vector_norm: the dtype of the input ({SCALAR_TYPE_NAME[self.dtype]}) should be convertible without "
+            f"narrowing to the specified dtype ({SCALAR_TYPE_NAME[dtype]})"
         )
     dims = reduced_dims(self, dim)
     _check_identity(self, p, dims, dim)

@@ -26,7 +26,7 @@ from . import special_functions as special
 
 def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot hold."""
-    it = TensorIterator((self, other), out, wide_scalars=True)
+    it = TensorIterator((self, other), out, "common", None, True)
     if alpha.__class__ is int and alpha == 1:
         return it.run(np.add)
     return it.run(_scaled(np.add, it.common_dtype, alpha))
@@ -35,7 +35,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self - alpha * other. Raises RuntimeError for bool, where minus has no meaning."""
     _check_no_bool(self, other)
-    it = TensorIterator((self, other), out, wide_scalars=True)
+    it = TensorIterator((self, other), out, "common", None, True)
     if alpha.__class__ is int and alpha == 1:
         return it.run(np.subtract)
     return it.run(_scaled(np.subtract, it.common_dtype, alpha))
@@ -43,12 +43,12 @@ def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 
 def mul(self: Any, other: Any, out: Any = None) -> Any:
     """self * other. For bool, `and`."""
-    return TensorIterator((self, other), out, wide_scalars=True).run(np.multiply)
+    return TensorIterator((self, other), out, "common", None, True).run(np.multiply)
 
 
 def div(self: Any, other: Any, out: Any = None) -> Any:
     """True division: integers give the default floating dtype."""
-    return TensorIterator((self, other), out, "float", wide_scalars=True).run(np.divide)
+    return TensorIterator((self, other), out, "float", None, True).run(np.divide)
 
 
 def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) -> Any:
