@@ -9,7 +9,6 @@ How the real one differs: these kernels are generated, one per op; here two serv
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from internals.core.dispatcher import OperatorHandle, dispatcher
@@ -20,8 +19,9 @@ from internals.core.tensor_impl import TensorImpl, autograd_meta, version_counte
 def inplace(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run the op, then count a write to every argument the schema marks with `!`."""
     result = _below(op, keys, args)
-    for i in _written(op):
-        version_counter(args[i]).value += 1
+    for argument, value in zip(op.schema.arguments, args):
+        if argument.is_write:
+            version_counter(value).value += 1
     return result
 
 
@@ -46,12 +46,6 @@ def as_view(base: TensorImpl, t: TensorImpl) -> None:
     """Make `t` a view of `base`, or of the tensor `base` is itself a view of."""
     autograd_meta(t).base = base if base._base is None else base._base
     t._version_counter = version_counter(base)
-
-
-@cache
-def _written(op: OperatorHandle) -> tuple[int, ...]:
-    """Which arguments the op writes to."""
-    return tuple(i for i, argument in enumerate(op.schema.arguments) if argument.is_write)
 
 
 def _below(op: OperatorHandle, keys: int, args: tuple[Any, ...]) -> Any:
