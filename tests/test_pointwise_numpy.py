@@ -177,3 +177,20 @@ def test_arithmetic_of_every_dtype(dtype: str) -> None:
     assert (t / u).dtype is (torch.float32 if "int" in dtype else t.dtype)
     assert (t == u).dtype is torch.bool
     assert t.sum().dtype is (torch.int64 if "int" in dtype else t.dtype)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"]
+)
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 8, 16])
+def test_negation_into_memory_with_gaps(dtype: str, step: int) -> None:
+    """numpy 2.4's `negative` gets these wrong for steps of 4 and 8."""
+    values = np.arange(1, 6).astype(dtype)
+    for alias in (True, False):
+        base = torch.zeros(5 * step, dtype=getattr(torch, dtype))
+        t = base[step - 1 :: step]
+        t.copy_(from_array(values))
+        out = t if alias else torch.zeros(5 * step, dtype=t.dtype)[step - 1 :: step]
+        torch.neg(t, out=out)
+        np.testing.assert_array_equal(array(out), -values)
+    assert array(-torch.zeros(3)).view(np.uint32).tolist() == [0x80000000] * 3, "minus zero"

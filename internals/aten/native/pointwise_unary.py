@@ -46,7 +46,7 @@ def neg(self: Any, out: Any = None) -> Any:
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
             "`logical_not()` operator instead."
         )
-    return TensorIterator((self,), out, "same").run(np.negative)
+    return TensorIterator((self,), out, "same").run(special.negative)
 
 
 def sign(self: Any, out: Any = None) -> Any:

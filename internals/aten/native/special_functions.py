@@ -36,10 +36,18 @@ def copy(a: Any, *rest: Any, out: Any) -> None:
     np.copyto(out, a, casting="unsafe")
 
 
+def negative(a: Any, out: Any) -> None:
+    """-a, as a times -1: numpy 2.4's `negative` writes real numbers to the wrong places when `out` has certain strides."""
+    if a.dtype.kind == "c":
+        np.negative(a, out=out)
+    else:
+        np.multiply(a, -a.dtype.type(1) if a.dtype.kind != "u" else ~a.dtype.type(0), out=out)
+
+
 @in_single
 def sigmoid(a: Any, out: Any) -> None:
     """1 / (1 + exp(-a)). exp overflows to inf for very negative a, and 1 / inf is the right answer, 0."""
-    np.negative(a, out=out)
+    negative(a, out)
     np.exp(out, out=out)
     np.add(out, 1, out=out)
     np.reciprocal(out, out=out)
