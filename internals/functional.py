@@ -78,12 +78,9 @@ def norm(
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     order = 2 if p in (None, "fro") else p
-    if dtype is not None:
-        arguments = input, order, dims, keepdim, dtype
-        return ops.norm_ScalarOpt_dim_dtype(*arguments) if out is None else ops.norm_dtype_out(*arguments, out)
     if out is not None:
-        return ops.norm_out(input, order, dims, keepdim, out)
-    return ops.norm_ScalarOpt_dim(input, order, dims, keepdim)
+        return ops.linalg_vector_norm_out(input, order, dims, keepdim, dtype, out)
+    return ops.linalg_vector_norm(input, order, dims, keepdim, dtype)
 
 
 def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'log_sigmoid', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'upsample_nearest2d', 'upsample_bilinear2d', 'im2col', 'pad', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
+__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'log_sigmoid', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'upsample_nearest2d', 'upsample_bilinear2d', 'im2col', 'col2im', 'pad', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
 
 _parse_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):
@@ -103,6 +103,11 @@ _parse_im2col = PythonArgParser('im2col', [(ops.im2col_op, ops.im2col, ops.im2co
 def im2col(*args, **kwargs):
     """aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
     return _parse_im2col(args, kwargs)
+
+_parse_col2im = PythonArgParser('col2im', [(ops.col2im_op, ops.col2im, ops.col2im_out_op, ops.col2im_out)], False)
+def col2im(*args, **kwargs):
+    """aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"""
+    return _parse_col2im(args, kwargs)
 
 _parse_pad = PythonArgParser('pad', [(ops.pad_op, ops.pad)], False)
 def pad(*args, **kwargs):

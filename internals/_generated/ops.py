@@ -2696,19 +2696,19 @@ def prod_int_out(self, dim, keepdim, dtype, out, _table=prod_int_out_op.table):
         return prod_int_out_op(self, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, dtype, out)
 
-var_op = define('var(Tensor self, bool unbiased=True) -> Tensor', CPU='moments.var')
+var_op = define('var(Tensor self, bool unbiased=True) -> Tensor', CompositeImplicitAutograd='moments.var')
 def var(self, unbiased, _table=var_op.table):
     if hot.off:
         return var_op(self, unbiased)
     return _table[self._geometry.keys](self, unbiased)
 
-var_dim_op = define('var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', CPU='moments.var_dim')
+var_dim_op = define('var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='moments.var_dim')
 def var_dim(self, dim, unbiased, keepdim, _table=var_dim_op.table):
     if hot.off:
         return var_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-var_out_op = define('var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.var_out')
+var_out_op = define('var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.var_out')
 def var_out(self, dim, unbiased, keepdim, out, _table=var_out_op.table):
     if hot.off:
         return var_out_op(self, dim, unbiased, keepdim, out)
@@ -2726,19 +2726,19 @@ def var_correction_out(self, dim, correction, keepdim, out, _table=var_correctio
         return var_correction_out_op(self, dim, correction, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, correction, keepdim, out)
 
-std_op = define('std(Tensor self, bool unbiased=True) -> Tensor', CPU='moments.std')
+std_op = define('std(Tensor self, bool unbiased=True) -> Tensor', CompositeImplicitAutograd='moments.std')
 def std(self, unbiased, _table=std_op.table):
     if hot.off:
         return std_op(self, unbiased)
     return _table[self._geometry.keys](self, unbiased)
 
-std_dim_op = define('std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', CPU='moments.std_dim')
+std_dim_op = define('std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='moments.std_dim')
 def std_dim(self, dim, unbiased, keepdim, _table=std_dim_op.table):
     if hot.off:
         return std_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-std_out_op = define('std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.std_out')
+std_out_op = define('std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.std_out')
 def std_out(self, dim, unbiased, keepdim, out, _table=std_out_op.table):
     if hot.off:
         return std_out_op(self, dim, unbiased, keepdim, out)
@@ -2756,13 +2756,13 @@ def std_correction_out(self, dim, correction, keepdim, out, _table=std_correctio
         return std_correction_out_op(self, dim, correction, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, correction, keepdim, out)
 
-var_mean_op = define('var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', CPU='moments.var_mean')
+var_mean_op = define('var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', CompositeImplicitAutograd='moments.var_mean')
 def var_mean(self, unbiased, _table=var_mean_op.table):
     if hot.off:
         return var_mean_op(self, unbiased)
     return _table[self._geometry.keys](self, unbiased)
 
-var_mean_dim_op = define('var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.var_mean_dim')
+var_mean_dim_op = define('var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', CompositeImplicitAutograd='moments.var_mean_dim')
 def var_mean_dim(self, dim, unbiased, keepdim, _table=var_mean_dim_op.table):
     if hot.off:
         return var_mean_dim_op(self, dim, unbiased, keepdim)
@@ -2774,13 +2774,13 @@ def var_mean_correction(self, dim, correction, keepdim, _table=var_mean_correcti
         return var_mean_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
-std_mean_op = define('std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', CPU='moments.std_mean')
+std_mean_op = define('std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', CompositeImplicitAutograd='moments.std_mean')
 def std_mean(self, unbiased, _table=std_mean_op.table):
     if hot.off:
         return std_mean_op(self, unbiased)
     return _table[self._geometry.keys](self, unbiased)
 
-std_mean_dim_op = define('std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.std_mean_dim')
+std_mean_dim_op = define('std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', CompositeImplicitAutograd='moments.std_mean_dim')
 def std_mean_dim(self, dim, unbiased, keepdim, _table=std_mean_dim_op.table):
     if hot.off:
         return std_mean_dim_op(self, dim, unbiased, keepdim)
@@ -2840,13 +2840,13 @@ def max_unary_out(self, out, _table=max_unary_out_op.table):
         return max_unary_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-max_other_op = define('max.other(Tensor self, Tensor other) -> Tensor', CPU='extrema.max_other')
+max_other_op = define('max.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='extrema.max_other')
 def max_other(self, other, _table=max_other_op.table):
     if hot.off:
         return max_other_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-max_out_op = define('max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.max_out')
+max_out_op = define('max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.max_out')
 def max_out(self, other, out, _table=max_out_op.table):
     if hot.off:
         return max_out_op(self, other, out)
@@ -2876,13 +2876,13 @@ def min_unary_out(self, out, _table=min_unary_out_op.table):
         return min_unary_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-min_other_op = define('min.other(Tensor self, Tensor other) -> Tensor', CPU='extrema.min_other')
+min_other_op = define('min.other(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='extrema.min_other')
 def min_other(self, other, _table=min_other_op.table):
     if hot.off:
         return min_other_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-min_out_op = define('min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.min_out')
+min_out_op = define('min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.min_out')
 def min_out(self, other, out, _table=min_out_op.table):
     if hot.off:
         return min_out_op(self, other, out)
@@ -3020,29 +3020,47 @@ def norm_out(self, p, dim, keepdim, out, _table=norm_out_op.table):
         return norm_out_op(self, p, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, dim, keepdim, out)
 
-nuclear_norm_op = define('nuclear_norm(Tensor self, bool keepdim=False) -> Tensor', CPU='norms.nuclear_norm')
+linalg_vector_norm_op = define('linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='norms.linalg_vector_norm')
+def linalg_vector_norm(self, ord, dim, keepdim, dtype, _table=linalg_vector_norm_op.table):
+    if hot.off:
+        return linalg_vector_norm_op(self, ord, dim, keepdim, dtype)
+    return _table[self._geometry.keys](self, ord, dim, keepdim, dtype)
+
+linalg_vector_norm_out_op = define('linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_vector_norm_out')
+def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out, _table=linalg_vector_norm_out_op.table):
+    if hot.off:
+        return linalg_vector_norm_out_op(self, ord, dim, keepdim, dtype, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, ord, dim, keepdim, dtype, out)
+
+nuclear_norm_op = define('nuclear_norm(Tensor self, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='svd.nuclear_norm')
 def nuclear_norm(self, keepdim, _table=nuclear_norm_op.table):
     if hot.off:
         return nuclear_norm_op(self, keepdim)
     return _table[self._geometry.keys](self, keepdim)
 
-nuclear_norm_out_op = define('nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nuclear_norm_out')
+nuclear_norm_out_op = define('nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.nuclear_norm_out')
 def nuclear_norm_out(self, keepdim, out, _table=nuclear_norm_out_op.table):
     if hot.off:
         return nuclear_norm_out_op(self, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, keepdim, out)
 
-nuclear_norm_dim_op = define('nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor', CPU='norms.nuclear_norm_dim')
+nuclear_norm_dim_op = define('nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='svd.nuclear_norm_dim')
 def nuclear_norm_dim(self, dim, keepdim, _table=nuclear_norm_dim_op.table):
     if hot.off:
         return nuclear_norm_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-nuclear_norm_dim_out_op = define('nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nuclear_norm_dim_out')
+nuclear_norm_dim_out_op = define('nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.nuclear_norm_dim_out')
 def nuclear_norm_dim_out(self, dim, keepdim, out, _table=nuclear_norm_dim_out_op.table):
     if hot.off:
         return nuclear_norm_dim_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
+
+_linalg_svd_op = define('_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)', CPU='svd._linalg_svd')
+def _linalg_svd(A, full_matrices, compute_uv, driver, _table=_linalg_svd_op.table):
+    if hot.off:
+        return _linalg_svd_op(A, full_matrices, compute_uv, driver)
+    return _table[A._geometry.keys](A, full_matrices, compute_uv, driver)
 
 logsumexp_op = define('logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.logsumexp')
 def logsumexp(self, dim, keepdim, _table=logsumexp_op.table):
@@ -3746,6 +3764,54 @@ def log_sigmoid_out(self, out, _table=log_sigmoid_out_op.table):
         return log_sigmoid_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
+threshold_backward_op = define('threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', CPU='activations_backward.threshold_backward')
+def threshold_backward(grad_output, self, threshold, _table=threshold_backward_op.table):
+    if hot.off:
+        return threshold_backward_op(grad_output, self, threshold)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, threshold)
+
+hardtanh_backward_op = define('hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor', CPU='activations_backward.hardtanh_backward')
+def hardtanh_backward(grad_output, self, min_val, max_val, _table=hardtanh_backward_op.table):
+    if hot.off:
+        return hardtanh_backward_op(grad_output, self, min_val, max_val)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, min_val, max_val)
+
+leaky_relu_backward_op = define('leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor', CPU='activations_backward.leaky_relu_backward')
+def leaky_relu_backward(grad_output, self, negative_slope, self_is_result, _table=leaky_relu_backward_op.table):
+    if hot.off:
+        return leaky_relu_backward_op(grad_output, self, negative_slope, self_is_result)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, negative_slope, self_is_result)
+
+elu_backward_op = define('elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', CPU='activations_backward.elu_backward')
+def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result, _table=elu_backward_op.table):
+    if hot.off:
+        return elu_backward_op(grad_output, alpha, scale, input_scale, is_result, self_or_result)
+    return _table[grad_output._geometry.keys | self_or_result._geometry.keys](grad_output, alpha, scale, input_scale, is_result, self_or_result)
+
+gelu_backward_op = define('gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor', CPU='activations_backward.gelu_backward')
+def gelu_backward(grad_output, self, approximate, _table=gelu_backward_op.table):
+    if hot.off:
+        return gelu_backward_op(grad_output, self, approximate)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, approximate)
+
+silu_backward_op = define('silu_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='activations_backward.silu_backward')
+def silu_backward(grad_output, self, _table=silu_backward_op.table):
+    if hot.off:
+        return silu_backward_op(grad_output, self)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self)
+
+softplus_backward_op = define('softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor', CPU='activations_backward.softplus_backward')
+def softplus_backward(grad_output, self, beta, threshold, _table=softplus_backward_op.table):
+    if hot.off:
+        return softplus_backward_op(grad_output, self, beta, threshold)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, beta, threshold)
+
+log_sigmoid_backward_op = define('log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor', CPU='activations_backward.log_sigmoid_backward')
+def log_sigmoid_backward(grad_output, self, buffer, _table=log_sigmoid_backward_op.table):
+    if hot.off:
+        return log_sigmoid_backward_op(grad_output, self, buffer)
+    return _table[grad_output._geometry.keys | self._geometry.keys | buffer._geometry.keys](grad_output, self, buffer)
+
 _softmax_op = define('_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._softmax')
 def _softmax(self, dim, half_to_float, _table=_softmax_op.table):
     if hot.off:
@@ -3769,6 +3835,18 @@ def _log_softmax_out(self, dim, half_to_float, out, _table=_log_softmax_out_op.t
     if hot.off:
         return _log_softmax_out_op(self, dim, half_to_float, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, half_to_float, out)
+
+_softmax_backward_data_op = define('_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._softmax_backward_data')
+def _softmax_backward_data(grad_output, output, dim, input_dtype, _table=_softmax_backward_data_op.table):
+    if hot.off:
+        return _softmax_backward_data_op(grad_output, output, dim, input_dtype)
+    return _table[grad_output._geometry.keys | output._geometry.keys](grad_output, output, dim, input_dtype)
+
+_log_softmax_backward_data_op = define('_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._log_softmax_backward_data')
+def _log_softmax_backward_data(grad_output, output, dim, input_dtype, _table=_log_softmax_backward_data_op.table):
+    if hot.off:
+        return _log_softmax_backward_data_op(grad_output, output, dim, input_dtype)
+    return _table[grad_output._geometry.keys | output._geometry.keys](grad_output, output, dim, input_dtype)
 
 softmax_int_op = define('softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='softmax.softmax')
 def softmax_int(self, dim, dtype, _table=softmax_int_op.table):
@@ -3818,11 +3896,35 @@ def native_batch_norm_out(input, weight, bias, running_mean, running_var, traini
         return native_batch_norm_out_op(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys) | out0._geometry.keys | out1._geometry.keys | out2._geometry.keys](input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
 
+native_layer_norm_backward_op = define('native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_layer_norm_backward')
+def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask, _table=native_layer_norm_backward_op.table):
+    if hot.off:
+        return native_layer_norm_backward_op(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
+    return _table[grad_out._geometry.keys | input._geometry.keys | mean._geometry.keys | rstd._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys)](grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
+
+native_group_norm_backward_op = define('native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_group_norm_backward')
+def native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask, _table=native_group_norm_backward_op.table):
+    if hot.off:
+        return native_group_norm_backward_op(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
+    return _table[grad_out._geometry.keys | input._geometry.keys | mean._geometry.keys | rstd._geometry.keys | (0 if weight is None else weight._geometry.keys)](grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
+
+native_batch_norm_backward_op = define('native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_batch_norm_backward')
+def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask, _table=native_batch_norm_backward_op.table):
+    if hot.off:
+        return native_batch_norm_backward_op(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
+    return _table[grad_out._geometry.keys | input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys) | (0 if save_mean is None else save_mean._geometry.keys) | (0 if save_invstd is None else save_invstd._geometry.keys)](grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
+
 embedding_op = define('embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', CPU='embedding.embedding')
 def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse, _table=embedding_op.table):
     if hot.off:
         return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     return _table[weight._geometry.keys | indices._geometry.keys](weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+embedding_dense_backward_op = define('embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor', CPU='embedding.embedding_dense_backward')
+def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, _table=embedding_dense_backward_op.table):
+    if hot.off:
+        return embedding_dense_backward_op(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
+    return _table[grad_output._geometry.keys | indices._geometry.keys](grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 embedding_renorm__op = define('embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', CPU='embedding.embedding_renorm_')
 def embedding_renorm_(self, indices, max_norm, norm_type, _table=embedding_renorm__op.table):
@@ -3932,6 +4034,24 @@ def _adaptive_avg_pool2d(self, output_size, _table=_adaptive_avg_pool2d_op.table
         return _adaptive_avg_pool2d_op(self, output_size)
     return _table[self._geometry.keys](self, output_size)
 
+max_pool2d_with_indices_backward_op = define('max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor', CPU='pooling_backward.max_pool2d_with_indices_backward')
+def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, _table=max_pool2d_with_indices_backward_op.table):
+    if hot.off:
+        return max_pool2d_with_indices_backward_op(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+    return _table[grad_output._geometry.keys | self._geometry.keys | indices._geometry.keys](grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+
+avg_pool2d_backward_op = define('avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', CPU='pooling_backward.avg_pool2d_backward')
+def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool2d_backward_op.table):
+    if hot.off:
+        return avg_pool2d_backward_op(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+_adaptive_avg_pool2d_backward_op = define('_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='pooling_backward._adaptive_avg_pool2d_backward')
+def _adaptive_avg_pool2d_backward(grad_output, self, _table=_adaptive_avg_pool2d_backward_op.table):
+    if hot.off:
+        return _adaptive_avg_pool2d_backward_op(grad_output, self)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self)
+
 max_pool2d_op = define('max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling.max_pool2d')
 def max_pool2d(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool2d_op.table):
     if hot.off:
@@ -3992,6 +4112,18 @@ def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w
         return upsample_bilinear2d_out_op(self, output_size, align_corners, scales_h, scales_w, out)
     return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_h, scales_w, out)
 
+upsample_nearest2d_backward_op = define('upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d_backward')
+def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h, scales_w, _table=upsample_nearest2d_backward_op.table):
+    if hot.off:
+        return upsample_nearest2d_backward_op(grad_output, output_size, input_size, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, scales_h, scales_w)
+
+upsample_bilinear2d_backward_op = define('upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d_backward')
+def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w, _table=upsample_bilinear2d_backward_op.table):
+    if hot.off:
+        return upsample_bilinear2d_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
 im2col_op = define('im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.im2col')
 def im2col(self, kernel_size, dilation, padding, stride, _table=im2col_op.table):
     if hot.off:
@@ -4003,6 +4135,18 @@ def im2col_out(self, kernel_size, dilation, padding, stride, out, _table=im2col_
     if hot.off:
         return im2col_out_op(self, kernel_size, dilation, padding, stride, out)
     return _table[self._geometry.keys | out._geometry.keys](self, kernel_size, dilation, padding, stride, out)
+
+col2im_op = define('col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.col2im')
+def col2im(self, output_size, kernel_size, dilation, padding, stride, _table=col2im_op.table):
+    if hot.off:
+        return col2im_op(self, output_size, kernel_size, dilation, padding, stride)
+    return _table[self._geometry.keys](self, output_size, kernel_size, dilation, padding, stride)
+
+col2im_out_op = define('col2im.out(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.col2im_out')
+def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out, _table=col2im_out_op.table):
+    if hot.off:
+        return col2im_out_op(self, output_size, kernel_size, dilation, padding, stride, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, kernel_size, dilation, padding, stride, out)
 
 pad_op = define('pad(Tensor self, int[] pad, str mode="constant", float? value=None) -> Tensor', CompositeImplicitAutograd='padding.pad')
 def pad(self, pad, mode, value, _table=pad_op.table):
@@ -4070,6 +4214,42 @@ def binary_cross_entropy_out(self, target, weight, reduction, out, _table=binary
         return binary_cross_entropy_out_op(self, target, weight, reduction, out)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, target, weight, reduction, out)
 
+nll_loss_backward_op = define('nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss_backward')
+def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, _table=nll_loss_backward_op.table):
+    if hot.off:
+        return nll_loss_backward_op(grad_output, self, target, weight, reduction, ignore_index, total_weight)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | total_weight._geometry.keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
+
+nll_loss2d_backward_op = define('nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss2d_backward')
+def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, _table=nll_loss2d_backward_op.table):
+    if hot.off:
+        return nll_loss2d_backward_op(grad_output, self, target, weight, reduction, ignore_index, total_weight)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | total_weight._geometry.keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
+
+mse_loss_backward_op = define('mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor', CPU='losses_backward.mse_loss_backward')
+def mse_loss_backward(grad_output, self, target, reduction, _table=mse_loss_backward_op.table):
+    if hot.off:
+        return mse_loss_backward_op(grad_output, self, target, reduction)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction)
+
+smooth_l1_loss_backward_op = define('smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor', CPU='losses_backward.smooth_l1_loss_backward')
+def smooth_l1_loss_backward(grad_output, self, target, reduction, beta, _table=smooth_l1_loss_backward_op.table):
+    if hot.off:
+        return smooth_l1_loss_backward_op(grad_output, self, target, reduction, beta)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction, beta)
+
+huber_loss_backward_op = define('huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor', CPU='losses_backward.huber_loss_backward')
+def huber_loss_backward(grad_output, self, target, reduction, delta, _table=huber_loss_backward_op.table):
+    if hot.off:
+        return huber_loss_backward_op(grad_output, self, target, reduction, delta)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction, delta)
+
+binary_cross_entropy_backward_op = define('binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses_backward.binary_cross_entropy_backward')
+def binary_cross_entropy_backward(grad_output, self, target, weight, reduction, _table=binary_cross_entropy_backward_op.table):
+    if hot.off:
+        return binary_cross_entropy_backward_op(grad_output, self, target, weight, reduction)
+    return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](grad_output, self, target, weight, reduction)
+
 nll_loss_op = define('nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor', CompositeImplicitAutograd='nll_loss.nll_loss')
 def nll_loss(self, target, weight, reduction, ignore_index, _table=nll_loss_op.table):
     if hot.off:
@@ -4112,7 +4292,7 @@ def l1_loss(self, target, reduction, _table=l1_loss_op.table):
         return l1_loss_op(self, target, reduction)
     return _table[self._geometry.keys | target._geometry.keys](self, target, reduction)
 
-binary_cross_entropy_with_logits_op = define('binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor', CompositeImplicitAutograd='losses.binary_cross_entropy_with_logits')
+binary_cross_entropy_with_logits_op = define('binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor', CompositeExplicitAutograd='losses.binary_cross_entropy_with_logits')
 def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction, _table=binary_cross_entropy_with_logits_op.table):
     if hot.off:
         return binary_cross_entropy_with_logits_op(self, target, weight, pos_weight, reduction)

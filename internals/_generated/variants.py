@@ -629,13 +629,13 @@ def prod_int_out(self, dim, keepdim, dtype, out):
     return reductions.prod_dim_int(self, dim, keepdim, dtype, out=out)
 
 def var_out(self, dim, unbiased, keepdim, out):
-    return write_out(out, moments.var_dim(self, dim, unbiased, keepdim))
+    return write_out(out, ops.var_dim(self, dim, unbiased, keepdim))
 
 def var_correction_out(self, dim, correction, keepdim, out):
     return write_out(out, moments.var_correction(self, dim, correction, keepdim))
 
 def std_out(self, dim, unbiased, keepdim, out):
-    return write_out(out, moments.std_dim(self, dim, unbiased, keepdim))
+    return write_out(out, ops.std_dim(self, dim, unbiased, keepdim))
 
 def std_correction_out(self, dim, correction, keepdim, out):
     return write_out(out, moments.std_correction(self, dim, correction, keepdim))
@@ -653,7 +653,7 @@ def max_unary_out(self, out):
     return write_out(out, extrema.max(self))
 
 def max_out(self, other, out):
-    return extrema.max_other(self, other, out=out)
+    return write_out(out, ops.max_other(self, other))
 
 def min_dim_out(self, dim, keepdim, values, indices):
     return extrema.min_dim(self, dim, keepdim, out=(values, indices))
@@ -662,7 +662,7 @@ def min_unary_out(self, out):
     return write_out(out, extrema.min(self))
 
 def min_out(self, other, out):
-    return extrema.min_other(self, other, out=out)
+    return write_out(out, ops.min_other(self, other))
 
 def argmax_out(self, dim, keepdim, out):
     return extrema.argmax(self, dim, keepdim, out=out)
@@ -694,11 +694,14 @@ def norm_dtype_out(self, p, dim, keepdim, dtype, out):
 def norm_out(self, p, dim, keepdim, out):
     return norms.norm_ScalarOpt_dim(self, p, dim, keepdim, out=out)
 
+def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
+    return norms.linalg_vector_norm(self, ord, dim, keepdim, dtype, out=out)
+
 def nuclear_norm_out(self, keepdim, out):
-    return norms.nuclear_norm(self, keepdim, out=out)
+    return write_out(out, ops.nuclear_norm(self, keepdim))
 
 def nuclear_norm_dim_out(self, dim, keepdim, out):
-    return norms.nuclear_norm_dim(self, dim, keepdim, out=out)
+    return write_out(out, ops.nuclear_norm_dim(self, dim, keepdim))
 
 def logsumexp_out(self, dim, keepdim, out):
     return norms.logsumexp(self, dim, keepdim, out=out)
@@ -912,6 +915,9 @@ def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w
 
 def im2col_out(self, kernel_size, dilation, padding, stride, out):
     return write_exact_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))
+
+def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out):
+    return write_exact_out(out, windows.col2im(self, output_size, kernel_size, dilation, padding, stride))
 
 def mse_loss_out(self, target, reduction, out):
     return write_out(out, losses.mse_loss(self, target, reduction))

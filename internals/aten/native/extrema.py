@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
@@ -21,10 +22,7 @@ from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim, wrap_dims
 from internals.core.tensor_impl import array
 
-from . import pointwise
 from .reduction_tools import reduced_dims, reduced_sizes, store
-
-max_other, min_other = pointwise.maximum, pointwise.minimum
 
 
 def amax(self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None) -> Any:
@@ -57,6 +55,16 @@ def min_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest elements along `dim` and their indices, as (values, indices)."""
     name = return_types.min if out is None else return_types.min_out
     return name(*_with_indices("min", np.argmin, self, dim, keepdim, out))
+
+
+def max_other(self: Any, other: Any) -> Any:
+    """`maximum`, under its older name."""
+    return ops.maximum(self, other)
+
+
+def min_other(self: Any, other: Any) -> Any:
+    """`minimum`, under its older name."""
+    return ops.minimum(self, other)
 
 
 def argmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:

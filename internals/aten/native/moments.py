@@ -1,7 +1,7 @@
 """Variance and standard deviation (`aten/src/ATen/native/ReduceOps.cpp`: `std_var_out`).
 
 The mean of the squared distances from the mean, with `n - correction` for n: correction 1 (`unbiased=True`) is Bessel's. For
-complex the distances are moduli, and the result is real.
+complex the distances are moduli, and the result is real. The overloads with `unbiased` call those with `correction`.
 
 How the real one differs: one pass over the data by Welford's recurrence, in double; here two passes, in double too.
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.core.dtype import COMPLEX
 from internals.core.tensor_impl import array
 
@@ -25,11 +26,11 @@ Dim = Sequence[int] | None
 
 def var(self: Any, unbiased: bool = True) -> Any:
     """The variance of all elements. Raises RuntimeError for integers and bools."""
-    return var_correction(self, None, int(unbiased))
+    return ops.var_correction(self, None, int(unbiased), False)
 
 
 def var_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
-    return var_correction(self, dim, int(unbiased), keepdim)
+    return ops.var_correction(self, dim, int(unbiased), keepdim)
 
 
 def var_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
@@ -40,11 +41,11 @@ def var_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: 
 
 def std(self: Any, unbiased: bool = True) -> Any:
     """The standard deviation of all elements: the root of the variance."""
-    return std_correction(self, None, int(unbiased))
+    return ops.std_correction(self, None, int(unbiased), False)
 
 
 def std_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
-    return std_correction(self, dim, int(unbiased), keepdim)
+    return ops.std_correction(self, dim, int(unbiased), keepdim)
 
 
 def std_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
@@ -55,11 +56,11 @@ def std_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: 
 
 def var_mean(self: Any, unbiased: bool = True) -> Any:
     """The variance and the mean of all elements."""
-    return var_mean_correction(self, None, int(unbiased))
+    return ops.var_mean_correction(self, None, int(unbiased), False)
 
 
 def var_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
-    return var_mean_correction(self, dim, int(unbiased), keepdim)
+    return ops.var_mean_correction(self, dim, int(unbiased), keepdim)
 
 
 def var_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:
@@ -70,11 +71,11 @@ def var_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keep
 
 def std_mean(self: Any, unbiased: bool = True) -> Any:
     """The standard deviation and the mean of all elements."""
-    return std_mean_correction(self, None, int(unbiased))
+    return ops.std_mean_correction(self, None, int(unbiased), False)
 
 
 def std_mean_dim(self: Any, dim: Dim, unbiased: bool = True, keepdim: bool = False) -> Any:
-    return std_mean_correction(self, dim, int(unbiased), keepdim)
+    return ops.std_mean_correction(self, dim, int(unbiased), keepdim)
 
 
 def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keepdim: bool = False) -> Any:

@@ -3,7 +3,7 @@
 The p-norm is (Σ|x|^p)^(1/p); for p = inf the largest |x|, for -inf the smallest, for 0 the number of elements that are not zero.
 It is computed in double precision.
 
-How the real one differs: `norm` is kept for old code and calls `linalg.vector_norm`, which has a vectorised loop for each p.
+How the real one differs: `norm` is kept for old code and calls `linalg_vector_norm`, which has a vectorised loop for each p.
 """
 
 from __future__ import annotations
@@ -19,6 +19,18 @@ from internals.core.promotion import promote_types
 from internals.core.tensor_impl import array
 
 from .reduction_tools import is_floating, reduced_dims, store, total
+
+
+def linalg_vector_norm(
+    self: Any,
+    ord: Any = 2,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
+    out: Any = None,
+) -> Any:
+    """The norm of order `ord` over `dim`; None means all. What `internals.norm` calls."""
+    return _norm(self, ord, dim, keepdim, dtype, out)
 
 
 def norm_Scalar(self: Any, p: Any = 2) -> Any:
@@ -39,30 +51,6 @@ def norm_ScalarOpt_dim_dtype(
     self: Any, p: Any, dim: Sequence[int], keepdim: bool, dtype: dtype, out: Any = None
 ) -> Any:
     return _norm(self, p, dim, keepdim, dtype, out)
-
-
-def nuclear_norm(self: Any, keepdim: bool = False, out: Any = None) -> Any:
-    """The sum of the singular values of a matrix."""
-    return nuclear_norm_dim(self, tuple(range(self.dim())), keepdim, out)
-
-
-def nuclear_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
-    """The sum of the singular values of the matrices in dimensions `dim`.
-
-    Raises RuntimeError unless the dtype is float32, float64 or complex, and when there are not two dimensions.
-    """
-    if not is_floating(self.dtype) or self.dtype is dt.float16:
-        what = "Low precision dtypes not supported" if self.dtype is dt.float16 else _EXPECTED_FLOATING
-        raise RuntimeError(f"linalg.matrix_norm: {what}. Got {SCALAR_TYPE_NAME[self.dtype]}")
-    if self.dim() < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    if len(dim) != 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
-    dims = reduced_dims(self, dim)
-    a = np.moveaxis(array(self), dims, (-2, -1))
-    wide = a.astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
-    singular = np.linalg.svd(wide, compute_uv=False)
-    return store(self, np.add.reduce(singular, axis=-1), dims, keepdim, self.dtype.to_real(), out)
 
 
 def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
