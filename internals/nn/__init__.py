@@ -1,10 +1,19 @@
-"""Neural networks (`torch/nn`). So far their functions: `internals.nn.functional`.
+"""Neural networks (`torch/nn`): modules and what they are made of, their functions, their initialization.
 
-How the real one differs: `torch.nn` also has modules, parameters, initialisation and utilities.
+    module, parameter     `Module`, `Parameter`: the base of everything
+    containers            `Sequential`, `ModuleList`, ...: modules made of modules
+    modules               the layers
+    functional            the same without state
+    init                  the numbers weights start from
+    utils                 gradient clipping, parameters as one vector
+
+How the real one differs: `torch.nn` also has quantization, data parallelism and parametrizations.
 """
 
 from __future__ import annotations
 
-from internals.nn import functional
+from internals.nn import functional, init, utils
+from internals.nn.module import Module
+from internals.nn.parameter import Buffer, Parameter
 
-__all__ = ["functional"]
+__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils"]

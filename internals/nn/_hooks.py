@@ -1,0 +1,169 @@
+"""Hooks of modules: functions called around `forward` and around its backward (`torch/nn/modules/module.py`, `_call_impl`).
+
+    forward pre-hook     hook(module, args) -> None, or other arguments
+    forward hook         hook(module, args, output) -> None, or another output
+    backward pre-hook    hook(module, grad_output) -> None, or other gradients of the outputs
+    backward hook        hook(module, grad_input, grad_output) -> None, or other gradients of the inputs
+
+They run in the order in which they were registered, those for all modules first (`internals.nn._global_hooks`), unless
+`prepend=True` puts a hook in front. With `with_kwargs=True` the forward hooks are also shown the keyword arguments. A forward
+hook with `always_call=True` runs even if an exception is on its way out; its own exceptions then become warnings.
+
+How the real one differs: it also keeps the deprecated kind of backward hook (`register_backward_hook`), which sees only the last
+operation of `forward`.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from internals import Tensor
+from internals.nn import _global_hooks as all_modules
+from internals.nn._tree import Tree
+from internals.utils.hooks import BackwardHook, RemovableHandle, register
+
+
+class Hooks(Tree):
+    """Part of `Module`: registering hooks, and the call of a module that has some."""
+
+    forward: Callable[..., Any]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks: dict[int, Callable[..., Any]]
+    _forward_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_always_called: dict[int, bool]
+    _backward_pre_hooks: dict[int, Callable[..., Any]]
+    _backward_hooks: dict[int, Callable[..., Any]]
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before `forward`. What it returns, if not None, takes the place of the arguments.
+
+        With `with_kwargs` it is `hook(module, args, kwargs)`, and it returns None or the pair of both.
+        """
+        flags = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        return register(self._forward_pre_hooks, hook, flags, prepend)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after `forward`. What it returns, if not None, takes the place of the output.
+
+        With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is called even if `forward` raised
+        an exception; the output is None then.
+        """
+        flags = [self._forward_hooks_with_kwargs] if with_kwargs else []
+        flags += [self._forward_hooks_always_called] if always_call else []
+        return register(self._forward_hooks, hook, flags, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` when backward reaches the module's outputs.
+
+        `grad_output` is a tuple with None for outputs that are no tensors. A tuple that the hook returns takes its place.
+        """
+        return register(self._backward_pre_hooks, hook, (), prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are there.
+
+        Both are tuples, `grad_input` with an entry for every positional argument. A tuple that the hook returns takes the place
+        of `grad_input`. If no input requires a gradient, the hook is called as soon as those of the outputs are there.
+        """
+        return register(self._backward_hooks, hook, (), prepend)
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What `__call__` does when there is any hook."""
+        result: Any = None
+        called = set()
+        try:
+            args, kwargs = self._run_forward_pre_hooks(args, kwargs)
+            backward_pre_hooks = [*all_modules.backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+            backward_hooks = [*all_modules.backward_hooks.values(), *self._backward_hooks.values()]
+            backward = None
+            if backward_pre_hooks or backward_hooks:
+                backward = BackwardHook(self, backward_hooks, backward_pre_hooks)
+                args = backward.setup_input_hook(args)
+            result = self.forward(*args, **kwargs)
+            for key, hook, with_kwargs, _ in self._all_forward_hooks():
+                called.add(key)
+                changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+                result = result if changed is None else changed
+            if backward is not None:
+                if not isinstance(result, (Tensor, tuple)):
+                    warnings.warn(
+                        "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                        f"{type(result)}",
+                        stacklevel=3,
+                    )
+                result = backward.setup_output_hook(result)
+            return result
+        except Exception:
+            for key, hook, with_kwargs, always in self._all_forward_hooks():
+                if not always or key in called:
+                    continue
+                try:
+                    changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+                    result = result if changed is None else changed
+                except Exception as error:
+                    which = "global module" if key in all_modules.forward_hooks else "module"
+                    warnings.warn(
+                        f"{which} forward hook with ``always_call=True`` raised an exception that was silenced as another error "
+                        f"was raised in forward: {error}",
+                        stacklevel=3,
+                    )
+            raise
+
+    def _run_forward_pre_hooks(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The arguments as the forward pre-hooks want them."""
+        for key, hook in [*all_modules.forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
+            if key in self._forward_pre_hooks_with_kwargs:
+                changed = hook(self, args, kwargs)
+                if changed is None:
+                    continue
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
+                args, kwargs = changed
+            else:
+                changed = hook(self, args)
+                if changed is not None:
+                    args = changed if isinstance(changed, tuple) else (changed,)
+        return args, kwargs
+
+    def _all_forward_hooks(self) -> Iterator[tuple[int, Callable[..., Any], bool, bool]]:
+        """Number, hook, whether it takes keyword arguments, whether it is always called."""
+        for hooks, with_kwargs, always in (
+            (all_modules.forward_hooks, all_modules.forward_hooks_with_kwargs, all_modules.forward_hooks_always_called),
+            (self._forward_hooks, self._forward_hooks_with_kwargs, self._forward_hooks_always_called),
+        ):
+            for key, hook in list(hooks.items()):
+                yield key, hook, key in with_kwargs, key in always
+
+
+class WrappedHook:
+    """A hook that is also shown a module, to which it keeps no strong reference: the module keeps the hook."""
+
+    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
+        functools.update_wrapper(self, hook)
+        self.hook = hook
+        self.module = None if module is None else weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.module is None:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> Any:
+        return {"hook": self.hook, "module": None if self.module is None else self.module()}
+
+    def __setstate__(self, state: Any) -> None:
+        self.__init__(state["hook"], state["module"])  # type: ignore[misc]

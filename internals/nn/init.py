@@ -1,0 +1,296 @@
+"""Where weights start: filling tensors with numbers (`torch/nn/init.py`).
+
+A layer multiplies and adds. If its weights are too large, signals grow from layer to layer, if too small they fade. Xavier's
+and Kaiming's rules choose the spread of random weights by the number of terms in each sum, `fan_in` forwards and `fan_out`
+backwards, so that the variance stays about the same; `calculate_gain` corrects for the nonlinearity in between.
+
+All functions work in place, unseen by autograd, and return the tensor. With the same seed the numbers are PyTorch's.
+
+How the real one differs: `orthogonal_` calls `torch.linalg.qr`, we numpy's; both are LAPACK's.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import internals
+from internals import empty_like, randperm, where
+from internals.core.tensor_impl import array
+from internals.nn._grad_mode import no_grad
+
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+
+
+# Random numbers
+
+
+@no_grad()
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+    """Numbers between `a` and `b`, all equally likely."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@no_grad()
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+    """Normally distributed numbers."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@no_grad()
+def trunc_normal_(
+    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Any:
+    """Normally distributed numbers between `a` and `b`: those outside are drawn again.
+
+    Warns if the mean is more than two standard deviations outside of the interval.
+    """
+    if tensor.is_meta:
+        return tensor
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=3,
+        )
+    inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
+    draw = _redraw_normal if inside > 0.3 else _redraw_uniform
+    return draw(tensor, mean, std, a, b, generator)
+
+
+def _redraw_normal(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
+    """For intervals that hold a good part of the distribution: draw from it until everything is inside."""
+    low, high = tensor.new_tensor(a, device="cpu").item(), tensor.new_tensor(b, device="cpu").item()
+    result = tensor.normal_(mean, std, generator=generator)
+    while (outside := (result < low) | (result > high)).any():
+        result = where(outside, empty_like(result).normal_(mean, std, generator=generator), result)
+    return tensor if result is tensor else tensor.copy_(result)
+
+
+def _redraw_uniform(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
+    """For intervals out in the tail: draw evenly, and keep a number with the probability of the density there."""
+    mode = max(a, min(mean, b))
+    log_peak = -0.5 * ((mode - mean) / std) ** 2
+    chance = empty_like(tensor)
+
+    def refused(candidates: Any) -> Any:
+        log_density = candidates.clone().sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_peak)
+        return chance.uniform_(generator=generator).log_().gt(log_density)
+
+    result = tensor.uniform_(a, b, generator=generator)
+    pending = refused(result)
+    while pending.any():
+        candidates = empty_like(tensor).uniform_(a, b, generator=generator)
+        result = where(pending, candidates, result)
+        pending = where(pending, refused(candidates), pending)
+    return tensor if result is tensor else tensor.copy_(result)
+
+
+def _normal_cdf(x: float) -> float:
+    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+
+# Fixed numbers
+
+
+@no_grad()
+def constant_(tensor: Any, val: float) -> Any:
+    """`val` everywhere."""
+    return tensor.fill_(val)
+
+
+@no_grad()
+def ones_(tensor: Any) -> Any:
+    return tensor.fill_(1.0)
+
+
+@no_grad()
+def zeros_(tensor: Any) -> Any:
+    return tensor.zero_()
+
+
+@no_grad()
+def eye_(tensor: Any) -> Any:
+    """The identity matrix: a linear layer that passes on as many inputs as it can. Raises ValueError for what is no matrix."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return tensor.copy_(internals.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+@no_grad()
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """The identity for convolutions, of weights with 3, 4 or 5 dimensions: a one at the centre of each channel's own kernel.
+
+    Each of the `groups` of channels passes on its own. Raises ValueError for other dimensions, and for groups that do not divide
+    the channels.
+    """
+    if tensor.ndimension() not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    channels_out, channels_in, *kernel = tensor.shape
+    if channels_out % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    if tensor.is_meta:
+        return tensor
+    tensor.zero_()
+    centre = [size // 2 for size in kernel]
+    per_group = channels_out // groups
+    for group in range(groups):
+        for channel in range(min(per_group, channels_in)):
+            tensor[(group * per_group + channel, channel, *centre)] = 1
+    return tensor
+
+
+# Numbers of the right spread
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """By how much weights before this nonlinearity should be larger; `param` is the slope of "leaky_relu".
+
+    Raises ValueError for a function it does not know.
+    """
+    if nonlinearity in _LINEAR or nonlinearity == "sigmoid":
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if isinstance(param, bool) or not isinstance(param, (int, float, type(None))):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        slope = 0.01 if param is None else param
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity == "selu":
+        return 3.0 / 4  # found by trying
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Uniform numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2 dimensions."""
+    bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Normal numbers with variance `gain**2 * 2 / (fan_in + fan_out)`. Raises ValueError below 2 dimensions."""
+    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
+
+
+def kaiming_uniform_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Any:
+    """Uniform numbers with variance `gain**2 / fan`, where `mode` says which fan and the gain is that of `nonlinearity`.
+
+    `a` is the slope of "leaky_relu". Raises ValueError for modes and functions it does not know, and below 2 dimensions.
+    """
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    if std is None:
+        return tensor
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Any:
+    """Normal numbers with variance `gain**2 / fan`; see `kaiming_uniform_`."""
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    return tensor if std is None else normal_(tensor, 0, std, generator)
+
+
+def _xavier_std(tensor: Any, gain: float) -> float:
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return gain * math.sqrt(2.0 / float(fan_in + fan_out))
+
+
+def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float | None:
+    """The standard deviation; None, with a warning, when there is nothing to fill."""
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return None
+    fan = _calculate_correct_fan(tensor, mode)
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def _calculate_correct_fan(tensor: Any, mode: str) -> int:
+    mode, valid = mode.lower(), ["fan_in", "fan_out"]
+    if mode not in valid:
+        raise ValueError(f"Mode {mode} not supported, please use one of {valid}")
+    return _calculate_fan_in_and_fan_out(tensor)[valid.index(mode)]
+
+
+def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
+    """How many inputs each output of a layer with this weight depends on, and how many outputs each input reaches."""
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    maps_out, maps_in, *kernel = tensor.shape
+    receptive_field = math.prod(kernel)
+    return maps_in * receptive_field, maps_out * receptive_field
+
+
+# Structured matrices
+
+
+@no_grad()
+def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+    """A random matrix with orthonormal rows or columns, times `gain`; dimensions after the first count as one.
+
+    Lengths and angles pass through it unchanged. Raises ValueError below 2 dimensions.
+    """
+    if tensor.ndimension() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0 or tensor.is_meta:
+        return tensor
+    rows = tensor.size(0)
+    columns = tensor.numel() // rows
+    random = array(tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator))
+    q, r = np.linalg.qr(random.T if rows < columns else random)
+    q = q * np.sign(np.diagonal(r))  # without this, not all orthogonal matrices are equally likely
+    array(tensor)[...] = (q.T if rows < columns else q).reshape(tensor.shape)
+    return tensor.mul_(gain)
+
+
+@no_grad()
+def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+    """Normal numbers in a matrix, but the part `sparsity` of each column zero. Raises ValueError for what is no matrix."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    if tensor.is_meta:
+        return tensor
+    rows, columns = tensor.shape
+    n_zeros = math.ceil(sparsity * rows)
+    tensor.normal_(0, std, generator=generator)
+    for column in range(columns):
+        tensor[randperm(rows)[:n_zeros], column] = 0
+    return tensor
+
+
+# The old names, without the underscore
+
+
+def _deprecated(new: Callable[..., Any]) -> Callable[..., Any]:
+    name = new.__name__[:-1]
+
+    @functools.wraps(new)
+    def old(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        return new(*args, **kwargs)
+
+    old.__name__ = name
+    return old
+
+
+uniform = _deprecated(uniform_)
+normal = _deprecated(normal_)
+constant = _deprecated(constant_)
+eye = _deprecated(eye_)
+dirac = _deprecated(dirac_)
+xavier_uniform = _deprecated(xavier_uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+kaiming_normal = _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)

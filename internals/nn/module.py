@@ -1,0 +1,251 @@
+"""`Module`: what every layer and every model is (`torch/nn/modules/module.py`).
+
+A module is a tree of modules with tensors in it, and a `forward`. The tree grows by assignment: `self.weight = Parameter(...)`
+enters a parameter, `self.layer = Linear(2, 3)` a child. `__setattr__` looks at what is assigned and puts it into one of three
+dictionaries, `_parameters`, `_buffers`, `_modules`, instead of the object's own; `__getattr__`, which Python calls when it finds
+nothing there, looks into them. This file has these rules, the call, and how a module prints. The rest is by idea: walking the
+tree (`_tree`), converting (`_conversion`), saving and loading (`_state_dict`), hooks (`_hooks`).
+
+How the real one differs: one class of 3000 lines, most of them documentation; calls can be traced, compiled and scripted.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from internals import Tensor, typename
+from internals.nn import _global_hooks as all_modules
+from internals.nn._conversion import Conversion
+from internals.nn._hooks import Hooks
+from internals.nn._state_dict import StateDict
+from internals.nn.parameter import Buffer, Parameter
+
+_hooks_for_all = all_modules.around_calls
+
+
+def _forward_unimplemented(self: Any, *input: Any) -> None:
+    """The computation of the module. Subclasses define it; users call the module, so that hooks run."""
+    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+
+class Module(Conversion, StateDict, Hooks):
+    """Base class of layers and models. Subclasses call `super().__init__()` first, assign their parts, define `forward`.
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.hidden = nn.Linear(4, 8)
+                self.out = nn.Linear(8, 2)
+
+            def forward(self, x):
+                return self.out(self.hidden(x).relu())
+
+    `training` tells layers that behave differently when trained; `train()` and `eval()` set it.
+    """
+
+    call_super_init: bool = False
+    forward: Callable[..., Any] = _forward_unimplemented
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init:
+            _no_arguments(type(self).__name__, args, kwargs)
+        self.__dict__.update(
+            training=True,
+            _parameters={},
+            _buffers={},
+            _non_persistent_buffers_set=set(),
+            _backward_pre_hooks=OrderedDict(),
+            _backward_hooks=OrderedDict(),
+            _forward_hooks=OrderedDict(),
+            _forward_hooks_with_kwargs=OrderedDict(),
+            _forward_hooks_always_called=OrderedDict(),
+            _forward_pre_hooks=OrderedDict(),
+            _forward_pre_hooks_with_kwargs=OrderedDict(),
+            _state_dict_hooks=OrderedDict(),
+            _state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_post_hooks=OrderedDict(),
+            _modules={},
+        )
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """`forward`, with the hooks around it if there are any."""
+        if (
+            self._backward_hooks
+            or (own := self.__dict__)["_backward_pre_hooks"]
+            or own["_forward_hooks"]
+            or own["_forward_pre_hooks"]
+            or _hooks_for_all
+        ):
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    # Attributes
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if "_modules" in own:
+            if name in own["_parameters"]:
+                return own["_parameters"][name]
+            if name in own["_buffers"]:
+                return own["_buffers"][name]
+            if name in own["_modules"]:
+                return own["_modules"][name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        parameters, buffers, modules = own.get("_parameters", {}), own.get("_buffers", {}), own.get("_modules", {})
+        if isinstance(value, Parameter):
+            self._ready("parameters")
+            _remove(name, own, buffers, modules)
+            self._non_persistent_buffers_set.discard(name)
+            self.register_parameter(name, value)
+        elif name in parameters:
+            _expect(value, None, f"parameter '{name}' (internals.nn.Parameter or None expected)")
+            self.register_parameter(name, None)
+        elif isinstance(value, Module) or name in modules:
+            self._ready("module")
+            _expect(value, Module, f"child module '{name}' (internals.nn.Module or None expected)")
+            if value is not None:
+                _remove(name, own, parameters, buffers)
+                self._non_persistent_buffers_set.discard(name)
+            modules[name] = all_modules.registered(all_modules.module_registration_hooks, self, name, value)
+        elif name in buffers or isinstance(value, Buffer):
+            _expect(value, Tensor, f"buffer '{name}' (internals.nn.Buffer, internals.Tensor or None expected)")
+            stays = name not in own.get("_non_persistent_buffers_set", ())
+            self.register_buffer(name, value, getattr(value, "persistent", stays))
+        else:
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        for members in (self._parameters, self._buffers, self._modules):
+            if name in members:
+                del members[name]
+                if members is self._buffers:
+                    self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        members = [*self._parameters, *self._modules, *self._buffers]
+        names = [*dir(type(self)), *self.__dict__, *members]
+        return sorted(name for name in names if not name[0].isdigit())
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Enter a parameter under `name`, or None for one that is left out.
+
+        Raises KeyError for a name that is taken or no name, TypeError for what is no parameter, ValueError for the result of a
+        computation, AttributeError before `Module.__init__`.
+        """
+        self._ready("parameter")
+        self._check_name("parameter", name, self._parameters)
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' (internals.nn.Parameter or None required)"
+                )
+            if param.grad_fn:
+                raise ValueError(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                    f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                )
+            param = all_modules.registered(all_modules.parameter_registration_hooks, self, name, param)
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Enter a buffer under `name`: state that is not trained. It is part of `state_dict` if `persistent`.
+
+        Raises KeyError for a name that is taken or no name, TypeError for what is no tensor, AttributeError before
+        `Module.__init__`.
+        """
+        self._ready("buffer")
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (internals Tensor or None required)"
+            )
+        self._buffers[name] = all_modules.registered(all_modules.buffer_registration_hooks, self, name, tensor)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Enter a child under `name`. Raises KeyError for a name that is taken or no name, TypeError for what is no module."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{typename(module)} is not a Module subclass")
+        self._check_name("module", name, self._modules)
+        self._modules[name] = all_modules.registered(all_modules.module_registration_hooks, self, name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """`add_module`."""
+        self.add_module(name, module)
+
+    def _ready(self, what: str) -> None:
+        if "_modules" not in self.__dict__:
+            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+
+    def _check_name(self, what: str, name: Any, members: dict[str, Any]) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} name should be a string. Got {typename(name)}")
+        taken = hasattr(self, name) and name not in members
+        if what == "module" and taken:
+            raise KeyError(f"attribute '{name}' already exists")
+        if "." in name:
+            raise KeyError(f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else ""))
+        if name == "":
+            raise KeyError(f'{what} name can\'t be empty string ""')
+        if taken:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    # Printing and pickling
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses before the children. Layers override it."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        if len(lines) == 1 and not self._modules:
+            return f"{self._get_name()}({extra})"
+        lines += [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
+        inside = "\n  " + "\n  ".join(lines) + "\n" if lines else ""
+        return f"{self._get_name()}({inside})"
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def indented(text: str) -> str:
+    """`text` with every line but the first two columns further right; lines without anything in them stay empty."""
+    first, *rest = text.split("\n")
+    return "\n".join([first, *("  " + line if line.strip() else "" for line in rest)])
+
+
+def _no_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if kwargs:
+        raise TypeError(f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    if args:
+        raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+
+
+def _remove(name: str, *places: dict[str, Any]) -> None:
+    for place in places:
+        place.pop(name, None)
+
+
+def _expect(value: Any, kind: type | None, what: str) -> None:
+    if value is not None and (kind is None or not isinstance(value, kind)):
+        raise TypeError(f"cannot assign '{typename(value)}' as {what}")

@@ -1,0 +1,184 @@
+"""Hooks: `RemovableHandle`, the receipt for one, and `BackwardHook`, which makes those of modules (`torch/utils/hooks.py`).
+
+Whoever keeps hooks keeps them in an ordered dictionary, by number. Registering one returns a handle that knows the number and,
+weakly, the dictionary: `handle.remove()` takes the hook out again, and a forgotten handle keeps nothing alive. Used as a
+context manager it removes the hook at the end of the block.
+
+Autograd knows operations, not modules. To be told when the gradient passes a module, `BackwardHook` lets the module's inputs and
+outputs go through an operation that does nothing, and hooks the two nodes this leaves in the graph: the gradient meets the
+outputs' node first and the inputs' node last.
+
+How the real one differs: nothing but the language; hooks on tensors live in C++ there, but hand out the same handle.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+
+class RemovableHandle:
+    """Removes hook number `id` from `hooks_dict`, and what is noted about it in the dictionaries of `extra_dict`.
+
+    The dictionaries must be `OrderedDict`s: Python keeps no weak references to plain ones.
+    """
+
+    next_id = 0
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        extra = [extra_dict] if isinstance(extra_dict, dict) else extra_dict or []
+        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
+
+    def remove(self) -> None:
+        """Take the hook out. Doing it twice does no harm."""
+        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = ref()
+            if hooks is not None:
+                hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.remove()
+
+    def __getstate__(self) -> Any:
+        return self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref)
+
+    def __setstate__(self, state: Any) -> None:
+        hooks_dict, self.id, extra = state
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks_dict is None else hooks_dict)
+        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra if d is not None)
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+
+
+def register(hooks: Any, hook: Any, flags: Iterable[Any] = (), prepend: bool = False) -> RemovableHandle:
+    """Add `hook` to `hooks`, at the front if `prepend`, and its number to each of the dictionaries `flags`."""
+    flags = list(flags)
+    handle = RemovableHandle(hooks, extra_dict=flags)
+    hooks[handle.id] = hook
+    for flag in flags:
+        flag[handle.id] = True
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+_NO_INPUT = (
+    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients. "
+    "See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for more "
+    "details."
+)
+
+
+class BackwardHook:
+    """The backward hooks of one call of a module.
+
+    `setup_input_hook` and `setup_output_hook` return the arguments and the result as they are to be used instead. Entries that
+    are no tensors pass by; the user's hooks see None for them.
+    """
+
+    def __init__(self, module: Any, user_hooks: list[Any], user_pre_hooks: list[Any]) -> None:
+        self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
+        self.grad_outputs: Any = None  # what the outputs' node saw, until the inputs' node has used it
+        self.inputs: Places | None = None
+        self.n_inputs = 0
+
+    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.n_inputs = len(args)
+        args, self.inputs = through_identity(args, self._at_inputs)
+        return args
+
+    def setup_output_hook(self, result: Any) -> Any:
+        outputs = result if isinstance(result, tuple) else (result,)
+        outputs, self.outputs = through_identity(outputs, self._at_outputs)
+        return outputs if isinstance(result, tuple) else outputs[0]
+
+    def _at_outputs(self, _: Any, grad_output: tuple[Any, ...]) -> Any:
+        """Runs when the gradients of the outputs are there, before any of the module's own operations."""
+        assert self.outputs is not None
+        grads = self.outputs.spread(grad_output)
+        for hook in self.user_pre_hooks:
+            changed = hook(self.module, grads)
+            if changed is None:
+                continue
+            if len(changed) != len(grads):
+                raise RuntimeError(
+                    f"Backward pre hook returned an invalid number of grad_output, got {len(changed)}, but expected {len(grads)}"
+                )
+            grads = changed
+        if self.inputs is None:  # nothing will be computed for the inputs: this is the only occasion
+            warnings.warn(_NO_INPUT, stacklevel=5)
+            self._without_inputs(grads)
+        else:
+            self.grad_outputs = grads
+        return self.outputs.collect(grads)
+
+    def _without_inputs(self, grads: Any) -> None:
+        for hook in self.user_hooks:
+            changed = hook(self.module, (None,) * self.n_inputs, grads)
+            if changed is not None and not (isinstance(changed, tuple) and all(c is None for c in changed)):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always return None or None for all "
+                    "gradients."
+                )
+
+    def _at_inputs(self, grad_input: tuple[Any, ...], _: Any) -> Any:
+        """Runs when the gradients of the inputs are there, after all of the module's own operations."""
+        if self.grad_outputs is None:  # they came by another way than the module's output, as in double backward
+            return None
+        assert self.inputs is not None
+        grads = self.inputs.spread(grad_input)
+        for hook in self.user_hooks:
+            changed = hook(self.module, grads, self.grad_outputs)
+            if changed is None:
+                continue
+            if len(changed) != len(grads):
+                raise RuntimeError(
+                    f"Backward hook returned an invalid number of grad_input, got {len(changed)}, but expected {len(grads)}"
+                )
+            grads = changed
+        self.grad_outputs = None
+        return self.inputs.collect(grads)
+
+
+class Places:
+    """Where among `n` values the tensors are."""
+
+    def __init__(self, indices: list[int], n: int) -> None:
+        self.indices, self.n = indices, n
+
+    def spread(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
+        """`n` values: the tensors at their places, None elsewhere."""
+        values = dict(zip(self.indices, tensors))
+        return tuple(values.get(i) for i in range(self.n))
+
+    def collect(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(values[i] for i in self.indices)
+
+
+def through_identity(values: tuple[Any, ...], hook: Callable[..., Any]) -> tuple[tuple[Any, ...], Places | None]:
+    """`values` with the tensors passed through an identity, on whose node `hook` is registered; and where the tensors are.
+
+    The values as they are, and None, if no gradient is wanted.
+    """
+    from internals import Tensor, is_grad_enabled
+    from internals.nn._functions import BackwardHookFunction
+
+    places = Places([i for i, v in enumerate(values) if isinstance(v, Tensor)], len(values))
+    tensors = places.collect(values)
+    if not (is_grad_enabled() and any(t.requires_grad for t in tensors)):
+        return values, None
+    passed = BackwardHookFunction.apply(*tensors)
+    next(t.grad_fn for t in passed if t.grad_fn is not None).register_hook(hook)
+    replaced = dict(zip(places.indices, passed))
+    arguments = [replaced.get(i, v) for i, v in enumerate(values)]
+    if hasattr(values, "_fields"):  # a named tuple
+        return type(values)(*arguments), places
+    return tuple(arguments), places
