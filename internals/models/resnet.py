@@ -1,0 +1,212 @@
+"""Residual networks (`torchvision/models/resnet.py`): each block adds what it computes to what it was given.
+
+That sum is the whole idea (He et al. 2015, https://arxiv.org/abs/1512.03385): a block that has nothing to add can be near zero, and
+in the backward pass the gradient takes the short way around every block, so that a hundred layers still train.
+
+How the real one differs: torchvision has deeper and wider members of the family too, and knows where trained weights are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import internals as torch
+from internals import Tensor, nn
+from internals.models._blocks import no_weights
+
+Norm = Callable[..., nn.Module]
+
+
+class ResNet(nn.Module):
+    """Images `(N, 3, H, W)` to scores `(N, num_classes)`: a stem, four stages of blocks, an average over the picture, `fc`.
+
+    `layers` says how many blocks each stage has. Every stage but the first halves the picture's sides, or keeps them and spreads
+    its filters instead (`replace_stride_with_dilation`, three bools; only with `Bottleneck`).
+    Raises ValueError when those are not three. Source: `torchvision.models.resnet.ResNet`.
+    """
+
+    def __init__(
+        self,
+        block: type[BasicBlock] | type[Bottleneck],
+        layers: list[int],
+        num_classes: int = 1000,
+        zero_init_residual: bool = False,
+        groups: int = 1,
+        width_per_group: int = 64,
+        replace_stride_with_dilation: list[bool] | None = None,
+        norm_layer: Norm | None = None,
+    ) -> None:
+        super().__init__()
+        dilate = [False, False, False] if replace_stride_with_dilation is None else replace_stride_with_dilation
+        if len(dilate) != 3:
+            raise ValueError(f"replace_stride_with_dilation should be None or a 3-element tuple, got {dilate}")
+        self._norm_layer: Norm = nn.BatchNorm2d if norm_layer is None else norm_layer
+        self.inplanes = 64
+        self.dilation = 1
+        self.groups = groups
+        self.base_width = width_per_group
+
+        self.conv1 = nn.Conv2d(3, self.inplanes, kernel_size=7, stride=2, padding=3, bias=False)
+        self.bn1 = self._norm_layer(self.inplanes)
+        self.relu = nn.ReLU(inplace=True)
+        self.maxpool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
+        self.layer1 = self._make_layer(block, 64, layers[0])
+        self.layer2 = self._make_layer(block, 128, layers[1], stride=2, dilate=dilate[0])
+        self.layer3 = self._make_layer(block, 256, layers[2], stride=2, dilate=dilate[1])
+        self.layer4 = self._make_layer(block, 512, layers[3], stride=2, dilate=dilate[2])
+        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc = nn.Linear(512 * block.expansion, num_classes)
+        self._initialize(zero_init_residual)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer1(x)
+        x = self.layer2(x)
+        x = self.layer3(x)
+        x = self.layer4(x)
+        x = self.avgpool(x)
+        return self.fc(torch.flatten(x, 1))
+
+    def _make_layer(
+        self, block: type[BasicBlock] | type[Bottleneck], planes: int, blocks: int, stride: int = 1, dilate: bool = False
+    ) -> nn.Sequential:
+        """One stage. Its first block changes size and channels, so its short cut needs a convolution as well (`downsample`)."""
+        first_dilation = self.dilation
+        if dilate:
+            self.dilation *= stride
+            stride = 1
+        outplanes = planes * block.expansion
+        downsample = None
+        if stride != 1 or self.inplanes != outplanes:
+            downsample = nn.Sequential(conv1x1(self.inplanes, outplanes, stride), self._norm_layer(outplanes))
+        width = (self.groups, self.base_width)
+        stage = [block(self.inplanes, planes, stride, downsample, *width, first_dilation, self._norm_layer)]
+        self.inplanes = outplanes
+        for _ in range(1, blocks):
+            stage.append(block(outplanes, planes, 1, None, *width, self.dilation, self._norm_layer))
+        return nn.Sequential(*stage)
+
+    def _initialize(self, zero_init_residual: bool) -> None:
+        """He's normal weights; with `zero_init_residual` each block starts as the identity, its last scale being zero."""
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
+            elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
+                nn.init.constant_(m.weight, 1)
+                nn.init.constant_(m.bias, 0)
+        for m in self.modules():
+            if zero_init_residual and isinstance(m, (BasicBlock, Bottleneck)):
+                last = m.bn3 if isinstance(m, Bottleneck) else m.bn2
+                if last.weight is not None:
+                    nn.init.constant_(last.weight, 0)
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions and the short cut around them; of ResNet-18 and -34.
+
+    Raises ValueError for groups or widths, NotImplementedError for dilations, which only `Bottleneck` has.
+    """
+
+    expansion = 1  # channels that come out, in units of `planes`
+
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: nn.Module | None = None,
+        groups: int = 1,
+        base_width: int = 64,
+        dilation: int = 1,
+        norm_layer: Norm | None = None,
+    ) -> None:
+        super().__init__()
+        norm_layer = nn.BatchNorm2d if norm_layer is None else norm_layer
+        if groups != 1 or base_width != 64:
+            raise ValueError("BasicBlock only supports groups=1 and base_width=64")
+        if dilation > 1:
+            raise NotImplementedError("Dilation > 1 not supported in BasicBlock")
+        self.conv1 = conv3x3(inplanes, planes, stride)
+        self.bn1 = norm_layer(planes)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = conv3x3(planes, planes)
+        self.bn2 = norm_layer(planes)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        identity = x if self.downsample is None else self.downsample(x)
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        out += identity
+        return self.relu(out)
+
+
+class Bottleneck(nn.Module):
+    """A 1x1 convolution to fewer channels, a 3x3 one there, a 1x1 one back to four times as many; of ResNet-50 and deeper.
+
+    The stride is in the 3x3 convolution, as torchvision has it ("ResNet v1.5"); in the paper it is in the first one.
+    """
+
+    expansion = 4
+
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: nn.Module | None = None,
+        groups: int = 1,
+        base_width: int = 64,
+        dilation: int = 1,
+        norm_layer: Norm | None = None,
+    ) -> None:
+        super().__init__()
+        norm_layer = nn.BatchNorm2d if norm_layer is None else norm_layer
+        width = int(planes * (base_width / 64.0)) * groups
+        self.conv1 = conv1x1(inplanes, width)
+        self.bn1 = norm_layer(width)
+        self.conv2 = conv3x3(width, width, stride, groups, dilation)
+        self.bn2 = norm_layer(width)
+        self.conv3 = conv1x1(width, planes * self.expansion)
+        self.bn3 = norm_layer(planes * self.expansion)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        identity = x if self.downsample is None else self.downsample(x)
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.relu(self.bn2(self.conv2(out)))
+        out = self.bn3(self.conv3(out))
+        out += identity
+        return self.relu(out)
+
+
+def resnet18(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """ResNet-18: 11,689,512 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which are not downloaded."""
+    no_weights(weights)
+    return ResNet(BasicBlock, [2, 2, 2, 2], **kwargs)
+
+
+def resnet34(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """ResNet-34: 21,797,672 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which are not downloaded."""
+    no_weights(weights)
+    return ResNet(BasicBlock, [3, 4, 6, 3], **kwargs)
+
+
+def resnet50(*, weights: None = None, progress: bool = True, **kwargs: Any) -> ResNet:
+    """ResNet-50: 25,557,032 parameters. `kwargs` go to `ResNet`; ValueError for `weights`, which are not downloaded."""
+    no_weights(weights)
+    return ResNet(Bottleneck, [3, 4, 6, 3], **kwargs)
+
+
+def conv3x3(in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1) -> nn.Conv2d:
+    """A 3x3 convolution without bias (the normalization after it has one) that keeps the size, up to the stride."""
+    return nn.Conv2d(in_planes, out_planes, 3, stride, padding=dilation, dilation=dilation, groups=groups, bias=False)
+
+
+def conv1x1(in_planes: int, out_planes: int, stride: int = 1) -> nn.Conv2d:
+    """A 1x1 convolution without bias: a matrix product over the channels, at every pixel."""
+    return nn.Conv2d(in_planes, out_planes, 1, stride, bias=False)
