@@ -13,7 +13,12 @@ How the real one differs: `torch.nn` also has quantization, data parallelism and
 from __future__ import annotations
 
 from internals.nn import functional, init, utils
+from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
 from internals.nn.parameter import Buffer, Parameter
+from internals.nn.parameter_containers import ParameterDict, ParameterList
 
-__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils"]
+__all__ = [
+    "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential", "functional",
+    "init", "utils",
+]  # fmt: skip
