@@ -307,6 +307,13 @@ def _im2col(s: Stream) -> dict[str, Any]:
     }
 
 
+def _col2im(s: Stream) -> dict[str, Any]:
+    given = {**_im2col(s), "output_size": [5, 6]}
+    pairs = (given[k] for k in ("kernel_size", "dilation", "padding", "stride"))
+    places = [(n + 2 * p - d * (k - 1) - 1) // st + 1 for n, k, d, p, st in zip([5, 6], *pairs)]
+    return {**given, "self": (n(s), n(s) * given["kernel_size"][0] * given["kernel_size"][1], places[0] * places[1])}
+
+
 def _strided(s: Stream) -> dict[str, Any]:
     return {
         "self": TensorSpec(np.arange(24.0)),
@@ -427,6 +434,7 @@ RECIPES: dict[str, Recipe] = {
     "split": _split_tensor,
     **dict.fromkeys(["pad", "constant_pad_nd"], _pad),
     "im2col": _im2col,
+    "col2im": _col2im,
     "as_strided": _strided,
     **dict.fromkeys(["expand", "broadcast_to"], _expand),
     **dict.fromkeys(["multinomial", "bernoulli"], _probabilities),

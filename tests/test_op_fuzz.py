@@ -34,13 +34,17 @@ RENAMED = {"aten::max.dim_out": "dim_max", "aten::min.dim_out": "dim_min"}
 
 # Operators that take what no recipe makes.
 NOT_CALLED = {
-    "convolution_backward": "its arguments come from a forward pass: tests/test_nn_convolution.py",
     "_linalg_svd": "the signs of singular vectors are open: tests/test_autograd_linalg.py",
     "set_": "its argument is a storage: tests/test_storage_semantics.py",
     "normal.Tensor_float_out": "PyTorch broadcasts `mean` with what was in `out` before",
     "normal.float_Tensor_out": "PyTorch draws in the dtype of `out`, we in that of the arguments",
     "normal.Tensor_Tensor_out": "PyTorch draws in the dtype of `out`, we in that of the arguments",
     "binary_cross_entropy.out": "PyTorch computes into an `out` that it has not resized",
+    **{
+        op.schema.name: "its arguments come from a forward pass: tests/test_backward_kernels.py, tests/test_nn_convolution.py"
+        for op in OPS
+        if op.schema.name.endswith(("_backward", "_backward_data"))
+    },
 }
 
 

@@ -36,6 +36,32 @@ def embedding(
     return out
 
 
+def embedding_dense_backward(
+    grad_output: TensorImpl, indices: TensorImpl, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    """The gradient of the table (num_weights, dim): for each row, the sum of the gradients of the places it was copied to.
+
+    The row `padding_idx` gets none (unless that is negative); with `scale_grad_by_freq` the sums become averages.
+    """
+    rows = array(indices).reshape(-1)
+    result = empty_contiguous((num_weights, grad_output.shape[-1]), grad_output.dtype)
+    table = array(result)
+    table.fill(0)
+    g = array(grad_output).reshape(rows.size, table.shape[1])
+    if padding_idx >= 0 and (rows == padding_idx).any():
+        rows, g = rows[rows != padding_idx], g[rows != padding_idx]
+    if not rows.size or not g.size:
+        return result
+    order = np.argsort(rows, kind="stable")  # equal rows side by side, so that each is one segment to add up
+    in_order = rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]]))
+    sums = np.add.reduceat(g[order], starts, axis=0, dtype=np.float32 if g.dtype == np.float16 else None)
+    if scale_grad_by_freq:
+        sums /= np.diff(starts, append=rows.size)[:, None].astype(sums.dtype)
+    table[in_order[starts]] = sums
+    return result
+
+
 def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float) -> TensorImpl:
     """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond `max_norm` down to it, in place."""
     if self.dim() != 2:

@@ -9,7 +9,7 @@ How the real one differs: two kernels for matrices and images, here one function
 
 from __future__ import annotations
 
-from math import nan
+from math import nan, prod
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,32 @@ def nll_loss2d_forward(
     if (self.shape[0], *self.shape[2:]) != tuple(target.shape):
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
     return _pick(self, target, weight, reduction, ignore_index, 1)
+
+
+def nll_loss_backward(
+    grad_output: TensorImpl,
+    self: TensorImpl,
+    target: TensorImpl,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    total_weight: TensorImpl,
+) -> Any:
+    """0 but at the target of each sample: there -weight * grad_output, divided by `total_weight` if a mean was taken."""
+    return _put(grad_output, self, target, weight, reduction, ignore_index, total_weight, self.dim() - 1)
+
+
+def nll_loss2d_backward(
+    grad_output: TensorImpl,
+    self: TensorImpl,
+    target: TensorImpl,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    total_weight: TensorImpl,
+) -> Any:
+    """`nll_loss_backward` for (N, C, H, W)."""
+    return _put(grad_output, self, target, weight, reduction, ignore_index, total_weight, 1)
 
 
 def nll_loss(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
@@ -183,6 +209,44 @@ def _pick(
     with np.errstate(all="ignore"):
         array(output)[...] = losses if reduction == NONE else losses.sum() / (weights.sum() if reduction == MEAN else 1)
     return output, total_weight
+
+
+def _put(
+    grad_output: TensorImpl,
+    self: TensorImpl,
+    target: TensorImpl,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    total_weight: TensorImpl,
+    class_dim: int,
+) -> Any:
+    """The adjoint of `_pick`: the gradient of each loss, weighted, at the class that was picked."""
+    result = empty_contiguous(self.shape, self.dtype)
+    dx = array(result)
+    dx.fill(0)
+    t, g = array(target).astype(np.int64, copy=False), array(grad_output)
+    if not t.size or not dx.size:
+        return result
+    with np.errstate(all="ignore"):
+        g = -g / array(total_weight) if reduction == MEAN else -g
+    counts = t != ignore_index
+    everything = counts.all()
+    if weight is not None:
+        g = g * array(weight)[t if everything else np.where(counts, t, 0)]
+    classes, inner = self.shape[class_dim], prod(self.shape[class_dim + 1 :])
+    places = np.arange(t.size)
+    if inner > 1:
+        places = places // inner * (classes * inner) + places % inner
+    elif classes > 1:
+        places *= classes
+    places += t.reshape(-1) * inner if inner > 1 else t.reshape(-1)
+    if everything:
+        dx.reshape(-1)[places] = g.reshape(-1) if g.ndim else g
+    else:
+        counts = counts.reshape(-1)
+        dx.reshape(-1)[places[counts]] = np.broadcast_to(g, t.shape).reshape(-1)[counts]
+    return result
 
 
 def _check_class_weight(weight: Any, classes: int, prefix: str) -> None:

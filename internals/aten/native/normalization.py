@@ -41,7 +41,7 @@ def native_layer_norm(
     output = empty_contiguous(input.shape, input.dtype)
     mean, rstd = (empty_contiguous((*kept, *(1,) * n), statistics_dtype) for _ in range(2))
     if input.numel():
-        _normalize(array(input), axes, eps, _wide(weight), _wide(bias), array(output), array(mean), array(rstd))
+        _normalize(array(input), axes, eps, wide(weight), wide(bias), array(output), array(mean), array(rstd))
     elif mean.numel():
         array(mean)[...] = array(rstd)[...] = np.nan
     return output, mean, rstd
@@ -59,7 +59,7 @@ def native_group_norm(
     if input.numel():
         rows = array(input).reshape(N, group, C // group, HxW)
         result = np.empty(rows.shape, input.dtype.np)
-        w, b = (None if p is None else _wide(p).reshape(1, group, C // group, 1) for p in (weight, bias))
+        w, b = (None if p is None else wide(p).reshape(1, group, C // group, 1) for p in (weight, bias))
         statistics = (array(s).reshape(N, group, 1, 1) for s in (mean, rstd))
         _normalize(rows, (2, 3), eps, w, b, result, *statistics)
         array(output)[...] = result.reshape(input.shape)
@@ -86,10 +86,10 @@ def native_batch_norm(
     output = empty_as(input, input.shape)
     saved = [empty_contiguous((channels if training else 0,), statistics_dtype) for _ in range(2)]
     sizes = (1, channels, *(1,) * (input.dim() - 2))
-    w, b = (None if p is None else _wide(p).reshape(sizes) for p in (weight, bias))
+    w, b = (None if p is None else wide(p).reshape(sizes) for p in (weight, bias))
     if training:
         axes = (0, *range(2, input.dim()))
-        mean, rstd = (np.empty(sizes, _wide(input).dtype) for _ in range(2))
+        mean, rstd = (np.empty(sizes, wide(input).dtype) for _ in range(2))
         variance = _normalize(array(input), axes, eps, w, b, array(output), mean, rstd)
         for target, value in zip(saved, (mean, rstd)):
             array(target)[...] = value.reshape(channels)
@@ -101,9 +101,9 @@ def native_batch_norm(
                 r[...] = (1 - momentum) * r + momentum * value
     else:
         with np.errstate(all="ignore"):
-            scale = 1 / np.sqrt(_wide(running_var).reshape(sizes) + eps)
+            scale = 1 / np.sqrt(wide(running_var).reshape(sizes) + eps)
             _affine(
-                _wide(input) - _wide(running_mean).reshape(sizes), scale.astype(_wide(input).dtype), w, b, array(output)
+                wide(input) - wide(running_mean).reshape(sizes), scale.astype(wide(input).dtype), w, b, array(output)
             )
     return output, saved[0], saved[1]
 
@@ -174,7 +174,7 @@ def _affine(deviation: Any, scale: Any, weight: Any, bias: Any, out: Any) -> Non
     out[...] = result
 
 
-def _wide(t: Any) -> Any:
+def wide(t: Any) -> Any:
     """A parameter as an array, half precision as single; None stays None."""
     if t is None:
         return None

@@ -29,7 +29,7 @@ def max_pool2d_with_indices(
 
     Padding never wins. The first of equal values does; NaN always does. Raises RuntimeError for sizes that do not fit.
     """
-    kernel, stride, padding, dilation = _pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
+    kernel, stride, padding, dilation = pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
     if self.dtype.category in (dt.BOOL, dt.COMPLEX):
         raise NotImplementedError(f"\"max_pool2d\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
     x = _batched(self, "non-empty 3D or 4D (batch mode) tensor expected for input")
@@ -41,7 +41,7 @@ def max_pool2d_with_indices(
         better = (value > best) | np.isnan(value)
         np.copyto(best, value, where=better)
         np.copyto(place, position, where=better)
-    return _result(self, best, self.dtype), _result(self, place, dt.int64)
+    return result_like(self, best, self.dtype), result_like(self, place, dt.int64)
 
 
 def max_pool2d(
@@ -63,7 +63,7 @@ def avg_pool2d(
     """The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it."""
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    kernel, stride, padding, _ = _pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
+    kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
     if self.dim() not in (3, 4):
         raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got -3)")
     x = _batched(self, "non-empty 3D or 4D (batch mode) tensor expected for input")
@@ -72,10 +72,10 @@ def avg_pool2d(
     total = np.zeros((*x.shape[:2], *size), accumulate)
     for value, _ in _offsets(x, size, kernel, stride, padding, [1, 1], 0):
         total += value
-    divisor = divisor_override or _window_sizes(size, x.shape[2:], kernel, stride, padding, count_include_pad)
+    divisor = divisor_override or window_sizes(size, x.shape[2:], kernel, stride, padding, count_include_pad)
     if self.dtype.category == dt.INTEGRAL:
-        return _result(self, np.trunc(total / divisor), self.dtype)
-    return _result(self, total / np.asarray(divisor, accumulate), self.dtype)
+        return result_like(self, np.trunc(total / divisor), self.dtype)
+    return result_like(self, total / np.asarray(divisor, accumulate), self.dtype)
 
 
 def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
@@ -93,7 +93,7 @@ def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     dtype = np.float32 if self.dtype is dt.float16 else x.dtype
     for axis, m in zip((-2, -1), output_size):
         x = _window_means(x.astype(dtype, copy=False), axis, m)
-    return _result(self, x, self.dtype)
+    return result_like(self, x, self.dtype)
 
 
 def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
@@ -146,7 +146,7 @@ def _first_inside(
     return starts[0][:, None] * image[1] + starts[1]
 
 
-def _window_sizes(
+def window_sizes(
     size: Sequence[int], image: Sequence[int], kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], padded: bool
 ) -> Any:
     """How many elements each window averages over."""
@@ -158,7 +158,7 @@ def _window_sizes(
     return counts[0][:, None] * counts[1]
 
 
-def _pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[list[int], ...]:
+def pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[list[int], ...]:
     """Pairs for all four; an empty stride is the kernel size."""
     pairs = []
     for value, what in ((kernel, "kernel_size"), (stride or kernel, "stride"), (padding, "padding"), (dilation, "dilation")):
@@ -210,7 +210,7 @@ def _output_size(
     return tuple(sizes)
 
 
-def _result(like: Any, a: Any, dtype: Any) -> Any:
+def result_like(like: Any, a: Any, dtype: Any) -> Any:
     """A tensor of `dtype` from an array whose batch dimension goes if `like` has none."""
     if like.dim() == 3 and a.ndim == 4:
         a = a[0]

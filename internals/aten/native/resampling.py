@@ -51,6 +51,42 @@ def upsample_bilinear2d(
     return out
 
 
+def upsample_nearest2d_backward(
+    grad_output: Any, output_size: Sequence[int], input_size: Sequence[int], scales_h: float | None, scales_w: float | None
+) -> Any:
+    """The adjoint of `upsample_nearest2d`: every pixel of the input gets the sum over the outputs that read it."""
+    g = array(grad_output)
+    g = g.astype(np.float32) if grad_output.dtype is dt.float16 else g
+    for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
+        n = input_size[dim]
+        total = np.zeros((*g.shape[:dim], n, *g.shape[dim + 1 :]), g.dtype)
+        _add_at(total, dim, _nearest(n, m, scale), g)
+        g = total
+    return _as_image(grad_output, g)
+
+
+def upsample_bilinear2d_backward(
+    grad_output: Any,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    align_corners: bool,
+    scales_h: float | None,
+    scales_w: float | None,
+) -> Any:
+    """The adjoint of `upsample_bilinear2d`: each output hands its gradient to the pixels it mixed, by their shares."""
+    compute = np.float64 if grad_output.dtype is dt.float64 else np.float32
+    g = array(grad_output).astype(compute, copy=False)
+    for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
+        n = input_size[dim]
+        low, high, share = _linear(n, m, align_corners, scale, compute)
+        share = share if dim == 3 else share[:, None]
+        total = np.zeros((*g.shape[:dim], n, *g.shape[dim + 1 :]), compute)
+        _add_at(total, dim, low, g * (1 - share))
+        _add_at(total, dim, high, g * share)
+        g = total
+    return _as_image(grad_output, g)
+
+
 def upsample_nearest2d_vec(input: Any, output_size: Sequence[int] | None, scale_factors: Sequence[float] | None) -> Any:
     """The form that `interpolate` calls: an output size or scale factors."""
     sizes, (h, w) = _sizes_and_scales(input, output_size, scale_factors)
@@ -87,6 +123,19 @@ def _linear(n: int, m: int, align_corners: bool, scale: float | None, compute: A
     low = np.minimum(source.astype(np.int64), n - 1)
     high = np.minimum(low + 1, n - 1)
     return low, high, np.clip(source - low, 0, 1).astype(compute)
+
+
+def _add_at(total: Any, dim: int, positions: Any, values: Any) -> None:
+    """total[positions] += values along `dim`. The positions ascend, so those that are equal are one segment to add up."""
+    starts = np.flatnonzero(np.concatenate([[True], positions[1:] != positions[:-1]]))
+    target: Any = (*(slice(None),) * dim, positions[starts])
+    total[target] += np.add.reduceat(values, starts, dim)
+
+
+def _as_image(like: Any, a: Any) -> Any:
+    out = empty_as(like, a.shape)
+    array(out)[...] = a
+    return out
 
 
 def _sizes_and_scales(t: Any, output_size: Any, scale_factors: Any) -> tuple[list[int], tuple[float | None, float | None]]:

@@ -3,7 +3,8 @@
 The largest element is subtracted before `exp`, which changes nothing in exact arithmetic and keeps it from overflowing. The
 logarithm is not taken of the quotient but of the sum: where softmax rounds to 0, log_softmax is still finite.
 
-The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first.
+The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first. Either gradient is a leaf too: it needs
+the result alone, not the argument.
 
 How the real one differs: its last-dimension and inner-dimension kernels are separate, vectorised, and in one pass over memory.
 """
@@ -44,6 +45,28 @@ def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = Non
     return result
 
 
+def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
+    """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument gets back."""
+    result, g, y, d = _prepare_backward(grad_output, output, dim)
+    if g.size:
+        with np.errstate(all="ignore"):
+            dx = g * y
+            dx -= y * np.add.reduce(dx, d, keepdims=True)
+            array(result)[...] = dx
+    return result
+
+
+def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
+    """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument gets back."""
+    result, g, y, d = _prepare_backward(grad_output, output, dim)
+    if g.size:
+        with np.errstate(all="ignore"):
+            dx = np.exp(y)
+            dx *= np.add.reduce(g, d, keepdims=True)
+            np.subtract(g, dx, out=array(result), casting="same_kind")
+    return result
+
+
 def softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
     """Positive numbers that sum to 1 along `dim`. Raises IndexError for a dimension out of range."""
     return ops._softmax(self if dtype is None else self.to(dtype), dim, False)
@@ -66,3 +89,11 @@ def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: An
     x = array(self)
     x = x.astype(np.float32) if self.dtype is dt.float16 else x
     return result, x, d if self.dim() else None  # type: ignore[return-value]
+
+
+def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> tuple[Any, Any, Any, Any]:
+    """A new tensor for the gradient, both arguments as arrays (half in single precision), and the dimension; None for 0-d."""
+    g, y = array(grad_output), array(output)
+    if output.dtype is dt.float16:
+        g, y = g.astype(np.float32), y.astype(np.float32)
+    return set_output(output.shape, output.dtype), g, y, wrap_dim(dim, output.dim()) if output.dim() else None

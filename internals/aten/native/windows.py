@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.dtype_checks import not_implemented
 from internals.core.geometry import contiguous_geometry
 from internals.core.tensor_impl import array, empty_contiguous
 
@@ -59,11 +60,7 @@ def im2col(
     self: Any, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
 ) -> Any:
     """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kernel, windows). Raises RuntimeError."""
-    for name, pair in (("kernel", kernel_size), ("dilation", dilation), ("stride", stride)):
-        if min(pair) <= 0:
-            raise RuntimeError(f"{name} should be greater than zero, but got {name}_height: {pair[0]} {name}_width: {pair[1]}")
-    if min(padding) < 0:
-        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
+    _check_pairs("kernel", kernel_size, dilation, padding, stride)
     if self.dim() not in (3, 4):
         raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got 2)")
     x = array(self) if self.dim() == 4 else array(self)[None]
@@ -83,3 +80,57 @@ def im2col(
     if self.dim() == 3:
         out._geometry, out._array = contiguous_geometry(out.shape[1:], self.dtype), None
     return out
+
+
+def col2im(
+    self: Any,
+    output_size: Sequence[int],
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Any:
+    """The adjoint of `im2col`: columns (N, C · kernel, windows) added up into (N, C, *output_size). Raises RuntimeError."""
+    if len(output_size) != 2:
+        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
+    _check_pairs("kernel size", kernel_size, dilation, padding, stride)
+    if self.dim() not in (2, 3) or 0 in self.shape[-2:]:
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but "
+            f"got: {list(self.shape)}"
+        )
+    if not (self.dtype.is_floating_point or self.dtype.is_complex):
+        raise not_implemented("col2im_out_cpu", self.dtype)
+    x = array(self) if self.dim() == 3 else array(self)[None]
+    elements = kernel_size[0] * kernel_size[1]
+    if x.shape[1] % elements:
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={x.shape[1]} and kernel_size={tuple(kernel_size)}."
+        )
+    places = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, d, p, s in zip(output_size, kernel_size, dilation, padding, stride)
+    ]
+    if x.shape[2] != places[0] * places[1]:
+        raise RuntimeError(
+            f"Given output_size={tuple(output_size)}, kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
+            f"padding={tuple(padding)}, stride={tuple(stride)}, expected size of input's dimension 2 to match the calculated "
+            f"number of sliding blocks {places[0]} * {places[1]} = {places[0] * places[1]}, but got input.size(2)={x.shape[2]}."
+        )
+    windows = x.reshape(x.shape[0], x.shape[1] // elements, *kernel_size, *places)
+    image = fold_windows(windows, output_size, stride, padding, dilation)
+    out = empty_contiguous(image.shape if self.dim() == 3 else image.shape[1:], self.dtype)
+    array(out)[...] = image if self.dim() == 3 else image[0]
+    return out
+
+
+def _check_pairs(
+    kernel: str, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
+) -> None:
+    for name, pair in ((kernel, kernel_size), ("dilation", dilation), ("stride", stride)):
+        key = name.partition(" ")[0]
+        if min(pair) <= 0:
+            raise RuntimeError(f"{name} should be greater than zero, but got {key}_height: {pair[0]} {key}_width: {pair[1]}")
+    if min(padding) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")

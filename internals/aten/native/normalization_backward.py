@@ -1,0 +1,161 @@
+"""The gradients of layer, group and batch normalization (`native/cpu/layer_norm_kernel.cpp`, `group_norm_kernel.cpp`, `Normalization.cpp`).
+
+With x̂ = (x - mean) * rstd the output is x̂ * weight + bias. So bias gets the gradient g summed, weight gets g * x̂ summed, and the
+input, as mean and rstd depend on it too, what of h = g * weight is neither constant nor along x̂:
+
+    rstd * (h - average of h - x̂ * average of h * x̂)
+
+The averages are over what was normalized over. A batch normalization in evaluation uses constants: there it is only rstd * h.
+All three norms run through `_gradients`, on arrays whose sizes they choose so that everything broadcasts.
+
+How the real one differs: a kernel for each, which sums in one pass, in threads, and in double precision for batch norm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .memory_format import empty_as
+from .normalization import wide
+
+
+def native_layer_norm_backward(
+    grad_out: TensorImpl,
+    input: TensorImpl,
+    normalized_shape: Sequence[int],
+    mean: TensorImpl,
+    rstd: TensorImpl,
+    weight: Any,
+    bias: Any,
+    output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    rows = input.dim() - len(normalized_shape)
+    others, over = tuple(range(rows)), tuple(range(rows, input.dim()))
+    dx, dw, db = _gradients(
+        wide(grad_out), wide(input), wide(mean), wide(rstd), wide(weight), over, others, output_mask, True
+    )
+    return (
+        _tensor(dx, input.shape, input),
+        _parameter(dw, normalized_shape, weight),
+        _parameter(db, normalized_shape, bias),
+    )
+
+
+def native_group_norm_backward(
+    grad_out: TensorImpl,
+    input: TensorImpl,
+    mean: TensorImpl,
+    rstd: TensorImpl,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """(grad_input, grad_weight, grad_bias) for N samples of C channels in `group` groups."""
+    sizes = (N, group, C // group, HxW)
+    g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
+    m, r = (wide(t).reshape(N, group, 1, 1) for t in (mean, rstd))
+    w = None if weight is None else wide(weight).reshape(1, group, C // group, 1)
+    dx, dw, db = _gradients(g, x, m, r, w, (2, 3), (0, 3), output_mask, True)
+    return _tensor(dx, input.shape, input), _parameter(dw, (C,), mean), _parameter(db, (C,), mean)
+
+
+def native_batch_norm_backward(
+    grad_out: TensorImpl,
+    input: TensorImpl,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    save_mean: Any,
+    save_invstd: Any,
+    train: bool,
+    eps: float,
+    output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """(grad_input, grad_weight, grad_bias) for input (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
+    n, channels = input.shape[:2]
+    sizes = (n, channels, -1) if input.numel() else (n, channels, 0)
+    g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
+    if train:
+        m, r = wide(save_mean), wide(save_invstd)
+    else:
+        m, r = wide(running_mean), 1 / np.sqrt(wide(running_var) + eps)
+    m, r, w = (
+        None if p is None else p.reshape(1, channels, 1).astype(x.dtype, copy=False) for p in (m, r, wide(weight))
+    )
+    dx, dw, db = _gradients(g, x, m, r, w, (0, 2), (0, 2), output_mask, train)
+    like = save_mean if train else running_mean  # of the parameters' dtype
+    return _tensor(dx, input.shape, input), _parameter(dw, (channels,), like), _parameter(db, (channels,), like)
+
+
+def _gradients(
+    g: Any,
+    x: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    over: tuple[int, ...],
+    others: tuple[int, ...],
+    mask: Sequence[bool],
+    follow_statistics: bool,
+) -> tuple[Any, Any, Any]:
+    """The gradients of input, weight and bias for arrays that broadcast; normalized `over`, with parameters that repeat along `others`.
+
+    `follow_statistics` is False where mean and rstd are constants.
+    """  # fmt: skip
+    dx = dw = db = None
+    with np.errstate(all="ignore"):
+        normal = x - mean
+        normal *= rstd
+        if mask[1]:
+            dw = sum_of_products(g, normal, others)
+        if mask[2]:
+            db = g.sum(others, keepdims=True)
+        if mask[0] and not follow_statistics:
+            dx = g * (rstd if weight is None else rstd * weight)
+        elif mask[0]:
+            shared = others == over  # parameters and statistics belong to the same elements: the sums are there already
+            h = g if weight is None or shared else g * weight
+            along = dw if shared and dw is not None else sum_of_products(h, normal, over)
+            level = db if shared and db is not None else h.sum(over, keepdims=True)
+            count = x.dtype.type(np.prod([x.shape[d] for d in over]))
+            normal *= along / -count
+            normal -= level / count
+            normal += h
+            normal *= rstd * weight if shared and weight is not None else rstd
+            dx = normal
+    return dx, dw, db
+
+
+def sum_of_products(a: Any, b: Any, dims: tuple[int, ...]) -> Any:
+    """(a * b).sum(dims, keepdims=True), without the product in between."""
+    letters = "abcdefghijklmnopqrstuvwxyz"[: a.ndim]
+    kept = "".join(c for d, c in enumerate(letters) if d not in dims)
+    sums = np.einsum(f"{letters},{letters}->{kept}", a, b)
+    return sums.reshape([1 if d in dims else n for d, n in enumerate(a.shape)])
+
+
+def _tensor(a: Any, sizes: Sequence[int], like: TensorImpl) -> Any:
+    if a is None:
+        return None
+    out = empty_as(like, sizes)
+    array(out)[...] = a.reshape(sizes)
+    return out
+
+
+def _parameter(a: Any, sizes: Sequence[int], like: Any) -> Any:
+    if a is None:
+        return None
+    t: dtype = like.dtype
+    out = empty_contiguous(tuple(sizes), t)
+    array(out)[...] = a.reshape(sizes)
+    return out

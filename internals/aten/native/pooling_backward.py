@@ -1,0 +1,95 @@
+"""The gradients of the poolings (`aten/src/ATen/native/{DilatedMaxPool2d,AveragePool2d,AdaptiveAveragePooling}.cpp`).
+
+A maximum hands its gradient to the one element it was, an average to all its window's elements in equal parts. Where windows
+overlap the parts add up.
+
+How the real one differs: loops over the windows, plane by plane, in threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.tensor_impl import array
+
+from .pooling import pool_arguments, result_like, window_sizes
+
+
+def max_pool2d_with_indices_backward(
+    grad_output: Any,
+    self: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: Any,
+) -> Any:
+    """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
+    kernel, stride, _, dilation = pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
+    plane = self.shape[-2] * self.shape[-1]
+    g = _wide(grad_output)
+    planes = self.numel() // plane if plane else 0
+    g, places = g.reshape(planes, -1), array(indices).reshape(planes, -1)
+    places = places + (np.arange(planes) * plane)[:, None]
+    dx = np.zeros(planes * plane, g.dtype)
+    if all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel)):  # no two windows share an element
+        dx[places.reshape(-1)] = g.reshape(-1)
+    else:
+        np.add.at(dx, places.reshape(-1), g.reshape(-1))
+    return result_like(self, dx.reshape(self.shape), self.dtype)
+
+
+def avg_pool2d_backward(
+    grad_output: Any,
+    self: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """Each gradient, over its window's divisor, at all elements of the window."""
+    kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
+    g = _wide(grad_output)
+    size, image = g.shape[-2:], self.shape[-2:]
+    divisor = divisor_override or window_sizes(size, image, kernel, stride, padding, count_include_pad)
+    g = g / np.asarray(divisor, g.dtype)
+    for axis in (-2, -1):  # the sum over a window's offsets is a sum over rows, then over columns
+        g = _spread(g, axis, image[axis], kernel[axis], stride[axis], padding[axis])
+    return result_like(self, g, self.dtype)
+
+
+def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
+    """Each gradient, over its window's size, at all elements of the window; the windows are those of `_adaptive_avg_pool2d`."""
+    g = _wide(grad_output)
+    for axis in (-2, -1):
+        n, m = self.shape[axis], g.shape[axis]
+        dx = np.zeros((*g.shape[:axis], n, *g.shape[axis:][1:]), g.dtype)
+        source, target = np.moveaxis(g, axis, 0), np.moveaxis(dx, axis, 0)
+        for i in range(m):
+            start, end = i * n // m, -(-(i + 1) * n // m)
+            target[start:end] += source[i] / g.dtype.type(end - start)
+        g = dx
+    return result_like(self, g, self.dtype)
+
+
+def _spread(g: Any, axis: int, n: int, kernel: int, stride: int, padding: int) -> Any:
+    """Add element i of `g` along `axis` to the positions from i * stride - padding on, `kernel` of them, that are in 0 .. n."""
+    m = g.shape[axis]
+    reach = max(n + 2 * padding, (m - 1) * stride + kernel)
+    dx = np.zeros((*g.shape[:axis], reach, *g.shape[axis:][1:]), g.dtype)
+    target, source = np.moveaxis(dx, axis, 0), np.moveaxis(g, axis, 0)
+    for offset in range(kernel):
+        target[offset : offset + (m - 1) * stride + 1 : stride] += source
+    return np.moveaxis(target[padding : padding + n], 0, axis)
+
+
+def _wide(t: Any) -> Any:
+    a = array(t)
+    return a.astype(np.float32) if t.dtype is dt.float16 else a
