@@ -15,7 +15,7 @@ from internals._generated import ops
 from tests.side_by_side import Inputs, cases, check, ours
 from tests.support import to_numpy
 
-# `A` is T.ops.aten; `v` a tensor that a line makes first.
+# `A` is T.ops.aten; layer, group, batch and places give what a forward pass saves.
 POINTWISE = cases("""
     A.threshold_backward(x(3, 4), x(3, 4), 0)
     A.threshold_backward(x(3, 4), x(3, 4), -0.5)
@@ -71,23 +71,23 @@ CLASSES = cases("""
 """)
 
 NORMS = cases("""
-    A.native_layer_norm_backward(x(3, 4, 5), v := x(3, 4, 5), [5], *A.native_layer_norm(v, [5], None, None, 1e-5)[1:], x(5), x(5), M)
-    A.native_layer_norm_backward(x(3, 4, 5), v := x(3, 4, 5), [4, 5], *A.native_layer_norm(v, [4, 5], None, None, 1e-5)[1:], x(4, 5), x(4, 5), M)
-    A.native_layer_norm_backward(x(3, 5), v := x(5, 3).t(), [5], *A.native_layer_norm(v, [5], None, None, 1e-5)[1:], None, None, I)
-    A.native_group_norm_backward(x(2, 6, 4), v := x(2, 6, 4), *A.native_group_norm(v, None, None, 2, 6, 4, 3, 1e-5)[1:], x(6), 2, 6, 4, 3, M)
-    A.native_group_norm_backward(x(2, 6, 4), v := x(2, 6, 4), *A.native_group_norm(v, None, None, 2, 6, 4, 2, 1e-5)[1:], None, 2, 6, 4, 2, I)
-    A.native_batch_norm_backward(x(4, 3, 5), v := x(4, 3, 5), x(3), None, None, *A.native_batch_norm(v, None, None, None, None, True, 0.1, 1e-5)[1:], True, 1e-5, M)
-    A.native_batch_norm_backward(x(4, 3), v := x(4, 3), x(3), None, None, *A.native_batch_norm(v, None, None, None, None, True, 0.1, 1e-5)[1:], True, 1e-5, I)
-    A.native_batch_norm_backward(x(4, 3), v := x(4, 3), None, None, None, *A.native_batch_norm(v, None, None, None, None, True, 0.1, 1e-5)[1:], True, 1e-5, I)
+    A.native_layer_norm_backward(x(3, 4, 5), v := x(3, 4, 5), [5], *layer(v, [5]), x(5), x(5), M)
+    A.native_layer_norm_backward(x(3, 4, 5), v := x(3, 4, 5), [4, 5], *layer(v, [4, 5]), x(4, 5), x(4, 5), M)
+    A.native_layer_norm_backward(x(3, 5), v := x(5, 3).t(), [5], *layer(v, [5]), None, None, I)
+    A.native_group_norm_backward(x(2, 6, 4), v := x(2, 6, 4), *group(v, 3), x(6), 2, 6, 4, 3, M)
+    A.native_group_norm_backward(x(2, 6, 4), v := x(2, 6, 4), *group(v, 2), None, 2, 6, 4, 2, I)
+    A.native_batch_norm_backward(x(4, 3, 5), v := x(4, 3, 5), x(3), None, None, *batch(v), True, 1e-5, M)
+    A.native_batch_norm_backward(x(4, 3), v := x(4, 3), x(3), None, None, *batch(v), True, 1e-5, I)
+    A.native_batch_norm_backward(x(4, 3), v := x(4, 3), None, None, None, *batch(v), True, 1e-5, I)
     A.native_batch_norm_backward(x(4, 3, 2, 2), x(4, 3, 2, 2), x(3), x(3), x.uniform(3), None, None, False, 1e-5, M)
     A.native_batch_norm_backward(x(4, 3), x(4, 3), None, x(3), x.uniform(3), None, None, False, 1e-5, I)
 """)  # fmt: skip
 
 IMAGES = cases("""
-    A.max_pool2d_with_indices_backward(x(2, 3, 3, 3), v := x(2, 3, 6, 6), [2, 2], [2, 2], [0, 0], [1, 1], False, A.max_pool2d_with_indices(v, [2, 2])[1])
-    A.max_pool2d_with_indices_backward(x(2, 3, 6, 4), v := x(2, 3, 6, 7), [3, 3], [1, 2], [1, 1], [1, 1], False, A.max_pool2d_with_indices(v, [3, 3], [1, 2], [1, 1])[1])
-    A.max_pool2d_with_indices_backward(x(3, 4, 3), v := x(3, 7, 6), [2, 2], [2, 2], [0, 0], [1, 1], True, A.max_pool2d_with_indices(v, [2, 2], [2, 2], [0, 0], [1, 1], True)[1])
-    A.max_pool2d_with_indices_backward(x(1, 2, 3, 3), v := x(1, 2, 7, 7), [3, 3], [1, 1], [0, 0], [2, 2], False, A.max_pool2d_with_indices(v, [3, 3], [1, 1], [0, 0], [2, 2])[1])
+    A.max_pool2d_with_indices_backward(x(2, 3, 3, 3), v := x(2, 3, 6, 6), [2, 2], [2, 2], [0, 0], [1, 1], False, places(v, [2, 2]))
+    A.max_pool2d_with_indices_backward(x(2, 3, 6, 4), v := x(2, 3, 6, 7), [3, 3], [1, 2], [1, 1], [1, 1], False, places(v, [3, 3], [1, 2], [1, 1]))
+    A.max_pool2d_with_indices_backward(x(3, 4, 3), v := x(3, 7, 6), [2, 2], [2, 2], [0, 0], [1, 1], True, places(v, [2, 2], [2, 2], [0, 0], [1, 1], True))
+    A.max_pool2d_with_indices_backward(x(1, 2, 3, 3), v := x(1, 2, 7, 7), [3, 3], [1, 1], [0, 0], [2, 2], False, places(v, [3, 3], [1, 1], [0, 0], [2, 2]))
     A.avg_pool2d_backward(x(2, 3, 3, 3), x(2, 3, 6, 6), [2, 2], [2, 2], [0, 0], False, True, None)
     A.avg_pool2d_backward(x(2, 3, 6, 4), x(2, 3, 6, 7), [3, 3], [1, 2], [1, 1], False, True, None)
     A.avg_pool2d_backward(x(2, 3, 6, 4), x(2, 3, 6, 7), [3, 3], [1, 2], [1, 1], False, False, None)
@@ -142,11 +142,18 @@ def run(line: str, dtype: str, **names: Any) -> None:
     """Both libraries evaluate `line`, where `A` is T.ops.aten, and agree."""
     code = compile(line, "<case>", "eval")
     common = {"nan": float("nan"), "inf": float("inf"), **names}
-    check(
-        lambda T, x: eval(code, {"A": T.ops.aten, "x": Typed(x, dtype), **common}),
-        rtol=TOLERANCE[dtype],
-        atol=TOLERANCE[dtype],
-    )
+
+    def case(T: Any, x: Inputs) -> Any:
+        A = T.ops.aten
+        saved = {
+            "layer": lambda v, sizes: A.native_layer_norm(v, sizes, None, None, 1e-5)[1:],
+            "group": lambda v, groups: A.native_group_norm(v, None, None, 2, 6, 4, groups, 1e-5)[1:],
+            "batch": lambda v: A.native_batch_norm(v, None, None, None, None, True, 0.1, 1e-5)[1:],
+            "places": lambda *how: A.max_pool2d_with_indices(*how)[1],
+        }
+        return eval(code, {"A": A, "x": Typed(x, dtype), **saved, **common})
+
+    check(case, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

@@ -40,7 +40,7 @@ def hardtanh_backward(grad_output: TensorImpl, self: TensorImpl, min_val: Any, m
 
 
 def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slope: Any, self_is_result: bool) -> Any:
-    """`grad_output`, times `negative_slope` where `self` is not positive. Raises RuntimeError for a result that hides the sign."""
+    """`grad_output`, times `negative_slope` where `self` is not positive. Raises RuntimeError where a result hides that."""
     if self_is_result and negative_slope < 0:
         raise RuntimeError(
             "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused "

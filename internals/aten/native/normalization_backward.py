@@ -1,4 +1,4 @@
-"""The gradients of layer, group and batch normalization (`native/cpu/layer_norm_kernel.cpp`, `group_norm_kernel.cpp`, `Normalization.cpp`).
+"""The gradients of layer, group and batch normalization (`native/cpu/{layer,group}_norm_kernel.cpp`, `Normalization.cpp`).
 
 With x̂ = (x - mean) * rstd the output is x̂ * weight + bias. So bias gets the gradient g summed, weight gets g * x̂ summed, and the
 input, as mean and rstd depend on it too, what of h = g * weight is neither constant nor along x̂:
@@ -81,7 +81,7 @@ def native_batch_norm_backward(
     eps: float,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """(grad_input, grad_weight, grad_bias) for input (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
+    """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
     n, channels = input.shape[:2]
     sizes = (n, channels, -1) if input.numel() else (n, channels, 0)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
@@ -108,7 +108,7 @@ def _gradients(
     mask: Sequence[bool],
     follow_statistics: bool,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of input, weight and bias for arrays that broadcast; normalized `over`, with parameters that repeat along `others`.
+    """The gradients of input, weight and bias, for arrays that broadcast: normalized `over`, parameters repeated along `others`.
 
     `follow_statistics` is False where mean and rstd are constants.
     """  # fmt: skip

@@ -3,8 +3,8 @@
 The largest element is subtracted before `exp`, which changes nothing in exact arithmetic and keeps it from overflowing. The
 logarithm is not taken of the quotient but of the sum: where softmax rounds to 0, log_softmax is still finite.
 
-The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first. Either gradient is a leaf too: it needs
-the result alone, not the argument.
+The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first. Their gradients are leaves
+too, and need the result alone, not the argument.
 
 How the real one differs: its last-dimension and inner-dimension kernels are separate, vectorised, and in one pass over memory.
 """
