@@ -15,7 +15,7 @@ from internals._generated import ops
 from tests.side_by_side import Inputs, cases, check, ours
 from tests.support import to_numpy
 
-# `A` is T.ops.aten; layer, group, batch and places give what a forward pass saves.
+# `A` is T.ops.aten; layer, group and batch give what a forward pass saves, max_pool calls with what it saves.
 POINTWISE = cases("""
     A.threshold_backward(x(3, 4), x(3, 4), 0)
     A.threshold_backward(x(3, 4), x(3, 4), -0.5)
@@ -84,10 +84,10 @@ NORMS = cases("""
 """)  # fmt: skip
 
 IMAGES = cases("""
-    A.max_pool2d_with_indices_backward(x(2, 3, 3, 3), v := x(2, 3, 6, 6), [2, 2], [2, 2], [0, 0], [1, 1], False, places(v, [2, 2]))
-    A.max_pool2d_with_indices_backward(x(2, 3, 6, 4), v := x(2, 3, 6, 7), [3, 3], [1, 2], [1, 1], [1, 1], False, places(v, [3, 3], [1, 2], [1, 1]))
-    A.max_pool2d_with_indices_backward(x(3, 4, 3), v := x(3, 7, 6), [2, 2], [2, 2], [0, 0], [1, 1], True, places(v, [2, 2], [2, 2], [0, 0], [1, 1], True))
-    A.max_pool2d_with_indices_backward(x(1, 2, 3, 3), v := x(1, 2, 7, 7), [3, 3], [1, 1], [0, 0], [2, 2], False, places(v, [3, 3], [1, 1], [0, 0], [2, 2]))
+    max_pool(x(2, 3, 3, 3), x(2, 3, 6, 6), [2, 2], [2, 2], [0, 0], [1, 1], False)
+    max_pool(x(2, 3, 6, 4), x(2, 3, 6, 7), [3, 3], [1, 2], [1, 1], [1, 1], False)
+    max_pool(x(3, 4, 3), x(3, 7, 6), [2, 2], [2, 2], [0, 0], [1, 1], True)
+    max_pool(x(1, 2, 3, 3), x(1, 2, 7, 7), [3, 3], [1, 1], [0, 0], [2, 2], False)
     A.avg_pool2d_backward(x(2, 3, 3, 3), x(2, 3, 6, 6), [2, 2], [2, 2], [0, 0], False, True, None)
     A.avg_pool2d_backward(x(2, 3, 6, 4), x(2, 3, 6, 7), [3, 3], [1, 2], [1, 1], False, True, None)
     A.avg_pool2d_backward(x(2, 3, 6, 4), x(2, 3, 6, 7), [3, 3], [1, 2], [1, 1], False, False, None)
@@ -149,7 +149,9 @@ def run(line: str, dtype: str, **names: Any) -> None:
             "layer": lambda v, sizes: A.native_layer_norm(v, sizes, None, None, 1e-5)[1:],
             "group": lambda v, groups: A.native_group_norm(v, None, None, 2, 6, 4, groups, 1e-5)[1:],
             "batch": lambda v: A.native_batch_norm(v, None, None, None, None, True, 0.1, 1e-5)[1:],
-            "places": lambda *how: A.max_pool2d_with_indices(*how)[1],
+            "max_pool": lambda g, *pool: A.max_pool2d_with_indices_backward(
+                g, *pool, A.max_pool2d_with_indices(*pool)[1]
+            ),
         }
         return eval(code, {"A": A, "x": Typed(x, dtype), **saved, **common})
 
