@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from internals._generated import functions as F
+from internals.core.dtype import finfo
 from internals.core.size import Size
 
 
@@ -44,6 +45,57 @@ def batch_norm(
     if eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+
+
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """Normalize each channel of each sample by itself: `batch_norm` of (1, N * C, ...), the running statistics averaged over N.
+
+    Raises ValueError when a channel has a single value.
+    """
+    n, c, *space = input.shape
+    if use_input_stats and prod(space) == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size internals.Size({list(input.shape)})"
+        )
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    scale, shift, mean, var = (None if t is None else t.repeat(n) for t in (weight, bias, running_mean, running_var))
+    joined = input.contiguous().view(1, n * c, *space)
+    result = F.batch_norm(joined, scale, shift, mean, var, use_input_stats, momentum, eps, False)
+    if use_input_stats and mean is not None and var is not None:
+        running_mean.copy_(mean.view(n, c).mean(0))
+        running_var.copy_(var.view(n, c).mean(0))
+    return result.view(input.shape)
+
+
+def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+    """Divide by the root of the mean square over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`.
+
+    `eps` is the dtype's machine epsilon unless given. Raises RuntimeError for sizes that do not fit.
+    """
+    shape = list(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    if weight is not None and list(weight.shape) != shape:
+        raise RuntimeError(
+            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
+            f"normalized_shape = {shape}"
+        )
+    if input.dim() < len(shape) or list(input.shape[-len(shape) :]) != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={shape}, expected input with shape [*{', '.join(map(str, shape))}], but got input of "
+            f"size{list(input.shape)}"
+        )
+    eps = finfo(input.dtype).eps if eps is None else eps
+    squares = input.pow(2).mean(list(range(-len(shape), 0)), keepdim=True)
+    result = input * (squares + eps).rsqrt()
+    return result if weight is None else result * weight
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:

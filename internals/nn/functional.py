@@ -46,6 +46,20 @@ from internals.nn._activations import (
     tanh,
     tanhshrink,
 )  # fmt: skip
+from internals.nn._attention import multi_head_attention_forward
+from internals.nn._bilinear import bilinear
+from internals.nn._composite_activations import (
+    celu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    mish,
+    prelu,
+    selu,
+    softshrink,
+    threshold,
+)  # fmt: skip
+from internals.nn._dropout import dropout1d, dropout2d
 from internals.nn._losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -57,7 +71,26 @@ from internals.nn._losses import (
     nll_loss,
     smooth_l1_loss,
 )  # fmt: skip
-from internals.nn._normalization import batch_norm, embedding, group_norm, layer_norm, normalize
+from internals.nn._margin_losses import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    pairwise_distance,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+)  # fmt: skip
+from internals.nn._normalization import (
+    batch_norm,
+    embedding,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    normalize,
+    rms_norm,
+)  # fmt: skip
+from internals.nn._one_dimensional import adaptive_avg_pool1d, avg_pool1d, conv_transpose1d, max_pool1d
 from internals.nn._vision import (
     adaptive_avg_pool2d,
     interpolate,
@@ -69,10 +102,14 @@ from internals.nn._vision import (
 )  # fmt: skip
 
 __all__ = [
-    "adaptive_avg_pool2d", "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d",
-    "conv2d", "conv_transpose2d", "cosine_similarity", "cross_entropy", "dropout", "elu", "elu_", "embedding", "gelu", "glu",
-    "group_norm", "hardtanh", "hardtanh_", "huber_loss", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
-    "leaky_relu_", "linear", "log_softmax", "logsigmoid", "max_pool2d", "max_pool2d_with_indices", "mse_loss", "nll_loss",
-    "normalize", "one_hot", "pad", "relu", "relu6", "relu_", "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss",
-    "softmax", "softmin", "softplus", "softsign", "tanh", "tanhshrink", "unfold", "upsample",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d",
+    "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d",
+    "elu", "elu_", "embedding", "gaussian_nll_loss", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss",
+    "layer_norm", "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "max_pool1d",
+    "max_pool2d", "max_pool2d_with_indices", "mish", "mse_loss", "multi_head_attention_forward", "nll_loss", "normalize",
+    "one_hot", "pad", "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold", "upsample",
 ]  # fmt: skip

@@ -1,0 +1,187 @@
+"""Recurrent cells and the loops over time and layers (`aten/src/ATen/native/RNN.cpp`).
+
+A cell takes an input and a state to the next state. A layer unrolls the cell over a sequence; a network stacks layers, each
+reading the outputs of the one below, forwards and, if bidirectional, backwards too. The product of the inputs with `weight_ih`
+does not depend on the state: it is taken once for the whole sequence, and only the product with `weight_hh` is left for the
+loop. Everything is made of differentiable operators, so backpropagation through time is what autograd does by itself.
+
+How the real one differs: its loop is the same, in C++; on GPUs cuDNN runs whole networks in one call, on CPUs oneDNN may run
+an LSTM. Packed sequences of different lengths are left out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from internals._generated import functions as F
+from internals._generated.nn_functions import linear
+
+State = tuple[Any, ...]
+"""(h,), or (h, c) for an LSTM."""
+
+
+def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+    """One step: `input` (N, I) and the state (h, c), each (N, H), to the next (h, c). `w_ih` (4H, I), `w_hh` (4H, H).
+
+    The four gates lie in the order input, forget, cell, output. Raises RuntimeError for sizes that do not fit.
+    """
+    _check_cell(input, hx, w_ih, w_hh)
+    h, c = _lstm_step(linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh, None)
+    return h, c
+
+
+def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step: `input` (N, I) and the state (N, H) to the next state. `w_ih` (3H, I): the gates reset, update, new."""
+    _check_cell(input, (hx,), w_ih, w_hh)
+    return _gru_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+
+
+def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step: tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)."""
+    _check_cell(input, (hx,), w_ih, w_hh)
+    return _tanh_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+
+
+def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step: relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)."""
+    _check_cell(input, (hx,), w_ih, w_hh)
+    return _relu_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+
+
+def lstm(
+    input: Any, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+    bidirectional: bool, batch_first: bool,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """A stack of LSTM layers over `input` (T, N, I), or (N, T, I) if `batch_first`: the outputs and the last (h, c).
+
+    `hx` holds h and c, each (num_layers * directions, N, H); `params` the weights of layer 0, of its backward direction, of
+    layer 1 and so on: weight_ih, weight_hh, the two biases if `has_biases`, the projection of h if there is one.
+    """
+    each = 2 + 2 * has_biases
+    projected = len(params) == (each + 1) * num_layers * (2 if bidirectional else 1)
+    states = list(zip(hx[0].unbind(0), hx[1].unbind(0)))
+    run = _Stack(_lstm_step, params, has_biases, projected, num_layers, dropout, train, bidirectional, batch_first)
+    output, last = run(input, states)
+    return output, F.stack([h for h, _ in last], 0), F.stack([c for _, c in last], 0)
+
+
+def gru(
+    input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+    bidirectional: bool, batch_first: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """A stack of GRU layers: the outputs and the last h. Arguments as for `lstm`, `hx` being one tensor."""
+    return _one_state(_gru_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def rnn_tanh(
+    input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+    bidirectional: bool, batch_first: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """A stack of plain recurrent layers with tanh. Arguments as for `gru`."""
+    return _one_state(_tanh_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def rnn_relu(
+    input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
+    bidirectional: bool, batch_first: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """A stack of plain recurrent layers with relu. Arguments as for `gru`."""
+    return _one_state(_relu_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+    """`gates` is what the input contributes: (N, 4H)."""
+    h, c = state
+    i, f, g, o = (gates + linear(h, w_hh, b_hh)).chunk(4, 1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    h = o.sigmoid() * c.tanh()
+    return (h if w_hr is None else linear(h, w_hr)), c
+
+
+def _gru_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+    (h,) = state
+    input_r, input_z, input_n = gates.chunk(3, 1)
+    hidden_r, hidden_z, hidden_n = linear(h, w_hh, b_hh).chunk(3, 1)
+    r = (input_r + hidden_r).sigmoid()
+    z = (input_z + hidden_z).sigmoid()
+    n = (input_n + r * hidden_n).tanh()
+    return ((h - n) * z + n,)
+
+
+def _tanh_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+    return ((gates + linear(state[0], w_hh, b_hh)).tanh(),)
+
+
+def _relu_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+    return ((gates + linear(state[0], w_hh, b_hh)).relu(),)
+
+
+class _Stack:
+    """Layers over layers of one kind of cell."""
+
+    def __init__(
+        self, step: Callable[[Any, State, Any, Any, Any], State], params: Sequence[Any], has_biases: bool, projected: bool,
+        num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool,
+    ) -> None:  # fmt: skip
+        self.step = step
+        self.weights = _weights(params, has_biases, projected)
+        self.num_layers = num_layers
+        self.dropout = dropout if train else 0.0
+        self.directions = 2 if bidirectional else 1
+        self.batch_first = batch_first
+
+    def __call__(self, input: Any, states: Sequence[State]) -> tuple[Any, list[State]]:
+        """The outputs of the top layer, and the last state of every layer and direction."""
+        x = input.transpose(0, 1) if self.batch_first else input
+        last = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = F.dropout(x, self.dropout, True)
+            outputs = []
+            for direction in range(self.directions):
+                at = layer * self.directions + direction
+                output, state = self.unroll(x, states[at], self.weights[at], backwards=direction == 1)
+                outputs.append(output)
+                last.append(state)
+            x = outputs[0] if len(outputs) == 1 else F.cat(outputs, -1)
+        return (x.transpose(0, 1) if self.batch_first else x), last
+
+    def unroll(self, x: Any, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
+        """The cell over time: outputs (T, N, H) in the order of time, and the state after the last step taken."""
+        w_ih, w_hh, b_ih, b_hh, w_hr = weights
+        gates = linear(x, w_ih, b_ih).unbind(0)
+        outputs = []
+        for gate in reversed(gates) if backwards else gates:
+            state = self.step(gate, state, w_hh, b_hh, w_hr)
+            outputs.append(state[0])
+        return F.stack(outputs[::-1] if backwards else outputs, 0), state
+
+
+def _one_state(step: Any, input: Any, hx: Any, params: Sequence[Any], has_biases: bool, *rest: Any) -> tuple[Any, Any]:
+    output, last = _Stack(step, params, has_biases, False, *rest)(input, [(h,) for h in hx.unbind(0)])
+    return output, F.stack([h for (h,) in last], 0)
+
+
+def _weights(params: Sequence[Any], has_biases: bool, projected: bool) -> list[tuple[Any, ...]]:
+    """(w_ih, w_hh, b_ih, b_hh, w_hr) for each layer and direction, None for what there is not."""
+    each = 2 + 2 * has_biases + projected
+    groups = []
+    for start in range(0, len(params), each):
+        w_ih, w_hh, *rest = params[start : start + each]
+        b_ih, b_hh = rest[:2] if has_biases else (None, None)
+        groups.append((w_ih, w_hh, b_ih, b_hh, rest[-1] if projected else None))
+    return groups
+
+
+def _check_cell(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> None:
+    """Raises RuntimeError naming the first size that does not fit the weights."""
+    if input.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+    for label, h in enumerate(states):
+        if input.shape[0] != h.shape[0]:
+            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{label} batch size {h.shape[0]}")
+        if h.shape[1] != w_hh.shape[1]:
+            raise RuntimeError(
+                f"hidden{label} has inconsistent hidden_size: got {h.shape[1]}, expected {w_hh.shape[1]}"
+            )

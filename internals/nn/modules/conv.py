@@ -1,0 +1,226 @@
+"""Convolutions: `Conv1d`, `Conv2d`, and their transposes (`torch/nn/modules/conv.py`).
+
+All that differs between them is the number of dimensions; `_ConvNd` holds the parameters and what is printed.
+
+How the real one differs: there are three-dimensional and lazy ones too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+from internals import Tensor, empty
+from internals.nn import functional as F
+from internals.nn import init
+from internals.nn.module import Module
+from internals.nn.modules.linear import reset_bias
+from internals.nn.modules.utils import ntuple, reverse_repeat
+from internals.nn.parameter import Parameter
+
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """Parameters of a convolution: `weight` (out_channels, in_channels / groups, *kernel_size), `bias` (out_channels).
+
+    Transposed: `weight` (in_channels, out_channels / groups, *kernel_size). Both start uniform in ±1 / sqrt(fan in). Raises
+    ValueError for channels that do not divide into `groups` and for words that are no padding.
+    """
+
+    __constants__ = [
+        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
+        "kernel_size",
+    ]  # fmt: skip
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...],
+        padding: str | tuple[int, ...], dilation: tuple[int, ...], transposed: bool, output_padding: tuple[int, ...],
+        groups: int, bias: bool, padding_mode: str, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if transposed and padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups != 0:
+            raise ValueError("out_channels must be divisible by groups")
+        _check_padding(padding, stride, padding_mode)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding: Any = padding
+        self.dilation = dilation
+        self.transposed = transposed
+        self.output_padding = output_padding
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self._reversed_padding_repeated_twice = _padding_for_pad(padding, kernel_size, dilation)
+        rows, columns = (in_channels, out_channels) if transposed else (out_channels, in_channels)
+        self.weight = Parameter(empty((rows, columns // groups, *kernel_size), device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        init.kaiming_uniform_(self.weight, a=sqrt(5))
+        reset_bias(self.weight, self.bias)
+
+    def padded(self, input: Tensor) -> tuple[Tensor, Any]:
+        """What to convolve, and with which padding: other modes than zeros are padded beforehand."""
+        if self.padding_mode == "zeros":
+            return input, self.padding
+        return F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), (0,) * len(self.kernel_size)
+
+    def extra_repr(self) -> str:
+        s = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        if self.padding != (0,) * len(self.padding):
+            s += f", padding={self.padding}"
+        if self.dilation != (1,) * len(self.dilation):
+            s += f", dilation={self.dilation}"
+        if self.output_padding != (0,) * len(self.output_padding):
+            s += f", output_padding={self.output_padding}"
+        if self.groups != 1:
+            s += f", groups={self.groups}"
+        if self.bias is None:
+            s += ", bias=False"
+        if self.padding_mode != "zeros":
+            s += f", padding_mode={self.padding_mode}"
+        return s
+
+
+class Conv1d(_ConvNd):
+    """Slides `out_channels` kernels of shape (in_channels / groups, K) over sequences: (N, C, L) to (N, out, L').
+
+    `padding` is a number, "valid" or "same"; `padding_mode` "zeros", "reflect", "replicate" or "circular".
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, ntuple(kernel_size, 1), ntuple(stride, 1),
+            padding if isinstance(padding, str) else ntuple(padding, 1), ntuple(dilation, 1), False, (0,), groups, bias,
+            padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def forward(self, input: Tensor) -> Tensor:
+        x, padding = self.padded(input)
+        return F.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class Conv2d(_ConvNd):
+    """Slides `out_channels` kernels of shape (in_channels / groups, KH, KW) over images: (N, C, H, W) to (N, out, H', W').
+
+    H' = (H + 2 padding - dilation (KH - 1) - 1) // stride + 1. `padding` is a number, a pair, "valid" or "same".
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, ntuple(kernel_size, 2), ntuple(stride, 2),
+            padding if isinstance(padding, str) else ntuple(padding, 2), ntuple(dilation, 2), False, (0, 0), groups, bias,
+            padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def forward(self, input: Tensor) -> Tensor:
+        x, padding = self.padded(input)
+        return F.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class _ConvTransposeNd(_ConvNd):
+    """What the gradient of a convolution does to its output: every element spreads a kernel over the result."""
+
+    def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> Sequence[int]:
+        """The rows to add at one side: with a stride several output sizes lead to the same input size, and one is asked for.
+
+        Raises ValueError for a size that cannot come out.
+        """
+        if output_size is None:
+            return self.output_padding
+        dims = len(self.kernel_size)
+        leading = 2 if input.dim() == dims + 2 else 1
+        if len(output_size) == leading + dims:
+            output_size = output_size[leading:]
+        if len(output_size) != dims:
+            raise ValueError(
+                f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or {leading + dims} elements "
+                f"(got {len(output_size)})"
+            )
+        geometry = zip(input.shape[leading:], self.stride, self.padding, self.dilation, self.kernel_size)
+        smallest = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in geometry]
+        largest = [n + s - 1 for n, s in zip(smallest, self.stride)]
+        if any(not low <= size <= high for low, size, high in zip(smallest, output_size, largest)):
+            raise ValueError(
+                f"requested an output size of {output_size}, but valid sizes range from {smallest} to {largest} (for an input "
+                f"of {input.shape[2:]})"
+            )
+        return [size - low for size, low in zip(output_size, smallest)]
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    """The transpose of `Conv1d`: (N, C, L) to (N, out, L'), L' = (L - 1) stride - 2 padding + dilation (K - 1) + 1."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, ntuple(kernel_size, 1), ntuple(stride, 1), ntuple(padding, 1), ntuple(dilation, 1),
+            True, ntuple(output_padding, 1), groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        extra = self._output_padding(input, output_size)
+        return F.conv_transpose1d(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    """The transpose of `Conv2d`: (N, C, H, W) to (N, out, H', W'), H' = (H - 1) stride - 2 padding + dilation (KH - 1) + 1."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, ntuple(kernel_size, 2), ntuple(stride, 2), ntuple(padding, 2), ntuple(dilation, 2),
+            True, ntuple(output_padding, 2), groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        extra = self._output_padding(input, output_size)
+        return F.conv_transpose2d(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
+
+
+def _padding_for_pad(padding: str | tuple[int, ...], kernel_size: Sequence[int], dilation: Sequence[int]) -> Any:
+    """The padding as `F.pad` wants it: (before, after) of the last dimension first. "same" may differ on both sides."""
+    if not isinstance(padding, str):
+        return reverse_repeat(padding, 2)
+    totals = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, kernel_size)]
+    return [n for total in reversed(totals) for n in (total // 2, total - total // 2)]
+
+
+def _check_padding(padding: str | tuple[int, ...], stride: Sequence[int], padding_mode: str) -> None:
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
+        if padding == "same" and any(s != 1 for s in stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+    if padding_mode not in _PADDING_MODES:
+        modes = "{" + ", ".join(map(repr, _PADDING_MODES)) + "}"
+        raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")

@@ -1,0 +1,47 @@
+"""Dropout layers: active in training, the identity in evaluation (`torch/nn/modules/dropout.py`).
+
+How the real one differs: there are three-dimensional and alpha variants.
+"""
+
+from __future__ import annotations
+
+from internals import Tensor
+from internals.nn import functional as F
+from internals.nn.module import Module
+
+
+class _DropoutNd(Module):
+    """Raises ValueError unless 0 <= p <= 1."""
+
+    __constants__ = ["p", "inplace"]
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if p < 0 or p > 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_DropoutNd):
+    """Zeroes each element with probability `p` and divides the others by 1 - p."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(_DropoutNd):
+    """Zeroes each channel of (N, C, L) or (C, L) with probability `p` and divides the others by 1 - p."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_DropoutNd):
+    """Zeroes each channel of (N, C, H, W) with probability `p` and divides the others by 1 - p."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout2d(input, self.p, self.training, self.inplace)

@@ -1,0 +1,31 @@
+"""`Unfold`: the windows a convolution looks at, as columns (`torch/nn/modules/fold.py`).
+
+How the real one differs: `Fold` puts the columns back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import Tensor
+from internals.nn import functional as F
+from internals.nn.module import Module
+
+
+class Unfold(Module):
+    """(N, C, H, W) to (N, C * kernel elements, places)."""
+
+    __constants__ = ["kernel_size", "dilation", "padding", "stride"]
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"

@@ -1,0 +1,111 @@
+"""Linear layers: `Identity`, `Linear`, `Bilinear` (`torch/nn/modules/linear.py`).
+
+How the real one differs: `LazyLinear` learns `in_features` from its first input.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from internals import Tensor, empty
+from internals.nn import functional as F
+from internals.nn import init
+from internals.nn.module import Module
+from internals.nn.parameter import Parameter
+
+
+class Identity(Module):
+    """Returns its input. Takes any arguments, so it can stand in for any layer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Linear(Module):
+    """input @ weight.T + bias: (*, in_features) to (*, out_features).
+
+    `weight` (out_features, in_features) and `bias` (out_features) start uniform in ±1 / sqrt(in_features).
+    """
+
+    __constants__ = ["in_features", "out_features"]
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """With a = sqrt(5), `kaiming_uniform_` comes to the bound 1 / sqrt(in_features)."""
+        init.kaiming_uniform_(self.weight, a=sqrt(5))
+        reset_bias(self.weight, self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """`Linear` under another name: the one inside attention, which quantization must leave alone."""
+
+
+class Bilinear(Module):
+    """input1 @ weight[o] @ input2 + bias for each output o: (*, in1_features), (*, in2_features) to (*, out_features).
+
+    `weight` (out, in1, in2) and `bias` (out) start uniform in ±1 / sqrt(in1_features). Raises ValueError unless that is positive.
+    """
+
+    __constants__ = ["in1_features", "in2_features", "out_features"]
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
+        bound = 1 / sqrt(self.in1_features)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+def reset_bias(weight: Tensor, bias: Tensor | None) -> None:
+    """Uniform in ±1 / sqrt(fan in of `weight`), the number of inputs each output is computed from."""
+    if bias is None:
+        return
+    fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
+    bound = 1 / sqrt(fan_in) if fan_in > 0 else 0
+    init.uniform_(bias, -bound, bound)

@@ -1,0 +1,127 @@
+"""Normalizations that do not depend on the batch: `LayerNorm`, `GroupNorm`, `RMSNorm` (`torch/nn/modules/normalization.py`).
+
+They compute the same in training and in evaluation and have no buffers.
+
+How the real one differs: local response normalization is there too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import Tensor, empty
+from internals.nn import functional as F
+from internals.nn import init
+from internals.nn.module import Module
+from internals.nn.parameter import Parameter
+
+
+class LayerNorm(Module):
+    """Mean 0 and variance 1 over the last dimensions, whose sizes are `normalized_shape`; then scale and shift.
+
+    `weight` and `bias` have the normalized shape and start at 1 and 0.
+    """
+
+    __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        _affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        _reset(self)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class GroupNorm(Module):
+    """Mean 0 and variance 1 for each sample over groups of channels; then scale and shift: (N, C, *) to the same.
+
+    `weight` and `bias` (C) start at 1 and 0. Raises ValueError unless `num_channels` is divisible by `num_groups`.
+    """
+
+    __constants__ = ["num_groups", "num_channels", "eps", "affine"]
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if num_channels % num_groups != 0:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        _affine(self, (num_channels,), affine, affine and bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        _reset(self)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+
+
+class RMSNorm(Module):
+    """Root mean square 1 over the last dimensions; then scale by `weight`. Nothing is subtracted, nothing added.
+
+    `eps` is the dtype's machine epsilon when None.
+    """
+
+    __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
+
+    def __init__(
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.register_parameter("weight", weight)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.elementwise_affine:
+            init.ones_(self.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+def _shape(normalized_shape: Any) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+
+
+def _affine(module: Module, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+    for name, wanted in (("weight", weight), ("bias", bias)):
+        module.register_parameter(name, Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None)
+
+
+def _reset(module: Any) -> None:
+    if module.weight is not None:
+        init.ones_(module.weight)
+    if module.bias is not None:
+        init.zeros_(module.bias)

@@ -1,0 +1,126 @@
+"""Padding layers: constant, reflected, replicated, circular (`torch/nn/modules/padding.py`).
+
+`padding` is a number for all sides, or (left, right), or (left, right, top, bottom).
+
+How the real one differs: there are three-dimensional ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import Tensor
+from internals.nn import functional as F
+from internals.nn.module import Module
+from internals.nn.modules.utils import ntuple
+
+
+class _PadNd(Module):
+    """`mode` is what `F.pad` calls it; `sides` how many numbers there are."""
+
+    __constants__ = ["padding"]
+    mode: str
+    sides: int
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = ntuple(padding, self.sides)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPadNd(_PadNd):
+    __constants__ = ["padding", "value"]
+    mode = "constant"
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, self.mode, self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPadNd):
+    """Adds `value` at both ends of the last dimension."""
+
+    sides = 2
+
+
+class ConstantPad2d(_ConstantPadNd):
+    """Adds `value` around the last two dimensions."""
+
+    sides = 4
+
+
+class ZeroPad1d(ConstantPad1d):
+    """Adds zeros at both ends of the last dimension."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad2d(ConstantPad2d):
+    """Adds zeros around the last two dimensions."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ReflectionPad1d(_PadNd):
+    """Mirrors (N, C, L) at its ends, which are not repeated."""
+
+    mode, sides = "reflect", 2
+
+
+class ReflectionPad2d(_PadNd):
+    """Mirrors (N, C, H, W) at its edges, which are not repeated."""
+
+    mode, sides = "reflect", 4
+
+
+class ReplicationPad1d(_PadNd):
+    """Repeats the ends of (N, C, L)."""
+
+    mode, sides = "replicate", 2
+
+
+class ReplicationPad2d(_PadNd):
+    """Repeats the edges of (N, C, H, W)."""
+
+    mode, sides = "replicate", 4
+
+
+class CircularPad1d(_PadNd):
+    """Goes on at the other end of (N, C, L). Raises ValueError unless there are 2 or 3 dimensions."""
+
+    mode, sides = "circular", 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+        return super().forward(input)
+
+
+class CircularPad2d(_PadNd):
+    """Goes on at the opposite edge of (N, C, H, W). Raises ValueError unless there are 3 or 4 dimensions."""
+
+    mode, sides = "circular", 4
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (3, 4):
+            raise ValueError(f"expected 3D or 4D input (got {input.dim()}D input)")
+        return super().forward(input)

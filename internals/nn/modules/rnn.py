@@ -1,0 +1,352 @@
+"""Recurrent layers: `RNN`, `LSTM`, `GRU` over sequences, and the cells that take one step (`torch/nn/modules/rnn.py`).
+
+The modules hold the weights and check the sizes; the loops over time and layers are in `internals.nn._recurrent`.
+
+How the real one differs: it also takes packed sequences of different lengths, and on GPUs keeps all weights of a network in one
+piece of memory for cuDNN (`flatten_parameters`, which does nothing here).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from math import sqrt
+from numbers import Number
+from typing import Any
+
+from internals import Tensor, empty, zeros
+from internals.nn import _recurrent, init
+from internals.nn.module import Module
+from internals.nn.parameter import Parameter
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+class RNNBase(Module):
+    """The weights of a stack of recurrent layers, `gates` being 4 for an LSTM, 3 for a GRU, 1 for an RNN.
+
+    For layer k: `weight_ih_lk` (gates * hidden, input size or directions * hidden), `weight_hh_lk` (gates * hidden, hidden),
+    `bias_ih_lk` and `bias_hh_lk` (gates * hidden), with `_reverse` behind the name for the backward direction; all uniform in
+    ±1 / sqrt(hidden). With `proj_size`, `weight_hr_lk` (proj_size, hidden) shrinks the state that is handed on.
+    """
+
+    __constants__ = [
+        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
+    ]  # fmt: skip
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        _check_dropout(dropout, num_layers)
+        _check_options(input_size, hidden_size, num_layers, bias, batch_first, proj_size)
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._all_weights: list[list[str]] = []
+        rows = _GATES[mode] * hidden_size
+        handed_on = proj_size or hidden_size
+        for layer in range(num_layers):
+            features = handed_on * self._directions if layer else input_size
+            for suffix in ("", "_reverse")[: self._directions]:
+                sizes: dict[str, Any] = {"weight_ih": (rows, features), "weight_hh": (rows, handed_on)}
+                if bias:
+                    sizes |= {"bias_ih": rows, "bias_hh": rows}
+                if proj_size:
+                    sizes["weight_hr"] = (proj_size, hidden_size)
+                names = [f"{name}_l{layer}{suffix}" for name in sizes]
+                for name, size in zip(names, sizes.values()):
+                    self.register_parameter(name, Parameter(empty(size, device=device, dtype=dtype)))
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1.0 / sqrt(self.hidden_size)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of every layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: on a CPU the weights can lie where they are."""
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """`input` (T, N, I), or (N, T, I) if `batch_first`, or unbatched (T, I), and the first state: outputs and last state."""
+        batched = self._check_dims(input, "tensor instead" if self.mode.startswith("RNN") else "instead")
+        if hx is not None and hx.dim() != input.dim():
+            kind, dims = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
+            raise RuntimeError(f"For {kind} input, hx should also be {dims}-D but got {hx.dim()}-D tensor")
+        x = input if batched else input.unsqueeze(self._batch_dim)
+        h = self._zeros(x, self.hidden_size) if hx is None else hx if batched else hx.unsqueeze(1)
+        self.check_input(x)
+        self.check_hidden_size(h, self._state_size(x, self.hidden_size))
+        run = {"GRU": _recurrent.gru, "RNN_TANH": _recurrent.rnn_tanh, "RNN_RELU": _recurrent.rnn_relu}[self.mode]
+        output, h = run(x, h, *self._options())
+        return (output, h) if batched else (output.squeeze(self._batch_dim), h.squeeze(1))
+
+    def check_input(self, input: Tensor) -> None:
+        """Raises ValueError for another dtype than the weights', RuntimeError for another number of features."""
+        dtype = self.weight_ih_l0.dtype
+        if input.dtype is not dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: input.to({dtype}), or "
+                f"convert model: model.to({input.dtype})"
+            )
+        if self.input_size != input.shape[-1]:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+            )
+
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
+        if tuple(hx.shape) != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def extra_repr(self) -> str:
+        s = f"{self.input_size}, {self.hidden_size}"
+        defaults = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0,
+            "bidirectional": False,
+        }
+        for name, default in defaults.items():
+            if (value := getattr(self, name)) != default:
+                s += f", {name}={value}"
+        return s
+
+    @property
+    def _directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    @property
+    def _batch_dim(self) -> int:
+        return 0 if self.batch_first else 1
+
+    def _options(self) -> tuple[Any, ...]:
+        """What the functions of `_recurrent` take behind the state."""
+        weights = [getattr(self, name) for names in self._all_weights for name in names]
+        return (
+            weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional, self.batch_first,
+        )  # fmt: skip
+
+    def _check_dims(self, input: Tensor, ending: str) -> bool:
+        """Whether there is a batch dimension. Raises ValueError unless there are 2 or 3 dimensions."""
+        if input.dim() not in (2, 3):
+            name = self.mode.removesuffix("_TANH").removesuffix("_RELU")
+            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D {ending}")
+        return input.dim() == 3
+
+    def _state_size(self, x: Tensor, features: int) -> tuple[int, int, int]:
+        return self.num_layers * self._directions, x.shape[self._batch_dim], features
+
+    def _zeros(self, x: Tensor, features: int) -> Tensor:
+        return zeros(self._state_size(x, features), dtype=x.dtype, device=x.device)
+
+
+class RNN(RNNBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) over a sequence, or relu with `nonlinearity="relu"`.
+
+    RNN(input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+    bidirectional=False). Raises ValueError for another nonlinearity.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if len(args) > 3:
+            nonlinearity, args = args[3], args[:3] + args[4:]
+        else:
+            nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
+        self.nonlinearity = nonlinearity
+
+
+class GRU(RNNBase):
+    """Gated recurrent units over a sequence: r and z decide what of the old state is used for the new one, and what is kept.
+
+    GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False).
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory over a sequence. Its state is a pair (h, c), each (layers * directions, N, hidden).
+
+    LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0).
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """`input` as for the others, and the first (h, c): the outputs and the last (h, c)."""
+        batched = self._check_dims(input, "instead")
+        if hx is not None and not hx[0].dim() == hx[1].dim() == input.dim():
+            kind, dims = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
+            raise RuntimeError(
+                f"For {kind} input, hx and cx should also be {dims}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+            )
+        x = input if batched else input.unsqueeze(self._batch_dim)
+        outputs = self.proj_size or self.hidden_size
+        if hx is None:
+            hx = self._zeros(x, outputs), self._zeros(x, self.hidden_size)
+        elif not batched:
+            hx = hx[0].unsqueeze(1), hx[1].unsqueeze(1)
+        self.check_input(x)
+        self.check_hidden_size(hx[0], self._state_size(x, outputs), "Expected hidden[0] size {}, got {}")
+        self.check_hidden_size(hx[1], self._state_size(x, self.hidden_size), "Expected hidden[1] size {}, got {}")
+        output, h, c = _recurrent.lstm(x, hx, *self._options())
+        if batched:
+            return output, (h, c)
+        return output.squeeze(self._batch_dim), (h.squeeze(1), c.squeeze(1))
+
+
+class RNNCellBase(Module):
+    """`weight_ih` (num_chunks * hidden, input), `weight_hh` (num_chunks * hidden, hidden), `bias_ih`, `bias_hh`."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = num_chunks * hidden_size
+        self.weight_ih = Parameter(empty((rows, input_size), device=device, dtype=dtype))
+        self.weight_hh = Parameter(empty((rows, hidden_size), device=device, dtype=dtype))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, Parameter(empty(rows, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1.0 / sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        s = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            s += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            s += f", nonlinearity={self.nonlinearity}"
+        return s
+
+    def _step(self, cell: Any, input: Tensor, states: Sequence[Tensor] | None, names: Sequence[str]) -> Any:
+        """One call of `cell` on (N, features); a single vector gets a batch dimension for the time of the call.
+
+        Raises ValueError unless input and states have 1 or 2 dimensions.
+        """
+        kind = type(self).__name__
+        for what, tensor in zip(("input", *names), (input, *(states or ()))):
+            if tensor.dim() not in (1, 2):
+                raise ValueError(f"{kind}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        if states is None:
+            states = [zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)] * len(names)
+        elif not batched:
+            states = [state.unsqueeze(0) for state in states]
+        hx = states[0] if len(names) == 1 else tuple(states)
+        result = cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        if batched:
+            return result
+        return tuple(r.squeeze(0) for r in result) if isinstance(result, tuple) else result.squeeze(0)
+
+
+class RNNCell(RNNCellBase):
+    """tanh(W_ih x + b_ih + W_hh h + b_hh), or relu: (N, input) and (N, hidden) to (N, hidden)."""
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        cells = {"tanh": _recurrent.rnn_tanh_cell, "relu": _recurrent.rnn_relu_cell}
+        if self.nonlinearity not in cells:
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(cells[self.nonlinearity], input, None if hx is None else [hx], ["hidden"])
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM: (N, input) and (h, c), each (N, hidden), to the next (h, c)."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        return self._step(_recurrent.lstm_cell, input, hx, ["hx[0]", "hx[1]"])
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU: (N, input) and (N, hidden) to (N, hidden)."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        return self._step(_recurrent.gru_cell, input, None if hx is None else [hx], ["hidden"])
+
+
+def _check_dropout(dropout: Any, num_layers: int) -> None:
+    if not isinstance(dropout, Number) or isinstance(dropout, bool) or not 0 <= float(dropout) <= 1:  # type: ignore[arg-type]
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
+    if dropout > 0 and num_layers == 1:  # type: ignore[operator]
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than "
+            f"1, but got dropout={dropout} and num_layers={num_layers}",
+            stacklevel=4,
+        )
+
+
+def _check_options(
+    input_size: Any, hidden_size: Any, num_layers: int, bias: Any, batch_first: Any, proj_size: int
+) -> None:
+    for name, value in (("bias", bias), ("batch_first", batch_first)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
+    for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
+        if not isinstance(value, int):
+            raise TypeError(f"{name} should be of type int, got: {type(value).__name__}")
+        if value <= 0:
+            raise ValueError(f"{name} must be greater than zero")
+    if num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if proj_size < 0:
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
