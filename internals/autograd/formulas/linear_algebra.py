@@ -1,0 +1,50 @@
+"""Gradients of matrix products (`torch/csrc/autograd/FunctionsManual.cpp`: `mm_mat1_backward`, `mm_mat2_backward`).
+
+For C = A B the gradients are dA = dC Bᵀ and dB = Aᵀ dC: products again, of the same cost each as the one going forward. That is
+most of the work of training a network, so its layout matters: where B is the transpose of a weight matrix, as in `linear`, dB is
+computed as the transpose of dCᵀ A, and the weight finds its gradient laid out in memory as itself.
+
+How the real one differs: it does the same, for sparse matrices too, and conjugates for complex ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import ops
+
+
+def mm_mat1_backward(grad: Any, mat2: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1) -> Any:
+    """alpha * grad @ mat2ᵀ, column-major if `mat1`, of the given sizes and strides, was."""
+    if strides[0] == 1 and strides[1] == sizes[0]:
+        result = ops.t(ops.mm(mat2, ops.t(grad)))
+    else:
+        result = ops.mm(grad, ops.t(mat2))
+    return result if alpha == 1 else result * alpha
+
+
+def mm_mat2_backward(grad: Any, mat1: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1) -> Any:
+    """alpha * mat1ᵀ @ grad, column-major if `mat2`, of the given sizes and strides, was."""
+    if strides[0] == 1 and strides[1] == sizes[0]:
+        result = ops.t(ops.mm(ops.t(grad), mat1))
+    else:
+        result = ops.mm(ops.t(mat1), grad)
+    return result if alpha == 1 else result * alpha
+
+
+def bmm_mat1_backward(grad: Any, mat2: Any, alpha: Any = 1) -> Any:
+    """alpha * grad @ mat2ᵀ, batch by batch."""
+    result = ops.bmm(grad, ops.transpose_int(mat2, 1, 2))
+    return result if alpha == 1 else result * alpha
+
+
+def bmm_mat2_backward(grad: Any, mat1: Any, alpha: Any = 1) -> Any:
+    """alpha * mat1ᵀ @ grad, batch by batch."""
+    result = ops.bmm(ops.transpose_int(mat1, 1, 2), grad)
+    return result if alpha == 1 else result * alpha
+
+
+def maybe_multiply(t: Any, s: Any) -> Any:
+    """t * s, or `t` itself when `s` is 1."""
+    return t if s == 1 else t * s

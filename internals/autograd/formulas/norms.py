@@ -1,0 +1,53 @@
+"""Gradients of norms and of logsumexp (`torch/csrc/autograd/FunctionsManual.cpp`: `norm_backward`).
+
+The derivative of (Σ|x|^p)^(1/p) with respect to an x is sign(x) (|x| / norm)^(p-1). For some p that is not everywhere defined,
+and a choice has to be made: 0 where the norm is 0, 0 at x = 0 for p <= 1; the elements that attain the maximum (or minimum) share
+evenly when p is infinite; the 0-norm counts, so it has no gradient at all (None).
+
+How the real one differs: for p = 2 it divides all elements by the norm, we divide the gradient by the norm, which is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isinf
+from typing import Any
+
+from .reductions import unsqueeze_multiple
+
+
+def norm_backward(grad: Any, self: Any, p: Any, norm: Any, dim: Sequence[int] | None, keepdim: bool) -> Any:
+    """The gradient of the p-norm over `dim`; None and [] mean all dimensions, p = None means 2."""
+    p = 2.0 if p is None else float(p)
+    if p == 0:
+        return None
+    if not keepdim:
+        grad = unsqueeze_multiple(grad, dim, self.dim())
+        norm = unsqueeze_multiple(norm, dim, self.dim())
+    if p == 1:
+        return self.sign() * grad
+    if p == 2:
+        return self * _zero_where(grad / norm, norm)
+    if isinf(p):
+        size = self.abs()
+        mask = (size == norm).logical_or(size != size)
+        return self.sign() * (grad / mask.sum(dim, True) * mask)
+    if p < 1:
+        return self.sign() * _zero_where(self.abs().pow(p - 1), self) * grad * norm.pow(1 - p)
+    scale = _zero_where(grad / norm.pow(p - 1), norm)
+    if p < 2:
+        return self.sign() * self.abs().pow(p - 1) * scale
+    return self * self.abs().pow(p - 2) * scale
+
+
+def logsumexp_backward(grad: Any, self: Any, result: Any, dim: Sequence[int], keepdim: bool) -> Any:
+    """grad times the softmax: exp(x - logsumexp)."""
+    if not keepdim:
+        grad = unsqueeze_multiple(grad, dim, self.dim())
+        result = unsqueeze_multiple(result, dim, self.dim())
+    return grad * (self - result).exp()
+
+
+def _zero_where(t: Any, zero: Any) -> Any:
+    """`t`, but 0 where `zero` is 0."""
+    return t.masked_fill(zero == 0, 0)

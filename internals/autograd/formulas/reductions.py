@@ -1,0 +1,67 @@
+"""Gradients of sums, means and extrema (`torch/csrc/autograd/FunctionsManual.cpp`).
+
+A reduction makes one number of many; its gradient goes the other way and makes many of one. First the dimensions that
+disappeared are put back with size 1 (`unsqueeze_multiple`), then the gradient is handed out: to all elements alike (`sum`), in
+equal parts (`mean`), to the elements that are the extremum (`amax`: all of them share), or to the one that was chosen
+(`max` along a dimension, `sort`, `topk`: the indices say which).
+
+How the real one differs: `mean` divides after it has expanded the gradient, we before, when it is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from internals._generated import ops
+
+
+def sum_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
+    """Every element that was added gets the gradient: a view of it with stride 0."""
+    if dim and not keepdim and sizes:
+        grad = unsqueeze_multiple(grad, dim, len(sizes))
+    return ops.expand(grad, sizes, False)
+
+
+def mean_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
+    """As the sum's, divided by how many elements were averaged."""
+    n = prod([sizes[d] for d in dim]) if dim and sizes else prod(sizes)
+    return sum_backward(grad / n, sizes, dim, keepdim)
+
+
+def unsqueeze_multiple(t: Any, dim: Sequence[int] | None, ndim: int) -> Any:
+    """`t` with the reduced dimensions `dim` of an `ndim`-dimensional tensor back, of size 1. None and [] leave `t` as it is."""
+    if not dim or not ndim:
+        return t
+    if len(dim) == 1:
+        return ops.unsqueeze(t, dim[0])
+    for d in sorted(d % ndim for d in dim):
+        t = ops.unsqueeze(t, d)
+    return t
+
+
+def amax_backward(grad: Any, self: Any, result: Any, dim: Sequence[int], keepdim: bool) -> Any:
+    """Elements that are equal to the extremum share the gradient evenly."""
+    if not keepdim:
+        grad = unsqueeze_multiple(grad, dim, self.dim())
+        result = unsqueeze_multiple(result, dim, self.dim())
+    mask = self == result
+    return grad / mask.sum(dim, True) * mask
+
+
+def evenly_distribute_backward(grad: Any, self: Any, value: Any) -> Any:
+    """As `amax_backward` over all elements; when the extremum is NaN, the NaNs share."""
+    mask = self == value
+    count = mask.sum()
+    if not count.item():
+        mask = self != self
+        count = mask.sum()
+    return (grad / count).expand(self.shape).masked_fill(mask.logical_not(), 0)
+
+
+def value_selecting_reduction_backward(grad: Any, dim: int, indices: Any, sizes: Sequence[int], keepdim: bool) -> Any:
+    """The gradient at the places along `dim` that the values were taken from, zero elsewhere."""
+    if not keepdim and sizes:
+        grad, indices = ops.unsqueeze(grad, dim), ops.unsqueeze(indices, dim)
+    return grad.new_zeros(sizes).scatter_(dim, indices, grad)

@@ -1,0 +1,99 @@
+"""Gradients of products and of running sums and products (`torch/csrc/autograd/FunctionsManual.cpp`).
+
+Element i of a running sum reaches all results from i on: its gradient is the sum of theirs, a running sum from the other end.
+
+A product without the factor x is product / x, unless x is 0. What is right for zeros too: the product of all factors before x
+times that of all factors after x, two running products. For a *running* product with zeros there is no such trick that could be
+differentiated once more; when that is not asked for, one pass does: from the second zero of a row on nothing has a gradient.
+
+How the real one differs: it finds the two zeros of every row by sorting their positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import ops
+from internals._generated.functions import cat, eye
+from internals.core.dtype import dtype
+from internals.core.grad_mode import is_grad_enabled
+
+
+def cumsum_backward(grad: Any, dim: int, dtype: dtype) -> Any:
+    """The sum of the gradients from each place on. They are converted to `dtype` before they are added."""
+    if grad.dtype is not dtype:
+        grad = grad.to(dtype)
+    return grad if grad.numel() <= 1 or grad.shape[dim] == 1 else _sum_from_here_on(grad, dim)
+
+
+def prod_backward(grad: Any, self: Any, result: Any) -> Any:
+    """grad times the product of all other elements. `self` has the dtype of the product."""
+    if not self.dim():
+        return grad
+    zeros = (self == 0).sum().item()
+    if not zeros:
+        return grad * (result / self)
+    if zeros > 1 and not is_grad_enabled():
+        return ops.zeros_like(self, None, None, None, None, None)
+    return (grad * _product_of_others(self.reshape(-1), 0)).view(self.shape)
+
+
+def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool) -> Any:
+    """`prod_backward` along a dimension."""
+    if not self.dim():
+        return grad
+    if not keepdim:
+        grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
+    if (self == 0).any().item():
+        return grad * _product_of_others(self, dim)
+    return grad * (result / self)
+
+
+def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
+    """For each x the sum, over the results from x on, of their gradient times the product of the factors other than x."""
+    if grad.dtype is not self.dtype:
+        grad, result = grad.to(self.dtype), result.to(self.dtype)
+    if not self.dim() or self.shape[dim] == 1:
+        return grad
+    zero = self == 0
+    if not zero.any().item():
+        return _sum_from_here_on(grad * result, dim) / self
+    if is_grad_enabled():
+        return _all_products_of_others(grad, self, dim)
+    zeros_so_far = zero.cumsum(dim)
+    first_zero = zero.logical_and(zeros_so_far == 1)
+    before = _sum_from_here_on(grad * result, dim) / self.masked_fill(zero, 1)
+    without_first = (grad * self.masked_fill(first_zero, 1).cumprod(dim)).masked_fill(zeros_so_far == 0, 0)
+    at_first = without_first.sum(dim, True)
+    return before.masked_fill(zeros_so_far != 0, 0) + at_first * first_zero
+
+
+def _sum_from_here_on(t: Any, dim: int) -> Any:
+    return t.flip((dim,)).cumsum(dim).flip((dim,))
+
+
+def _product_of_others(t: Any, dim: int) -> Any:
+    """For each element along `dim` the product of the others: of those before it times those after it."""
+    n = t.shape[dim]
+    if n < 2:
+        return t.new_ones(t.shape)
+    one = t.new_ones(_with(t.shape, dim, 1))
+    before = cat((one, t.narrow(dim, 0, n - 1)), dim).cumprod(dim)
+    after = cat((one, t.narrow(dim, 1, n - 1).flip((dim,))), dim).cumprod(dim).flip((dim,))
+    return before * after
+
+
+def _all_products_of_others(grad: Any, self: Any, dim: int) -> Any:
+    """For a row of n, all n·n products: row k of a matrix is the running product with 1 in place of element k."""
+    x, g = self.movedim(dim, -1), grad.movedim(dim, -1)
+    n = x.shape[-1]
+    itself = eye(n, dtype=x.dtype, device=x.device) != 0
+    others = x.unsqueeze(-2).expand((*x.shape[:-1], n, n)).masked_fill(itself, 1).cumprod(-1)
+    return (others.triu() * g.unsqueeze(-2)).sum(-1).movedim(-1, dim)
+
+
+def _with(sizes: Sequence[int], dim: int, n: int) -> list[int]:
+    changed = list(sizes)
+    changed[dim] = n
+    return changed
