@@ -140,6 +140,15 @@ def test_linspace_like_pytorch(arguments: Any, name: str | None) -> None:
     assert_same(torch.linspace(*arguments, dtype=None if name is None else getattr(torch, name)), theirs)
 
 
+@pytest.mark.parametrize("sizes", [(), (0,), (4,), (2, 2), (3, 1)])
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_linspace_into_as_many_elements_keeps_their_shape(steps: int, sizes: tuple[int, ...]) -> None:
+    out = torch.zeros(sizes)
+    assert torch.linspace(0, 3, steps, out=out) is out
+    assert out.shape == (sizes if math.prod(sizes) == steps else (steps,))
+    assert out.flatten().tolist() == [0, 1, 2, 3][:steps]
+
+
 @pytest.mark.parametrize(("n", "m"), [(0, 0), (3, 3), (2, 5), (5, 2), (0, 3)])
 @pytest.mark.parametrize("kind", DTYPES, ids=lambda d: d.name)
 def test_eye(n: int, m: int, kind: Any) -> None:

@@ -59,7 +59,7 @@ def arange_start_out(start, end, step, dtype, layout, device, pin_memory, out):
     return fill_out(out, factories.arange_start_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
 
 def linspace_out(start, end, steps, dtype, layout, device, pin_memory, out):
-    return fill_out(out, factories.linspace(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
+    return factories.linspace(start, end, steps, dtype, layout, device, pin_memory, out=out)
 
 def randperm_out(n, dtype, layout, device, pin_memory, out):
     return fill_out(out, random.randperm(n, dtype or out.dtype, layout, device, pin_memory))

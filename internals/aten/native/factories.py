@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.layout import strides_for, strides_like
+from internals.aten.writing import fill_out
 from internals.core import device as devices
 from internals.core import dtype as dt
 from internals.core.device import CPU
@@ -167,11 +168,17 @@ def arange_start_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, 
     return t
 
 
-def linspace(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def linspace(
+    start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any, out: Any = None
+) -> Any:
     """`steps` values from `start` to `end`, both included, evenly spaced. Raises RuntimeError for a negative `steps`.
 
-    The second half is counted back from `end`, so that the last value is exactly `end`.
+    The second half is counted back from `end`, so that the last value is exactly `end`. An `out` of just so many elements keeps
+    its shape.
     """
+    if out is not None:
+        values = linspace(start, end, steps, dtype or out.dtype, layout, device, pin_memory)
+        return fill_out(out, values.view(out.shape) if out.numel() == steps else values)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     default = dt.get_default_dtype()

@@ -159,7 +159,7 @@ def _scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: A
     wide = dt.float32 if result.dtype is dt.float16 else result.dtype
     alpha, beta = checked(alpha, wide), checked(beta, wide)
     with np.errstate(all="ignore"):
-        if alpha == 0 and a.ndim == 2:  # as in BLAS, whose gemm and gemv do not look at the factors then
+        if alpha == 0 and _is_for_blas(a, b):  # which does not look at the factors then
             total = np.zeros(target.shape, wide.np)
         else:
             total = product(a, b, target if sums_in_place else None)
@@ -170,6 +170,11 @@ def _scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: A
         if total is not target:
             target[...] = total
     return result
+
+
+def _is_for_blas(a: Any, b: Any) -> bool:
+    """Whether PyTorch hands this product to BLAS: one matrix, not in half precision, and no vector that repeats one number."""
+    return a.ndim == 2 and a.dtype != np.float16 and (b.ndim == 2 or b.strides != (0,))
 
 
 def _blas_ready(a: Any) -> Any:
