@@ -1,0 +1,182 @@
+"""Gradients of layer, group and batch normalization (`torch/csrc/autograd/FunctionsManual.cpp`).
+
+The first derivatives are operators (`native_layer_norm_backward`, ...); here are those of these operators. All three compute, with
+x̂ = (x - mean) * rstd, h = g * weight and averages over what was normalized,
+
+    dx = rstd * (h - avg(h) - x̂ avg(h x̂)),   dweight = sum(g x̂),   dbias = sum(g)
+
+so one function differentiates them all, `normalization_double_backward`, for arguments whose shapes broadcast. It knows that mean
+and rstd are functions of x: the gradients with respect to x that it gives are total ones.
+
+How the real one differs: it has three such functions, written separately; and group norm is differentiated again by computing its
+gradient with plain operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from internals._generated import ops
+
+
+def layer_norm_double_backward(
+    grads: Sequence[Any],
+    grad_out: Any,
+    input: Any,
+    normalized_shape: Sequence[int],
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """The gradients of native_layer_norm_backward's (grad_out, input, weight)."""
+    rows = input.dim() - len(normalized_shape)
+    over, others = list(range(rows, input.dim())), list(range(rows))
+    g, x, w = normalization_double_backward(grads, grad_out, input, mean, rstd, weight, over, others, mask)
+    return g, x, None if w is None else w.reshape(normalized_shape)
+
+
+def group_norm_double_backward(
+    grads: Sequence[Any],
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """The gradients of native_group_norm_backward's (grad_out, input, weight)."""
+    sizes, per_group, per_channel = [N, group, C // group, HxW], [N, group, 1, 1], [1, group, C // group, 1]
+    of_input, of_weight, of_bias = grads
+    g, x, w = normalization_double_backward(
+        (_reshape(of_input, sizes), _reshape(of_weight, per_channel), _reshape(of_bias, per_channel)),
+        grad_out.reshape(sizes), input.reshape(sizes), mean.reshape(per_group), rstd.reshape(per_group),
+        _reshape(weight, per_channel), [2, 3], [0, 3], mask,
+    )  # fmt: skip
+    return _reshape(g, input.shape), _reshape(x, input.shape), _reshape(w, [C])
+
+
+def batchnorm_double_backward(
+    grads: Sequence[Any],
+    grad_out: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    save_mean: Any,
+    save_invstd: Any,
+    train: bool,
+    eps: float,
+    mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """The gradients of native_batch_norm_backward's (grad_out, input, weight)."""
+    channels = [1, input.shape[1], *[1] * (input.dim() - 2)]
+    mean, rstd = (save_mean, save_invstd) if train else (running_mean, (running_var + eps).rsqrt())
+    of_input, of_weight, of_bias = grads
+    dims = [d for d in range(input.dim()) if d != 1]
+    g, x, w = normalization_double_backward(
+        (of_input, _reshape(of_weight, channels), _reshape(of_bias, channels)), grad_out, input, mean.view(channels),
+        rstd.view(channels), _reshape(weight, channels), dims, dims, mask, train,
+    )  # fmt: skip
+    return g, x, _reshape(w, [input.shape[1]])
+
+
+def group_norm_backward(
+    grads: Sequence[Any],
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """The gradients of native_group_norm's (input, weight, bias): of its three results mean and rstd are differentiable too."""
+    of_output, of_mean, of_rstd = grads
+    dx = dw = db = None
+    if of_output is not None:
+        dx, dw, db = ops.native_group_norm_backward(
+            of_output, input, mean.detach(), rstd.detach(), weight, N, C, HxW, group, list(mask)
+        )
+    if mask[0] and (of_mean is not None or of_rstd is not None):
+        count, per_group = C // group * HxW, [N, group, 1]
+        x, statistics = input.reshape([N, group, count]), 0
+        if of_mean is not None:
+            statistics = of_mean.view(per_group) / count
+        if of_rstd is not None:
+            cube = (of_rstd * rstd * rstd * rstd).view(per_group)
+            statistics = statistics - cube * (x - mean.view(per_group)) / count
+        through = statistics.expand(x.shape).reshape(input.shape)  # type: ignore[attr-defined]
+        dx = through if dx is None else dx + through
+    return dx, dw, db
+
+
+def normalization_double_backward(
+    grads: Sequence[Any],
+    g: Any,
+    x: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    over: list[int],
+    others: list[int],
+    mask: Sequence[bool],
+    follow_statistics: bool = True,
+) -> tuple[Any, Any, Any]:
+    """The gradients of g, x and weight, given those of dx, dweight and dbias (see the module's docstring; some are None).
+
+    `over` are the dimensions normalized over, `others` those along which weight and bias repeat. `follow_statistics` is False
+    where mean and rstd are constants.
+    """
+    of_dx, of_dw, of_db = grads
+    normal = (x - mean) * rstd
+    count = prod([x.shape[d] for d in over])
+
+    def project(t: Any) -> Any:
+        """`t` without its average and its part along x̂: a change of x in these directions does not change x̂."""
+        if not follow_statistics:
+            return t
+        return t - _sum(t, over) / count - normal * (_sum(t * normal, over) / count)
+
+    gg = gx = gw = None
+    if of_dx is not None:
+        projected = project(of_dx) * rstd
+        if mask[0]:
+            gg = projected if weight is None else projected * weight
+        if mask[2] and weight is not None:
+            gw = _sum(g * projected, others)
+    if mask[0] and of_dw is not None:
+        gg = _plus(gg, of_dw * normal)
+    if mask[0] and of_db is not None:
+        gg = _plus(gg, of_db.expand(g.shape))
+    if mask[1]:
+        of_normal = None if of_dw is None else g * of_dw
+        if of_dx is not None and follow_statistics:
+            h = g if weight is None else g * weight
+            along_a, along_h = _sum(of_dx * normal, over) / count, _sum(h * normal, over) / count
+            of_normal = _plus(of_normal, -rstd * (of_dx * along_h + h * along_a))
+            of_rstd = _sum(of_dx * project(h), over)  # dx is rstd times project(h)
+            gx = -of_rstd * rstd * rstd * normal / count
+        if of_normal is not None:
+            gx = _plus(gx, project(of_normal) * rstd)
+    return gg, gx, gw
+
+
+def _sum(t: Any, dims: list[int]) -> Any:
+    return t.sum(dims, True) if dims else t
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return b if a is None else a + b
+
+
+def _reshape(t: Any, sizes: Sequence[int]) -> Any:
+    return None if t is None else t.reshape(sizes)
