@@ -896,7 +896,7 @@ def log_softmax_int_out(self, dim, dtype, out):
     return write_exact_out(out, ops.log_softmax_int(self, dim, dtype))
 
 def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):
-    return write_outs((out0, out1, out2), normalization.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps))
+    return normalization.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, out=(out0, out1, out2))
 
 def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1):
     return write_outs((out0, out1), pooling.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode))

@@ -21,6 +21,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.writing import write_out, write_outs
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
@@ -75,9 +76,11 @@ def native_batch_norm(
     training: bool,
     momentum: float,
     eps: float,
+    out: Any = None,
 ) -> tuple[Any, Any, Any]:
     """(output, save_mean, save_invstd) for input (N, C, ...); the saved statistics are empty in evaluation.
 
+    Evaluation leaves the `out`s of the statistics as they are; RuntimeError where those have not one dimension.
     In training, running_mean and running_var (if given) move towards the batch's statistics by `momentum`, in place.
     """
     _check_floating("batch_norm", input)
@@ -105,7 +108,15 @@ def native_batch_norm(
             _affine(
                 wide(input) - wide(running_mean).reshape(sizes), scale.astype(wide(input).dtype), w, b, array(output)
             )
-    return output, saved[0], saved[1]
+    if out is None:
+        return output, saved[0], saved[1]
+    if training:
+        return write_outs(out, (output, *saved))
+    for t in out[1:]:
+        if t.dim() != 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {t.dim()}")
+    write_out(out[0], output)
+    return out
 
 
 def layer_norm(
