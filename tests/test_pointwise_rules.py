@@ -153,6 +153,18 @@ def test_no_warnings_from_numpy() -> None:
             assert not torch.isfinite(result).all()
 
 
+def test_short_cuts_say_nothing_of_overflow_and_division_by_zero() -> None:
+    one, zero, big = torch.ones(2), torch.zeros(2), torch.full((2,), 3e38)
+    calls: list[Callable[[], Any]] = [lambda: one / 0.0, lambda: one / zero, lambda: big + big, lambda: big * 2.0]
+    calls += [lambda: big * big, lambda: -big - big, lambda: big - -3e38, lambda: big + 3e38]
+    for call in calls:
+        with warnings.catch_warnings(), np.errstate(all="warn"):
+            warnings.simplefilter("error")
+            assert call().isinf().all()
+        with np.errstate(all="raise"):
+            assert call().isinf().all()
+
+
 def test_negative_zero_of_remainder_is_that_of_c() -> None:
     assert np.signbit(array(t([-4.0]) % 2.0)).all()
     assert not np.signbit(array(t([4.0]) % -2.0)).any()

@@ -18,6 +18,8 @@ from internals.core.tensor_impl import TensorImpl, array, empty, from_array, rea
 _new = object.__new__
 _stats = caching_allocator.stats
 _operands = (TensorImpl, int, float, complex, np.number, np.bool_)
+# What numpy raises where Python or numpy was asked to make errors of its warnings; the long way computes without them.
+_float_errors = (RuntimeWarning, FloatingPointError)
 
 
 class TensorMethods:
@@ -1085,12 +1087,18 @@ class TensorMethods:
                 else:
                     out = empty(g)
                 a, b = self._array, other._array
-                _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
-                return out
-            if kind is float and g.takes_floats:
+                try:
+                    _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
+                    return out
+                except _float_errors:
+                    pass
+            elif kind is float and g.takes_floats:
                 out = empty(g)
-                _loop(array(self), other, out._array)
-                return out
+                try:
+                    _loop(array(self), other, out._array)
+                    return out
+                except _float_errors:
+                    pass
         if isinstance(other, _operands):
             return _add((self, other), {})
         return NotImplemented
@@ -1117,12 +1125,18 @@ class TensorMethods:
                 else:
                     out = empty(g)
                 a, b = self._array, other._array
-                _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
-                return out
-            if kind is float and g.takes_floats:
+                try:
+                    _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
+                    return out
+                except _float_errors:
+                    pass
+            elif kind is float and g.takes_floats:
                 out = empty(g)
-                _loop(array(self), other, out._array)
-                return out
+                try:
+                    _loop(array(self), other, out._array)
+                    return out
+                except _float_errors:
+                    pass
         if isinstance(other, _operands):
             return _sub((self, other), {})
         return NotImplemented
@@ -1149,12 +1163,18 @@ class TensorMethods:
                 else:
                     out = empty(g)
                 a, b = self._array, other._array
-                _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
-                return out
-            if kind is float and g.takes_floats:
+                try:
+                    _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
+                    return out
+                except _float_errors:
+                    pass
+            elif kind is float and g.takes_floats:
                 out = empty(g)
-                _loop(array(self), other, out._array)
-                return out
+                try:
+                    _loop(array(self), other, out._array)
+                    return out
+                except _float_errors:
+                    pass
         if isinstance(other, _operands):
             return _mul((self, other), {})
         return NotImplemented
@@ -1181,12 +1201,18 @@ class TensorMethods:
                 else:
                     out = empty(g)
                 a, b = self._array, other._array
-                _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
-                return out
-            if kind is float and g.takes_floats:
+                try:
+                    _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
+                    return out
+                except _float_errors:
+                    pass
+            elif kind is float and g.takes_floats:
                 out = empty(g)
-                _loop(array(self), other, out._array)
-                return out
+                try:
+                    _loop(array(self), other, out._array)
+                    return out
+                except _float_errors:
+                    pass
         if isinstance(other, _operands):
             return _div((self, other), {})
         return NotImplemented
