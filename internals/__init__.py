@@ -58,7 +58,7 @@ from internals.random import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import library, nn
+    from internals import library, models, nn
 
 __version__ = "0.1.0"
 ops = _Ops()
@@ -69,7 +69,7 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.
 
 def __getattr__(name: str) -> Any:
     """Sub-packages are imported when first used."""
-    if name in ("nn", "library", "linalg", "utils", "testing", "return_types"):
+    if name in ("nn", "library", "linalg", "models", "utils", "testing", "return_types"):
         import importlib
 
         return importlib.import_module(f"internals.{name}")
