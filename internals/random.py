@@ -37,7 +37,7 @@ class Generator:
     Raises RuntimeError for a device without a generator.
     """
 
-    __slots__ = ("device", "_engine", "_seed", "next_normal")
+    __slots__ = ("device", "_engine", "_seed", "_untouched", "next_normal")
 
     device: device
 
@@ -60,6 +60,7 @@ class Generator:
             raise ValueError("Overflow when unpacking long long")
         self._seed = seed if seed >= 0 else (1 << 64) + seed
         self._engine = None  # numpy.random is imported when the first number is drawn
+        self._untouched = True
         self.next_normal: float | None = None
         return self
 
@@ -73,20 +74,21 @@ class Generator:
 
     def random32(self, n: int) -> Any:
         """The next `n` words of the stream, as a uint64 array of 32-bit values."""
+        self._untouched = False
         return self._bits().random_raw(n)
 
     def random64(self, n: int) -> Any:
         """The next `n` pairs of words, the first of each pair in the upper half."""
+        self._untouched = False
         words = self._bits().random_raw(2 * n)
         return words[0::2] << np.uint64(32) | words[1::2]
 
     def get_state(self) -> Any:
         """The state as a tensor of bytes."""
-        untouched = self._engine is None
         twister = self._bits().state["state"]
         s = np.zeros((), STATE)
         s["initial_seed"], s["seeded"], s["state"] = self._seed, 1, twister["key"]
-        s["left"], s["next"] = 625 - twister["pos"], 0 if untouched else twister["pos"]
+        s["left"], s["next"] = 625 - twister["pos"], 0 if self._untouched else twister["pos"]
         if self.next_normal is not None:
             s["normal_y"], s["normal_is_valid"] = self.next_normal, 1
         return from_array(np.frombuffer(s.tobytes(), np.uint8))
@@ -108,7 +110,7 @@ class Generator:
         self._seed = int(s["initial_seed"])
         engine = np.random.MT19937()
         engine.state = {"bit_generator": "MT19937", "state": {"key": s["state"].astype(np.uint32), "pos": pos}}
-        self._engine = engine
+        self._engine, self._untouched = engine, bool(s["left"] == 1 and s["next"] == 0)
         self.next_normal = float(s["normal_y"]) if s["normal_is_valid"] else None
         return self
 

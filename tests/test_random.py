@@ -175,6 +175,13 @@ def test_a_state_brings_the_same_numbers_again(seed: int, before: list[int], n: 
     assert g.initial_seed() == seed % 2**64
 
 
+def test_looking_at_the_state_does_not_change_it() -> None:
+    g = torch.Generator().manual_seed(3)
+    for n in (0, 1, 624):
+        torch.randn(n, generator=g)
+        assert torch.equal(g.get_state(), g.get_state()) and torch.equal(g.clone_state().get_state(), g.get_state())
+
+
 def test_generators_do_not_disturb_each_other() -> None:
     torch.manual_seed(1)
     expected = torch.rand(6).tolist()

@@ -12,13 +12,14 @@ How the real one differs: `torch.nn` also has quantization, data parallelism and
 
 from __future__ import annotations
 
-from internals.nn import functional, init, utils
+from internals.nn import functional, init, modules, utils
 from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
+from internals.nn.modules import *  # noqa: F403
 from internals.nn.parameter import Buffer, Parameter
 from internals.nn.parameter_containers import ParameterDict, ParameterList
 
 __all__ = [
     "Buffer", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential", "functional",
-    "init", "utils",
+    "init", "modules", "utils", *modules.__all__,
 ]  # fmt: skip

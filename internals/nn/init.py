@@ -4,7 +4,8 @@ A layer multiplies and adds. If its weights are too large, signals grow from lay
 and Kaiming's rules choose the spread of random weights by the number of terms in each sum, `fan_in` forwards and `fan_out`
 backwards, so that the variance stays about the same; `calculate_gain` corrects for the nonlinearity in between.
 
-All functions work in place, unseen by autograd, and return the tensor. With the same seed the numbers are PyTorch's.
+All functions work in place, unseen by autograd, and return the tensor; tensors without memory are left alone. With the same seed
+the numbers are PyTorch's.
 
 How the real one differs: `orthogonal_` calls `torch.linalg.qr`, we numpy's; both are LAPACK's.
 """
@@ -33,13 +34,13 @@ _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_tra
 @no_grad()
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Numbers between `a` and `b`, all equally likely."""
-    return tensor.uniform_(a, b, generator=generator)
+    return tensor if tensor.is_meta else tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
     """Normally distributed numbers."""
-    return tensor.normal_(mean, std, generator=generator)
+    return tensor if tensor.is_meta else tensor.normal_(mean, std, generator=generator)
 
 
 @no_grad()

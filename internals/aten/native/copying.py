@@ -253,6 +253,8 @@ def _write(target: Any, source: TensorImpl) -> Any:
     """Store the elements of `source` in `target`, cast to its dtype and broadcast to its shape."""
     if target.device is not CPU:
         return target
+    if source.device.type == "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     values, kind = array(source), target.dtype
     if source.dtype is not kind:
         if source.is_complex() and kind.category in (dt.INTEGRAL, dt.FLOATING):

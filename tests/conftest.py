@@ -1,0 +1,18 @@
+"""`T`: a test that takes it runs twice, with `internals` and with real PyTorch, which is skipped where it is not installed.
+
+What such a test asserts is then known to be so in PyTorch, and is checked here without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import internals
+from tests.support import oracle
+
+
+@pytest.fixture(params=["internals", "torch"])
+def T(request: pytest.FixtureRequest) -> Any:
+    return internals if request.param == "internals" else oracle()

@@ -1,0 +1,73 @@
+"""Gradient clipping, and parameters as one vector. The same code runs in PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.nn_support import error_of
+
+
+def with_gradients(T: Any, *grads: Any) -> list[Any]:
+    parameters = []
+    for grad in grads:
+        p = T.nn.Parameter(T.zeros(len(grad)) if grad is not None else T.zeros(1))
+        p.grad = None if grad is None else T.tensor(grad)
+        parameters.append(p)
+    return parameters
+
+
+def test_clip_grad_norm(T: Any) -> None:
+    clip = T.nn.utils.clip_grad_norm_
+    a, b, c = with_gradients(T, [3.0, 0.0], None, [0.0, 4.0])
+    grad = a.grad
+    assert clip([a, b, c], 10.0).item() == 5 and a.grad.tolist() == [3, 0]
+    assert clip((p for p in (a, b, c)), 1.0).item() == 5
+    assert a.grad is grad and T.allclose(a.grad, T.tensor([0.6, 0.0])) and T.allclose(c.grad, T.tensor([0.0, 0.8]))
+    (a,) = with_gradients(T, [3.0, -4.0])
+    assert clip(a, 2.0, norm_type="inf").item() == 4 and T.allclose(a.grad, T.tensor([1.5, -2.0]))
+    assert abs(clip([a], 7.0, norm_type=1).item() - 3.5) < 1e-5
+    assert clip([], 1.0).item() == 0 and clip(with_gradients(T, None), 1.0).item() == 0
+    with pytest.warns(UserWarning, match="is an empty generator"):
+        clip((p for p in ()), 1.0)
+
+
+def test_clip_grad_norm_of_no_finite_number(T: Any) -> None:
+    parameters = with_gradients(T, [float("inf"), 1.0])
+    assert error_of(lambda: T.nn.utils.clip_grad_norm_(parameters, 1.0, error_if_nonfinite=True)) == (
+        "RuntimeError: The total norm of order 2.0 for gradients from `parameters` is non-finite, so it cannot be clipped. To "
+        "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+    )
+    assert T.nn.utils.clip_grad_norm_(parameters, 1.0).item() == float("inf")
+    assert parameters[0].grad.isnan().tolist() == [True, False] and parameters[0].grad[1].item() == 0
+
+
+def test_the_two_halves_of_clipping(T: Any) -> None:
+    parameters = with_gradients(T, [3.0], [4.0])
+    total = T.nn.utils.get_total_norm([p.grad for p in parameters])
+    assert total.item() == 5
+    T.nn.utils.clip_grads_with_norm_(parameters, 2.5, total)
+    assert T.allclose(parameters[1].grad, T.tensor([2.0]))
+
+
+def test_clip_grad_value(T: Any) -> None:
+    a, b = with_gradients(T, [-3.0, 0.5, 2.0], None)
+    assert T.nn.utils.clip_grad_value_([a, b], 1) is None
+    assert a.grad.tolist() == [-1, 0.5, 1]
+    T.nn.utils.clip_grad_value_(a, 0.25)
+    assert a.grad.tolist() == [-0.25, 0.25, 0.25]
+
+
+def test_parameters_as_a_vector(T: Any) -> None:
+    model = T.nn.Linear(2, 2)
+    vector = T.nn.utils.parameters_to_vector(model.parameters())
+    assert vector.shape == (6,) and T.equal(vector[4:], model.bias)
+    weight = model.weight
+    T.nn.utils.vector_to_parameters(T.arange(6.0), model.parameters())
+    assert model.weight is weight and weight.tolist() == [[0, 1], [2, 3]] and model.bias.tolist() == [4, 5]
+    assert weight.requires_grad and weight.is_leaf
+    assert error_of(lambda: T.nn.utils.vector_to_parameters([1.0], model.parameters())) == (
+        "TypeError: expected internals.Tensor, but got: list"
+    )
+    assert T.nn.utils.parameters_to_vector([T.zeros(2, 1)]).shape == (2,)
