@@ -28,7 +28,7 @@ def error_of(call: Callable[[], Any]) -> str:
 def make_leaf(T: Any) -> Any:
     """A class of modules with two parameters and two buffers, one of which is not saved. Takes the number of rows."""
 
-    class Leaf(T.nn.Module):  # type: ignore[misc, name-defined]
+    class Leaf(T.nn.Module):
         def __init__(self, rows: int = 2) -> None:
             super().__init__()
             self.rows = rows
@@ -50,12 +50,12 @@ def make_net(T: Any) -> Any:
     """A module of three, `first`, `second` and `block.inner`, the last two being the same object."""
     Leaf = make_leaf(T)
 
-    class Block(T.nn.Module):  # type: ignore[misc, name-defined]
+    class Block(T.nn.Module):
         def __init__(self, inner: Any) -> None:
             super().__init__()
             self.inner = inner
 
-    class Net(T.nn.Module):  # type: ignore[misc, name-defined]
+    class Net(T.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.first = Leaf()

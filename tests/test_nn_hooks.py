@@ -30,7 +30,8 @@ def handles() -> Iterator[list[Any]]:
 
 
 def test_order_of_forward_hooks(T: Any, handles: list[Any]) -> None:
-    leaf, seen = make_leaf(T)(), []
+    leaf = make_leaf(T)()
+    seen: list[Any] = []
 
     def pre(name: str) -> Any:
         return lambda module, args: seen.append((name, module is leaf, len(args)))
@@ -70,7 +71,8 @@ def test_hooks_replace_arguments_and_output(T: Any) -> None:
 
 
 def test_hooks_of_children_run_inside(T: Any) -> None:
-    net, seen = make_net(T), []
+    net = make_net(T)
+    seen: list[Any] = []
     net.register_forward_pre_hook(lambda m, args: seen.append("net pre"))
     net.first.register_forward_hook(lambda m, args, output: seen.append("first"))
     net.register_forward_hook(lambda m, args, output: seen.append("net"))
@@ -79,7 +81,8 @@ def test_hooks_of_children_run_inside(T: Any) -> None:
 
 
 def test_hooks_that_are_always_called(T: Any, handles: list[Any]) -> None:
-    leaf, seen = make_leaf(T)(), []
+    leaf = make_leaf(T)()
+    seen: list[Any] = []
 
     def fails(module: Any, args: Any, output: Any) -> None:
         raise ValueError("of the hook")
@@ -103,7 +106,8 @@ def test_hooks_that_are_always_called(T: Any, handles: list[Any]) -> None:
 
 
 def test_always_called_hooks_run_once(T: Any) -> None:
-    leaf, seen = make_leaf(T)(), []
+    leaf = make_leaf(T)()
+    seen: list[Any] = []
     leaf.register_forward_hook(lambda m, args, output: seen.append(1), always_call=True)
     leaf.register_forward_hook(lambda m, args, output: 1 / 0)
     leaf.register_forward_hook(lambda m, args, output: seen.append(2), always_call=True)
@@ -113,8 +117,9 @@ def test_always_called_hooks_run_once(T: Any) -> None:
 
 
 def test_removing(T: Any) -> None:
-    leaf, seen = make_leaf(T)(), []
-    handles = [leaf.register_forward_hook(lambda m, a, o, i=i: seen.append(i)) for i in range(3)]  # type: ignore[misc]
+    leaf = make_leaf(T)()
+    seen: list[Any] = []
+    handles = [leaf.register_forward_hook(lambda m, a, o, i=i: seen.append(i)) for i in range(3)]
     handles[1].remove()
     handles[1].remove()
     leaf(T.ones(3))
@@ -127,7 +132,8 @@ def test_removing(T: Any) -> None:
 
 
 def test_a_hook_may_remove_itself(T: Any) -> None:
-    leaf, seen = make_leaf(T)(), []
+    leaf = make_leaf(T)()
+    seen: list[Any] = []
 
     def once(module: Any, args: Any, output: Any) -> None:
         seen.append(1)
@@ -140,7 +146,8 @@ def test_a_hook_may_remove_itself(T: Any) -> None:
 
 
 def test_hooks_are_copied_with_the_module(T: Any) -> None:
-    leaf, seen = make_leaf(T)(), []
+    leaf = make_leaf(T)()
+    seen: list[Any] = []
     leaf.register_forward_hook(lambda m, args, output: seen.append(m))
     other = copy.deepcopy(leaf)
     other(T.ones(3))

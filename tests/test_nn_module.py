@@ -106,11 +106,11 @@ def test_what_may_be_assigned(T: Any) -> None:
 
 
 def test_nothing_may_be_assigned_before_init(T: Any) -> None:
-    class Hasty(T.nn.Module):  # type: ignore[misc, name-defined]
+    class Hasty(T.nn.Module):
         def __init__(self, value: Any) -> None:
             self.x = value
 
-    class Called(T.nn.Module):  # type: ignore[misc, name-defined]
+    class Called(T.nn.Module):
         def __init__(self) -> None:
             pass
 
@@ -138,7 +138,7 @@ def test_other_base_classes_are_initialized_on_request(T: Any) -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-    class Both(T.nn.Module, Named):  # type: ignore[misc, name-defined]
+    class Both(T.nn.Module, Named):
         call_super_init = True
 
     assert Both("x").name == "x"

@@ -150,7 +150,7 @@ def test_loading_into_meta_warns(T: Any, recwarn: Any) -> None:
 
 
 def test_extra_state(T: Any) -> None:
-    class Extra(T.nn.Module):  # type: ignore[misc, name-defined]
+    class Extra(T.nn.Module):
         saved: Any = "begin"
 
         def get_extra_state(self) -> Any:
@@ -177,7 +177,7 @@ def test_extra_state(T: Any) -> None:
 
 
 def test_a_version_reads_what_an_earlier_one_wrote(T: Any) -> None:
-    class Versioned(T.nn.Module):  # type: ignore[misc, name-defined]
+    class Versioned(T.nn.Module):
         _version = 2
 
         def __init__(self) -> None:
