@@ -58,9 +58,10 @@ from internals.random import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import library, models, nn
+    from internals import autograd, library, models, nn, optim
 
 __version__ = "0.1.0"
+_SUBPACKAGES = ("autograd", "library", "linalg", "models", "nn", "optim", "return_types", "testing", "utils")
 ops = _Ops()
 
 # Overflow and division by zero are ordinary values here, as in PyTorch; numpy would warn from inside our loops.
@@ -69,7 +70,7 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.
 
 def __getattr__(name: str) -> Any:
     """Sub-packages are imported when first used."""
-    if name in ("nn", "library", "linalg", "models", "utils", "testing", "return_types"):
+    if name in _SUBPACKAGES:
         import importlib
 
         return importlib.import_module(f"internals.{name}")
