@@ -1,4 +1,4 @@
-"""What torchvision's models are made of, in `tests/golden/models/*.txt`: names, shapes and dtypes in the `state_dict`, printed form.
+"""What torchvision's models are made of, in `tests/golden/models/*.txt`: names, shapes, dtypes in the `state_dict`, printed form.
 
 `python -m tests.golden_models`, with real PyTorch and torchvision installed, writes the files. What torchvision does not have
 (`gpt`, `vit_tiny`) is built by running our own file with real PyTorch.
@@ -7,13 +7,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import internals.models as here
+from internals import models
 
 FOLDER = Path(__file__).parent / "golden" / "models"
 
@@ -32,7 +34,7 @@ MODELS: dict[str, Callable[[Any], Any]] = {
     "vit_tiny": lambda m: m.vit_tiny(),
     "gpt": lambda m: m.GPT(m.GPTConfig(block_size=16, vocab_size=65, n_layer=2, n_head=4, n_embd=32)),
 }
-OURS_ALONE = {"gpt": "gpt", "vit_tiny": "vision_transformer"}
+OURS_ALONE = ("vit_tiny", "gpt")
 
 
 def describe(model: Any) -> str:
@@ -42,25 +44,23 @@ def describe(model: Any) -> str:
     return "\n".join([*lines, f"{count:,} parameters", repr(model), ""])
 
 
-def with_torch(file: str) -> ModuleType:
-    """One of our files of models, run with real PyTorch: its source with the name of the library exchanged."""
-    source = Path(here.__file__).with_name(f"{file}.py").read_text()
-    source = source.replace("from internals.models.", "from ours_with_torch.").replace("internals", "torch")
-    import sys
-
-    module = ModuleType(f"ours_with_torch.{file}")
-    sys.modules[module.__name__] = module  # where dataclasses and the next file look for it
-    exec(compile(source, f"{file}.py, with torch", "exec"), module.__dict__)
-    return module
+@cache
+def ours_with_torch() -> SimpleNamespace:
+    """Our own files, run with real PyTorch: their source with the name of the library exchanged. All their names in one place."""
+    names: dict[str, Any] = {}
+    for file in ("_blocks", "gpt", "mobilenetv2", "resnet", "vision_transformer"):
+        source = Path(models.__file__).with_name(f"{file}.py").read_text()
+        source = source.replace("internals.models.", "ours_with_torch.").replace("internals", "torch")
+        module = ModuleType(f"ours_with_torch.{file}")
+        sys.modules[module.__name__] = module  # where dataclasses and the files after it look
+        exec(compile(source, f"{file}.py, with torch", "exec"), module.__dict__)
+        names |= {**vars(module), file: module}
+    return SimpleNamespace(**names)
 
 
 def original(name: str) -> Any:
-    """The model as torchvision makes it, or as our own file makes it with real PyTorch."""
-    if name not in OURS_ALONE:
-        return MODELS[name](import_module("torchvision.models"))
-    if OURS_ALONE[name] == "vision_transformer":
-        with_torch("_blocks")
-    return MODELS[name](with_torch(OURS_ALONE[name]))
+    """The model as torchvision makes it; where torchvision has none, as our own file makes it with real PyTorch."""
+    return MODELS[name](ours_with_torch() if name in OURS_ALONE else import_module("torchvision.models"))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """A small GPT: given the tokens so far, a score for each token that could come next.
 
-Token and position vectors are added, blocks of causal self-attention and a perceptron follow, each with a norm in front and a short
-cut around it, and the last vector is compared with every token's vector: the head's weight *is* the embedding's (weight tying).
-Names in the `state_dict` are those of GPT-2 as nanoGPT writes them (https://github.com/karpathy/nanoGPT, `model.py`), so its
-checkpoints load here. PyTorch itself has no GPT; the attention is its `nn.functional.scaled_dot_product_attention`.
+Token and position vectors are added, blocks of causal self-attention and a perceptron follow, each with a norm in front and a
+short cut around it, and the last vector is compared with every token's vector: the head's weight *is* the embedding's (weight
+tying). Names in the `state_dict` are those of GPT-2 as nanoGPT writes them (https://github.com/karpathy/nanoGPT, `model.py`),
+so its checkpoints load here. PyTorch itself has no GPT; the attention is its `nn.functional.scaled_dot_product_attention`.
 
-How the real one differs: nanoGPT also configures optimizers, estimates FLOPs and imports OpenAI's weights; serving a GPT one keeps
-the keys and values of earlier tokens, where `generate` computes them again for each new one.
+How the real one differs: nanoGPT also configures optimizers, estimates FLOPs and imports OpenAI's weights; serving a GPT one
+keeps the keys and values of earlier tokens, where `generate` computes them again for each new one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GPT(nn.Module):
         self.transformer.wte.weight = self.lm_head.weight
         self.apply(initialize)
         for name, parameter in self.named_parameters():
-            if name.endswith("c_proj.weight"):  # what is added to the short cut: 2 n_layer terms sum up to the usual size
+            if name.endswith("c_proj.weight"):  # added to the short cut: 2 n_layer of them sum up to the usual size
                 nn.init.normal_(parameter, mean=0.0, std=0.02 / math.sqrt(2 * config.n_layer))
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:

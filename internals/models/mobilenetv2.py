@@ -1,8 +1,8 @@
 """MobileNet V2 (`torchvision/models/mobilenetv2.py`): a network for a telephone, 3.5 million parameters.
 
 Its block is a bottleneck turned inside out (Sandler et al. 2018, https://arxiv.org/abs/1801.04381): the short cut connects the
-narrow ends, and the wide middle is cheap because its 3x3 convolution is depthwise: `groups` equals the number of channels, so that
-each channel is filtered by itself and only the 1x1 convolutions around it mix channels.
+narrow ends, and the wide middle is cheap because its 3x3 convolution is depthwise: `groups` equals the number of channels, so
+that each channel is filtered by itself and only the 1x1 convolutions around it mix channels.
 
 How the real one differs: torchvision knows where trained weights are, and has a quantized version.
 """

@@ -1,7 +1,7 @@
 """Residual networks (`torchvision/models/resnet.py`): each block adds what it computes to what it was given.
 
-That sum is the whole idea (He et al. 2015, https://arxiv.org/abs/1512.03385): a block that has nothing to add can be near zero, and
-in the backward pass the gradient takes the short way around every block, so that a hundred layers still train.
+That sum is the whole idea (He et al. 2015, https://arxiv.org/abs/1512.03385): a block that has nothing to add can be near
+zero, and in the backward pass the gradient takes the short way around every block, so that a hundred layers still train.
 
 How the real one differs: torchvision has deeper and wider members of the family too, and knows where trained weights are.
 """
@@ -69,7 +69,12 @@ class ResNet(nn.Module):
         return self.fc(torch.flatten(x, 1))
 
     def _make_layer(
-        self, block: type[BasicBlock] | type[Bottleneck], planes: int, blocks: int, stride: int = 1, dilate: bool = False
+        self,
+        block: type[BasicBlock] | type[Bottleneck],
+        planes: int,
+        blocks: int,
+        stride: int = 1,
+        dilate: bool = False,
     ) -> nn.Sequential:
         """One stage. Its first block changes size and channels, so its short cut needs a convolution as well (`downsample`)."""
         first_dilation = self.dilation

@@ -1,8 +1,8 @@
 """The Vision Transformer (`torchvision/models/vision_transformer.py`): a picture cut into patches, read like a sentence.
 
-One strided convolution turns each patch into a vector, a learned vector per position is added, and a Transformer's encoder does the
-rest (Dosovitskiy et al. 2020, https://arxiv.org/abs/2010.11929). A class token goes in front of the patches; having looked at all of
-them through attention, it is what the picture is classified by.
+One strided convolution turns each patch into a vector, a learned vector per position is added, and a Transformer's encoder
+does the rest (Dosovitskiy et al. 2020, https://arxiv.org/abs/2010.11929). A class token goes in front of the patches; having
+looked at all of them through attention, it is what the picture is classified by.
 
 How the real one differs: torchvision can put a stem of convolutions in front, interpolates positions for other picture sizes, and
 knows where trained weights are.
