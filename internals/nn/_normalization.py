@@ -10,7 +10,8 @@ from math import prod
 from typing import Any
 
 from internals._generated import functions as F
-from internals.core.dtype import finfo
+from internals.aten.dtype_checks import not_implemented
+from internals.core.dtype import finfo, float16, float32
 from internals.core.size import Size
 
 
@@ -74,7 +75,8 @@ def instance_norm(
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
     """Divide by the root of the mean square over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`.
 
-    `eps` is the dtype's machine epsilon unless given. Raises RuntimeError for sizes that do not fit.
+    `eps` is the machine epsilon unless given (half precision computes in single). Raises RuntimeError for sizes that do not
+    fit, ValueError for too few dimensions.
     """
     shape = list(normalized_shape)
     if not shape:
@@ -87,15 +89,19 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
             f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
             f"normalized_shape = {shape}"
         )
-    if input.dim() < len(shape) or list(input.shape[-len(shape) :]) != shape:
+    if input.dim() < len(shape):
+        raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {input.dim()}")
+    if list(input.shape[-len(shape) :]) != shape:
         raise RuntimeError(
             f"Given normalized_shape={shape}, expected input with shape [*{', '.join(map(str, shape))}], but got input of "
             f"size{list(input.shape)}"
         )
-    eps = finfo(input.dtype).eps if eps is None else eps
-    squares = input.pow(2).mean(list(range(-len(shape), 0)), keepdim=True)
-    result = input * (squares + eps).rsqrt()
-    return result if weight is None else result * weight
+    if not input.is_floating_point():
+        raise not_implemented("rms_norm", input.dtype)
+    x = input.to(float32) if input.dtype is float16 else input  # squares of half precision overflow
+    eps = finfo(x.dtype).eps if eps is None else eps
+    result = x * (x.square().mean(list(range(-len(shape), 0)), keepdim=True) + eps).rsqrt()
+    return (result if weight is None else result * weight).to(input.dtype)
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
