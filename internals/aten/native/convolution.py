@@ -22,7 +22,8 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
-from internals.aten.native.windows import fold_windows, pad_spatial, unfold_windows
+from internals.aten.native.reduction_tools import sum_of_products
+from internals.aten.native.windows import fold_offsets, fold_windows, pad_spatial, unfold_windows
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array
@@ -86,6 +87,10 @@ def input_gradient(
 ) -> Any:
     """What `forward`'s input gets back for a gradient g (N, O, *S'); it is the transposed convolution of g."""
     n, outputs, *spatial = g.shape
+    if w.shape[1] == 1 and groups == outputs > 1:  # depthwise: nothing to add up over channels
+        kernels = w[:, 0].reshape(outputs, *w.shape[2:], *[1] * len(spatial))
+        shares = (g * kernels[(slice(None), *offset)] for offset in np.ndindex(*w.shape[2:]))
+        return fold_offsets(shares, w.shape[2:], g.shape, input_size[2:], stride, padding, dilation)
     rows = w.reshape(groups, outputs // groups, prod(w.shape[1:])).swapaxes(1, 2)
     columns = np.matmul(rows, g.reshape(n, groups, outputs // groups, prod(spatial)))
     windows = columns.reshape(n, input_size[1], *w.shape[2:], *spatial)
@@ -106,7 +111,12 @@ def weight_gradient(
     windows = unfold_windows(pad_spatial(x, padding), kernel, stride, dilation)
     spatial = g.shape[2:]
     channels = x.shape[1] // groups
-    columns = windows[(..., *(slice(s) for s in spatial))].reshape(n, groups, channels * prod(kernel), prod(spatial))
+    windows = windows[(..., *(slice(s) for s in spatial))]
+    if channels == 1 and groups == outputs > 1:
+        others = (0, *range(2, g.ndim))
+        offsets = (windows[(slice(None), slice(None), *offset)] for offset in np.ndindex(*kernel))
+        return np.stack([sum_of_products(g, x, others).reshape(outputs, 1) for x in offsets], -1).reshape(outputs, 1, *kernel)
+    columns = windows.reshape(n, groups, channels * prod(kernel), prod(spatial))
     rows = g.reshape(n, groups, outputs // groups, prod(spatial))
     return np.matmul(rows, columns.swapaxes(2, 3)).sum(0).reshape(outputs, channels, *kernel)
 

@@ -18,6 +18,7 @@ from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.float_errors import quiet, restore
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from .losses import MEAN, NONE, SUM
@@ -189,7 +190,10 @@ def _pick(
         raise RuntimeError(
             f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
         )
-    x, t = array(self), array(target).astype(np.int64)
+    x, t = array(self), array(target).astype(np.int64, copy=False)
+    if weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16:
+        if _all_count(t, classes, ignore_index):
+            return _reduce_all(x, t, class_dim, reduction)
     counts = t != ignore_index
     wrong = counts & ((t < 0) | (t >= classes))
     if wrong.any():
@@ -211,6 +215,31 @@ def _pick(
     return output, total_weight
 
 
+def _reduce_all(x: Any, t: Any, class_dim: int, reduction: int) -> tuple[Any, Any]:
+    """`_pick` for the usual case: no weights, nothing ignored, and the sum or the mean is wanted."""
+    dtype = dt.BY_NUMPY[x.dtype]
+    output, total_weight = empty_contiguous((), dtype), empty_contiguous((), dtype)
+    picked = x.reshape(-1).take(_places(t, x.shape, class_dim))
+    total = -np.add.reduce(picked)
+    array(output)[...] = total / total.dtype.type(t.size) if reduction == MEAN else total
+    array(total_weight)[...] = t.size
+    return output, total_weight
+
+
+def _all_count(t: Any, classes: int, ignore_index: int) -> bool:
+    """Whether every target is a class. As unsigned numbers the negative ones are the largest, so one comparison tells."""
+    return bool(t.size and not 0 <= ignore_index < classes and np.maximum.reduce(t.view(np.uint64), None) < classes)
+
+
+def _places(t: Any, sizes: Any, class_dim: int) -> Any:
+    """Where, in a flattened tensor of `sizes`, lies the element of each target's class."""
+    classes, inner = sizes[class_dim], prod(sizes[class_dim + 1 :])
+    if inner == 1:
+        return np.arange(0, t.size * classes, classes) + t.reshape(-1)
+    n = np.arange(t.size)
+    return n // inner * (classes * inner) + n % inner + t.reshape(-1) * inner
+
+
 def _put(
     grad_output: TensorImpl,
     self: TensorImpl,
@@ -228,24 +257,20 @@ def _put(
     t, g = array(target).astype(np.int64, copy=False), array(grad_output)
     if not t.size or not dx.size:
         return result
-    with np.errstate(all="ignore"):
-        g = -g / array(total_weight) if reduction == MEAN else -g
+    token = quiet()
+    g = -g / array(total_weight) if reduction == MEAN else -g
+    restore(token)
+    if _all_count(t, self.shape[class_dim], ignore_index):
+        if weight is not None:
+            g = g * array(weight)[t]
+        dx.reshape(-1)[_places(t, self.shape, class_dim)] = g.reshape(-1) if g.ndim else g
+        return result
     counts = t != ignore_index
-    everything = counts.all()
+    t = np.where(counts, t, 0)
     if weight is not None:
-        g = g * array(weight)[t if everything else np.where(counts, t, 0)]
-    classes, inner = self.shape[class_dim], prod(self.shape[class_dim + 1 :])
-    places = np.arange(t.size)
-    if inner > 1:
-        places = places // inner * (classes * inner) + places % inner
-    elif classes > 1:
-        places *= classes
-    places += t.reshape(-1) * inner if inner > 1 else t.reshape(-1)
-    if everything:
-        dx.reshape(-1)[places] = g.reshape(-1) if g.ndim else g
-    else:
-        counts = counts.reshape(-1)
-        dx.reshape(-1)[places[counts]] = np.broadcast_to(g, t.shape).reshape(-1)[counts]
+        g = g * array(weight)[t]
+    counts = counts.reshape(-1)
+    dx.reshape(-1)[_places(t, self.shape, class_dim)[counts]] = np.broadcast_to(g, t.shape).reshape(-1)[counts]
     return result
 
 

@@ -24,9 +24,11 @@ from internals.aten.dtype_checks import not_implemented
 from internals.aten.writing import write_out, write_outs
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
+from internals.core.float_errors import quiet, restore
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from .memory_format import empty_as, suggests_channels_last
+from .reduction_tools import sum_of_products
 
 
 def native_layer_norm(
@@ -104,10 +106,13 @@ def native_batch_norm(
                 r[...] = (1 - momentum) * r + momentum * value
     else:
         with np.errstate(all="ignore"):
+            x = wide(input)
             scale = 1 / np.sqrt(wide(running_var).reshape(sizes) + eps)
-            _affine(
-                wide(input) - wide(running_mean).reshape(sizes), scale.astype(wide(input).dtype), w, b, array(output)
-            )
+            scale = scale if w is None else scale * w
+            shift = wide(running_mean).reshape(sizes) * -scale
+            shift = shift if b is None else shift + b
+            y = np.multiply(x, scale.astype(x.dtype, copy=False), out=array(output) if x is array(input) else None)
+            np.add(y, shift.astype(x.dtype, copy=False), out=array(output), casting="same_kind")
     if out is None:
         return output, saved[0], saved[1]
     if training:
@@ -166,23 +171,27 @@ def _normalize(
 ) -> Any:
     """out = (x - mean) * rstd * weight + bias over `axes`, filling mean and rstd; returns the (biased) variance."""
     x = x.astype(np.float32) if x.dtype == np.float16 else x
-    with np.errstate(all="ignore"):
-        center = x.mean(axes, keepdims=True)
-        deviation = x - center
-        variance = np.square(deviation).mean(axes, keepdims=True)
-        scale = 1 / np.sqrt(variance + x.dtype.type(eps))
-        mean[...], rstd[...] = center, scale
-        _affine(deviation, scale, weight, bias, out)
-    return variance
-
-
-def _affine(deviation: Any, scale: Any, weight: Any, bias: Any, out: Any) -> None:
-    result = deviation * scale
+    number = x.dtype.type
+    count = number(prod([x.shape[d] for d in axes]))
+    token = quiet()
+    center = np.add.reduce(x, axes, keepdims=True)
+    center /= count
+    deviation = x - center
+    variance = sum_of_products(deviation, deviation, axes)
+    variance /= count
+    scale = 1 / np.sqrt(variance + number(eps))
+    mean[...], rstd[...] = center, scale
+    if weight is not None and weight.shape == scale.shape:  # one factor for all that share the statistics: multiply once
+        scale, weight = scale * weight, None
+    deviation *= scale
     if weight is not None:
-        result *= weight
-    if bias is not None:
-        result += bias
-    out[...] = result
+        deviation *= weight
+    if bias is None:
+        out[...] = deviation
+    else:
+        np.add(deviation, bias, out=out, casting="same_kind")
+    restore(token)
+    return variance
 
 
 def wide(t: Any) -> Any:

@@ -14,15 +14,18 @@ How the real one differs: a kernel for each, which sums in one pass, in threads,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from internals.core.dtype import dtype
+from internals.core.float_errors import quiet, restore
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from .memory_format import empty_as
 from .normalization import wide
+from .reduction_tools import sum_of_products
 
 
 def native_layer_norm_backward(
@@ -111,37 +114,36 @@ def _gradients(
     """The gradients of input, weight and bias, for arrays that broadcast: normalized `over`, parameters repeated along `others`.
 
     `follow_statistics` is False where mean and rstd are constants.
-    """  # fmt: skip
+    """
+    shared = others == over  # parameters and statistics belong to the same elements
     dx = dw = db = None
-    with np.errstate(all="ignore"):
-        normal = x - mean
+    token = quiet()
+    normal, missing = (
+        x - mean,
+        rstd,
+    )  # x̂ but for the factor rstd, which sums can be given as well, if all elements share it
+    if not shared:
         normal *= rstd
-        if mask[1]:
-            dw = sum_of_products(g, normal, others)
-        if mask[2]:
-            db = g.sum(others, keepdims=True)
-        if mask[0] and not follow_statistics:
-            dx = g * (rstd if weight is None else rstd * weight)
-        elif mask[0]:
-            shared = others == over  # parameters and statistics belong to the same elements: the sums are there already
-            h = g if weight is None or shared else g * weight
-            along = dw if shared and dw is not None else sum_of_products(h, normal, over)
-            level = db if shared and db is not None else h.sum(over, keepdims=True)
-            count = x.dtype.type(np.prod([x.shape[d] for d in over]))
-            normal *= along / -count
-            normal -= level / count
-            normal += h
-            normal *= rstd * weight if shared and weight is not None else rstd
-            dx = normal
+        missing = 1
+    if mask[1]:
+        dw = sum_of_products(g, normal, others) * missing
+    if mask[2]:
+        db = np.add.reduce(g, others, keepdims=True)
+    if mask[0]:
+        h = g if shared or weight is None else g * weight
+        factor = rstd * weight if shared and weight is not None else rstd
+        dx = h * factor
+    if mask[0] and follow_statistics:
+        count = -x.dtype.type(prod([x.shape[d] for d in over]))
+        if shared and dw is not None and db is not None:
+            along, level = dw, db
+        else:
+            along, level = sum_of_products(h, normal, over) * missing, np.add.reduce(h, over, keepdims=True)
+        normal *= along * missing * factor / count
+        dx += normal
+        dx += level * factor / count
+    restore(token)
     return dx, dw, db
-
-
-def sum_of_products(a: Any, b: Any, dims: tuple[int, ...]) -> Any:
-    """(a * b).sum(dims, keepdims=True), without the product in between."""
-    letters = "abcdefghijklmnopqrstuvwxyz"[: a.ndim]
-    kept = "".join(c for d, c in enumerate(letters) if d not in dims)
-    sums = np.einsum(f"{letters},{letters}->{kept}", a, b)
-    return sums.reshape([1 if d in dims else n for d, n in enumerate(a.shape)])
 
 
 def _tensor(a: Any, sizes: Sequence[int], like: TensorImpl) -> Any:

@@ -35,13 +35,42 @@ def max_pool2d_with_indices(
     x = _batched(self, "non-empty 3D or 4D (batch mode) tensor expected for input")
     rows, columns = _output_size(x, kernel, stride, padding, dilation, ceil_mode)
     lowest = -np.inf if self.dtype.is_floating_point else np.iinfo(self.dtype.np).min
-    best = np.full((*x.shape[:2], rows, columns), lowest, x.dtype)
-    place = _first_inside((rows, columns), x.shape[2:], stride, padding, dilation) + np.zeros(best.shape, np.int64)
-    for value, position in _offsets(x, (rows, columns), kernel, stride, padding, dilation, lowest):
+    offsets = list(_offsets(x, (rows, columns), kernel, stride, padding, dilation, lowest))
+    best = offsets[0][0].copy()
+    for value, _ in offsets[1:]:
+        np.maximum(best, value, out=best)
+    if (best == lowest).any() or (x.dtype.kind == "f" and np.isnan(best).any()):
+        first = _first_inside((rows, columns), x.shape[2:], stride, padding, dilation)
+        place = _walk_through_windows(offsets, lowest, first)
+    else:
+        place = _first_equal(offsets, best)
+    return result_like(self, best, self.dtype), result_like(self, place, dt.int64)
+
+
+def _first_equal(offsets: list[tuple[Any, Any]], best: Any) -> Any:
+    """The position of the first element of each window that is its maximum.
+
+    Which offset it is at is kept in a byte, and replaced by arithmetic: the processor cannot foresee where the maximum lies,
+    so choosing element by element would cost several times as much.
+    """
+    number = np.zeros(best.shape, np.uint8 if len(offsets) < 256 else np.int64)
+    for i in reversed(range(len(offsets))):
+        is_best = np.equal(offsets[i][0], best)
+        number *= ~is_best
+        number += is_best * number.dtype.type(i)
+    shift = np.array([position[0, 0] for _, position in offsets])  # a position is the window's first plus that of its offset
+    return (offsets[0][1] - shift[0]) + shift.take(number)
+
+
+def _walk_through_windows(offsets: list[tuple[Any, Any]], lowest: Any, first: Any) -> Any:
+    """`_first_equal` where some windows hold NaN, the last of which wins, or nothing larger than `lowest`, where `first` does."""
+    best = np.full(offsets[0][0].shape, lowest, offsets[0][0].dtype)
+    place = first + np.zeros(best.shape, np.int64)
+    for value, position in offsets:
         better = (value > best) | np.isnan(value)
         np.copyto(best, value, where=better)
         np.copyto(place, position, where=better)
-    return result_like(self, best, self.dtype), result_like(self, place, dt.int64)
+    return place
 
 
 def max_pool2d(

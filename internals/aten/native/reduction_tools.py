@@ -81,3 +81,11 @@ def _cascade(a: Any) -> Any:
     whole = n // BLOCK * BLOCK
     blocks = np.add.reduce(a[:whole].reshape(-1, BLOCK, *a.shape[1:]), axis=1)
     return _cascade(blocks) + np.add.reduce(a[whole:], axis=0)
+
+
+def sum_of_products(a: Any, b: Any, dims: tuple[int, ...]) -> Any:
+    """(a * b).sum(dims, keepdims=True), without the product in between."""
+    letters = "abcdefghijklmnopqrstuvwxyz"[: a.ndim]
+    kept = "".join([c for d, c in enumerate(letters) if d not in dims])
+    sums = np.einsum(f"{letters},{letters}->{kept}", a, b)
+    return sums.reshape([1 if d in dims else n for d, n in enumerate(a.shape)])

@@ -20,6 +20,7 @@ from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
+from internals.core.float_errors import quiet, restore
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import TensorImpl, array
 
@@ -28,9 +29,10 @@ def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -
     """exp(self) divided by its sum along `dim`."""
     result, x, d = _prepare("softmax", self, dim, half_to_float, out)
     if self.numel():
-        with np.errstate(all="ignore"):
-            e = np.exp(x - x.max(d, keepdims=True))
-            np.divide(e, e.sum(d, keepdims=True), out=array(result), casting="same_kind")
+        token = quiet()
+        e = np.exp(x - np.maximum.reduce(x, d, keepdims=True))
+        np.divide(e, np.add.reduce(e, d, keepdims=True), out=array(result), casting="same_kind")
+        restore(token)
     return result
 
 
@@ -38,10 +40,11 @@ def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = Non
     """`self` minus the logarithm of the sum of exp(self) along `dim`."""
     result, x, d = _prepare("log_softmax", self, dim, half_to_float, out)
     if self.numel():
-        with np.errstate(all="ignore"):
-            shifted = x - x.max(d, keepdims=True)
-            logs = np.log(np.exp(shifted).sum(d, keepdims=True))
-            np.subtract(shifted, logs, out=array(result), casting="same_kind")
+        token = quiet()
+        shifted = x - np.maximum.reduce(x, d, keepdims=True)
+        logs = np.log(np.add.reduce(np.exp(shifted), d, keepdims=True))
+        np.subtract(shifted, logs, out=array(result), casting="same_kind")
+        restore(token)
     return result
 
 
@@ -49,10 +52,11 @@ def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int
     """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument gets back."""
     result, g, y, d = _prepare_backward(grad_output, output, dim)
     if g.size:
-        with np.errstate(all="ignore"):
-            dx = g * y
-            dx -= y * np.add.reduce(dx, d, keepdims=True)
-            array(result)[...] = dx
+        token = quiet()
+        dx = g * y
+        y = y * np.add.reduce(dx, d, keepdims=True)
+        np.subtract(dx, y, out=array(result), casting="same_kind")
+        restore(token)
     return result
 
 
@@ -60,10 +64,11 @@ def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim:
     """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument gets back."""
     result, g, y, d = _prepare_backward(grad_output, output, dim)
     if g.size:
-        with np.errstate(all="ignore"):
-            dx = np.exp(y)
-            dx *= np.add.reduce(g, d, keepdims=True)
-            np.subtract(g, dx, out=array(result), casting="same_kind")
+        token = quiet()
+        dx = np.exp(y)
+        dx *= np.add.reduce(g, d, keepdims=True)
+        np.subtract(g, dx, out=array(result), casting="same_kind")
+        restore(token)
     return result
 
 

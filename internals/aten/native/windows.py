@@ -8,8 +8,7 @@ How the real one differs: `im2col` copies; and pooling loops over the windows di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,16 +43,32 @@ def fold_windows(
     windows: Any, size: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> Any:
     """Add windows (N, C, *kernel, *positions) up into an array (N, C, *size) padded by `padding`, and cut the padding off."""
-    n = len(size)
-    kernel, positions = windows.shape[2 : 2 + n], windows.shape[2 + n :]
-    padded = np.zeros((*windows.shape[:2], *(s + 2 * p for s, p in zip(size, padding))), windows.dtype)
-    for offset in product(*map(range, kernel)):
+    kernel = windows.shape[2 : 2 + len(size)]
+    shares = (windows[(slice(None), slice(None), *offset)] for offset in np.ndindex(*kernel))
+    shape = (*windows.shape[:2], *windows.shape[2 + len(size) :])
+    return fold_offsets(shares, kernel, shape, size, stride, padding, dilation)
+
+
+def fold_offsets(
+    shares: Iterable[Any],
+    kernel: Sequence[int],
+    shape: Sequence[int],
+    size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> Any:
+    """`fold_windows` for windows that come one kernel offset at a time: each share is an array of `shape` (N, C, *positions)."""
+    total: Any = None
+    for offset, share in zip(np.ndindex(*kernel), shares):
+        if total is None:
+            total = np.zeros((*shape[:2], *(s + 2 * p for s, p in zip(size, padding))), share.dtype)
         target: Any = tuple(
-            slice(o * d, o * d + (count - 1) * s + 1, s) for o, d, count, s in zip(offset, dilation, positions, stride)
+            slice(o * d, o * d + (count - 1) * s + 1, s) for o, d, count, s in zip(offset, dilation, shape[2:], stride)
         )
-        if all(positions):
-            padded[(slice(None), slice(None), *target)] += windows[(slice(None), slice(None), *offset)]
-    return padded[(slice(None), slice(None), *(slice(p, p + s) for p, s in zip(padding, size)))]
+        if all(shape[2:]):
+            total[(slice(None), slice(None), *target)] += share
+    return total[(slice(None), slice(None), *(slice(p, p + s) for p, s in zip(padding, size)))]
 
 
 def im2col(
