@@ -1,9 +1,9 @@
 """The second derivative of convolutions (`_convolution_double_backward` in `torch/csrc/autograd/FunctionsManual.cpp`).
 
-A convolution y = x * w is linear in x and in w. So both its gradients are linear in two things as well, and with respect to each of
-them the gradient is one of the same three again: the convolution, the gradient of its input, the gradient of its weight. However
-often it is differentiated, nothing else appears. That holds for every stride, padding, dilation, group and transposition, because
-it only uses that the three are each other's adjoints.
+A convolution y = x * w is linear in x and in w. So both its gradients are linear in two things as well, and with respect to
+each of them the gradient is one of the same three again: the convolution, the gradient of its input, the gradient of its weight.
+However often it is differentiated, nothing else appears. That holds for every stride, padding, dilation, group and
+transposition, because it only uses that the three are each other's adjoints.
 
 How the real one differs: it writes the two gradients out as convolutions with transposed and narrowed arguments, group by group.
 """
@@ -29,7 +29,7 @@ def convolution_double_backward(
     groups: int,
     mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of convolution_backward's (grad_output, input, weight), given those of its three results, some of them None."""
+    """The gradients of convolution_backward's (grad_output, input, weight), given those of its results (some None)."""
     of_input, of_weight, of_bias = grads
     how = (stride, padding, dilation, transposed, output_padding, groups)
     wanted, x_wanted, w_wanted = mask

@@ -1,7 +1,7 @@
 """Gradients of layer, group and batch normalization (`torch/csrc/autograd/FunctionsManual.cpp`).
 
-The first derivatives are operators (`native_layer_norm_backward`, ...); here are those of these operators. All three compute, with
-x̂ = (x - mean) * rstd, h = g * weight and averages over what was normalized,
+The first derivatives are operators (`native_layer_norm_backward`, ...); here are those of these operators. All three compute,
+with x̂ = (x - mean) * rstd, h = g * weight and averages over what was normalized,
 
     dx = rstd * (h - avg(h) - x̂ avg(h x̂)),   dweight = sum(g x̂),   dbias = sum(g)
 
