@@ -9,22 +9,23 @@ They run in the order in which they were registered, those for all modules first
 `prepend=True` puts a hook in front. With `with_kwargs=True` the forward hooks are also shown the keyword arguments. A forward
 hook with `always_call=True` runs even if an exception is on its way out; its own exceptions then become warnings.
 
-How the real one differs: it also keeps the deprecated kind of backward hook (`register_backward_hook`), which sees only the last
-operation of `forward`.
+How the real one differs: the older kind of backward hook (`internals.nn._last_operation`) can also be registered for all modules.
 """
 
 from __future__ import annotations
 
-import functools
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from internals import Tensor
 from internals.nn import _global_hooks as all_modules
+from internals.nn._last_operation import hook_last_operation
 from internals.nn._tree import Tree
 from internals.utils.hooks import BackwardHook, RemovableHandle, register
+
+Run = Callable[[Any, Any, Any], Any]
 
 
 class Hooks(Tree):
@@ -38,6 +39,7 @@ class Hooks(Tree):
     _forward_hooks_always_called: dict[int, bool]
     _backward_pre_hooks: dict[int, Callable[..., Any]]
     _backward_hooks: dict[int, Callable[..., Any]]
+    _is_full_backward_hook: bool | None
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -74,7 +76,20 @@ class Hooks(Tree):
         Both are tuples, `grad_input` with an entry for every positional argument. A tuple that the hook returns takes the place
         of `grad_input`. If no input requires a gradient, the hook is called as soon as those of the outputs are there.
         """
+        self._one_kind_of_backward_hooks(full=True)
         return register(self._backward_hooks, hook, (), prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Deprecated: call `hook(module, grad_input, grad_output)` with the gradients of the last operation of `forward`."""
+        self._one_kind_of_backward_hooks(full=False)
+        return register(self._backward_hooks, hook)
+
+    def _one_kind_of_backward_hooks(self, full: bool) -> None:
+        if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = full
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `__call__` does when there is any hook."""
@@ -82,17 +97,13 @@ class Hooks(Tree):
         called = set()
         try:
             args, kwargs = self._run_forward_pre_hooks(args, kwargs)
-            backward_pre_hooks = [*all_modules.backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
-            backward_hooks = [*all_modules.backward_hooks.values(), *self._backward_hooks.values()]
-            backward = None
-            if backward_pre_hooks or backward_hooks:
-                backward = BackwardHook(self, backward_hooks, backward_pre_hooks)
+            backward = self._backward_hook()
+            if backward is not None:
                 args = backward.setup_input_hook(args)
             result = self.forward(*args, **kwargs)
-            for key, hook, with_kwargs, _ in self._all_forward_hooks():
+            for key, run, _ in self._all_forward_hooks():
                 called.add(key)
-                changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
-                result = result if changed is None else changed
+                result = run(args, kwargs, result)
             if backward is not None:
                 if not isinstance(result, (Tensor, tuple)):
                     warnings.warn(
@@ -101,21 +112,13 @@ class Hooks(Tree):
                         stacklevel=3,
                     )
                 result = backward.setup_output_hook(result)
+            if self._backward_hooks and not self._is_full_backward_hook:
+                hook_last_operation(self, list(self._backward_hooks.values()), args, result)
             return result
         except Exception:
-            for key, hook, with_kwargs, always in self._all_forward_hooks():
-                if not always or key in called:
-                    continue
-                try:
-                    changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
-                    result = result if changed is None else changed
-                except Exception as error:
-                    which = "global module" if key in all_modules.forward_hooks else "module"
-                    warnings.warn(
-                        f"{which} forward hook with ``always_call=True`` raised an exception that was silenced as another error "
-                        f"was raised in forward: {error}",
-                        stacklevel=3,
-                    )
+            for key, run, always in self._all_forward_hooks():
+                if always and key not in called:
+                    result = _run_silenced(key, run, args, kwargs, result)
             raise
 
     def _run_forward_pre_hooks(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -136,34 +139,37 @@ class Hooks(Tree):
                     args = changed if isinstance(changed, tuple) else (changed,)
         return args, kwargs
 
-    def _all_forward_hooks(self) -> Iterator[tuple[int, Callable[..., Any], bool, bool]]:
-        """Number, hook, whether it takes keyword arguments, whether it is always called."""
+    def _all_forward_hooks(self) -> Iterator[tuple[int, Run, bool]]:
+        """Number, what runs the hook and returns the output as it is to be, whether it is always called."""
         for hooks, with_kwargs, always in (
             (all_modules.forward_hooks, all_modules.forward_hooks_with_kwargs, all_modules.forward_hooks_always_called),
             (self._forward_hooks, self._forward_hooks_with_kwargs, self._forward_hooks_always_called),
         ):
             for key, hook in list(hooks.items()):
-                yield key, hook, key in with_kwargs, key in always
+                yield key, partial(self._run_forward_hook, hook, key in with_kwargs), key in always
+
+    def _run_forward_hook(self, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any) -> Any:
+        changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+        return result if changed is None else changed
+
+    def _backward_hook(self) -> BackwardHook | None:
+        """What calls the backward hooks of this call, if there are any."""
+        pre_hooks = [*all_modules.backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+        hooks = list(all_modules.backward_hooks.values())
+        if self._is_full_backward_hook:
+            hooks += self._backward_hooks.values()
+        return BackwardHook(self, hooks, pre_hooks) if hooks or pre_hooks else None
 
 
-class WrappedHook:
-    """A hook that is also shown a module, to which it keeps no strong reference: the module keeps the hook."""
-
-    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
-        functools.update_wrapper(self, hook)
-        self.hook = hook
-        self.module = None if module is None else weakref.ref(module)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.module is None:
-            return self.hook(*args, **kwargs)
-        module = self.module()
-        if module is None:
-            raise RuntimeError("You are trying to call the hook of a dead Module!")
-        return self.hook(module, *args, **kwargs)
-
-    def __getstate__(self) -> Any:
-        return {"hook": self.hook, "module": None if self.module is None else self.module()}
-
-    def __setstate__(self, state: Any) -> None:
-        self.__init__(state["hook"], state["module"])  # type: ignore[misc]
+def _run_silenced(key: int, run: Run, args: Any, kwargs: Any, result: Any) -> Any:
+    """Run a hook while an exception is on its way out; another one becomes a warning."""
+    try:
+        return run(args, kwargs, result)
+    except Exception as error:
+        which = "global module" if key in all_modules.forward_hooks else "module"
+        warnings.warn(
+            f"{which} forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised "
+            f"in forward: {error}",
+            stacklevel=4,
+        )
+        return result

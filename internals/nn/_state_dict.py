@@ -20,10 +20,9 @@ from typing import Any
 
 from internals import Tensor
 from internals.nn._grad_mode import no_grad
-from internals.nn._hooks import WrappedHook, register
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter
-from internals.utils.hooks import RemovableHandle
+from internals.utils.hooks import RemovableHandle, WrappedHook, register
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 _RETURNED = (

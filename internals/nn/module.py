@@ -58,6 +58,7 @@ class Module(Conversion, StateDict, Hooks):
             _non_persistent_buffers_set=set(),
             _backward_pre_hooks=OrderedDict(),
             _backward_hooks=OrderedDict(),
+            _is_full_backward_hook=None,
             _forward_hooks=OrderedDict(),
             _forward_hooks_with_kwargs=OrderedDict(),
             _forward_hooks_always_called=OrderedDict(),

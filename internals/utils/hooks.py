@@ -13,6 +13,7 @@ How the real one differs: nothing but the language; hooks on tensors live in C++
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from collections import OrderedDict
@@ -68,6 +69,29 @@ def register(hooks: Any, hook: Any, flags: Iterable[Any] = (), prepend: bool = F
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
+
+
+class WrappedHook:
+    """A hook that is also shown a module, to which it keeps no strong reference: the module keeps the hook."""
+
+    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
+        functools.update_wrapper(self, hook)
+        self.hook = hook
+        self.module = None if module is None else weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.module is None:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> Any:
+        return {"hook": self.hook, "module": None if self.module is None else self.module()}
+
+    def __setstate__(self, state: Any) -> None:
+        self.__init__(state["hook"], state["module"])  # type: ignore[misc]
 
 
 _NO_INPUT = (
@@ -179,6 +203,5 @@ def through_identity(values: tuple[Any, ...], hook: Callable[..., Any]) -> tuple
     next(t.grad_fn for t in passed if t.grad_fn is not None).register_hook(hook)
     replaced = dict(zip(places.indices, passed))
     arguments = [replaced.get(i, v) for i, v in enumerate(values)]
-    if hasattr(values, "_fields"):  # a named tuple
-        return type(values)(*arguments), places
-    return tuple(arguments), places
+    kind: Any = type(values)
+    return kind(arguments) if kind is tuple else kind(*arguments), places  # or a named tuple
