@@ -9,6 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+from codegen.derivatives import load as load_derivatives
+from codegen.gen_autograd import write_kernels, write_nodes
 from codegen.gen_ops import write_ops, write_variants
 from codegen.gen_python import write_functions, write_methods
 from codegen.gen_stubs import write_function_stubs, write_method_stubs
@@ -20,9 +22,12 @@ TARGET = Path(__file__).parent.parent / "internals" / "_generated"
 def generate() -> dict[str, str]:
     """The text of every generated file, by file name."""
     functions = load()
+    derivatives = load_derivatives(functions)
     return {
         "__init__.py": '"""Written by `python -m codegen`; see codegen/__init__.py."""\n',
-        "ops.py": write_ops(functions),
+        "ops.py": write_ops(functions, derivatives),
+        "autograd_nodes.py": write_nodes(functions, derivatives),
+        "autograd_kernels.py": write_kernels(functions, derivatives),
         "variants.py": write_variants(functions),
         "functions.py": write_functions(functions),
         "nn_functions.py": write_functions(functions, "nn"),

@@ -17,16 +17,15 @@ import numpy as np
 from internals import dlpack, legacy
 from internals._generated import ops
 from internals._generated.methods import TensorMethods
+from internals._tensor_autograd import Differentiable
 from internals._tensor_str import tensor_repr
 from internals.construction import as_device, as_dtype, copy_of, warn_copy_construct
 from internals.conversions import Conversions, dtype_named, type_name
 from internals.core import formats
 from internals.core.arg_types import type_name as type_names
 from internals.core.device import CPU, device
-from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.dtype import INTEGRAL, dtype, of_number
-from internals.core.geometry import with_keys
-from internals.core.tensor_impl import TensorImpl, array, autograd_meta, make, set_tensor_class
+from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
 from internals.functional import nonzero
 from internals.indexing import getitem, setitem
 from internals.interop import from_numpy, to_numpy
@@ -37,7 +36,7 @@ from internals.storage import TypedStorage
 _INDEX = "only integer tensors of a single element can be converted to an index"
 
 
-class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
+class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`, `from_numpy`, ...
 
     Called itself it is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that shape, `Tensor([2, 3])` holds the
@@ -219,50 +218,6 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
         """The legacy constructor for this tensor's dtype."""
         return legacy.construct(self.dtype, args, kwargs)
 
-    # What autograd knows
-
-    @property
-    def data(self) -> Any:
-        """The same memory without history; writing to it goes unnoticed by the version counter of this tensor."""
-        g = self._geometry
-        return make(self._storage, with_keys(g, g.keys & ~AUTOGRAD_MASK), self._offset)
-
-    @data.setter
-    def data(self, value: Any) -> None:
-        if not isinstance(value, TensorImpl):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        keys = value._geometry.keys & ~AUTOGRAD_MASK | self._geometry.keys & AUTOGRAD_MASK
-        self._storage, self._offset, self._array = value._storage, value._offset, None
-        self._geometry = with_keys(value._geometry, keys)
-
-    @property
-    def grad(self) -> Any:
-        return None if self._autograd_meta is None else self._autograd_meta.grad
-
-    @grad.setter
-    def grad(self, value: Any) -> None:
-        if value is not None and not isinstance(value, TensorImpl):
-            raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
-            )
-        autograd_meta(self).grad = value
-
-    @property
-    def grad_fn(self) -> Any:
-        return None if self._autograd_meta is None else self._autograd_meta.grad_fn
-
-    @property
-    def is_leaf(self) -> bool:
-        return self.grad_fn is None
-
-    @property
-    def output_nr(self) -> int:
-        return 0 if self._autograd_meta is None else self._autograd_meta.output_nr
-
-    @property
-    def retains_grad(self) -> bool:
-        return self._autograd_meta is not None and self._autograd_meta.retains_grad
-
     # Small questions
 
     T = property(lambda self: ops.numpy_T(self), doc="The dimensions in reverse order.")
@@ -312,7 +267,7 @@ class Tensor(TensorImpl, Operators, TensorMethods, Conversions):
     def is_conj(self) -> bool:
         return False
 
-    is_neg = is_inference = is_pinned = is_shared = is_conj
+    is_neg = is_pinned = is_shared = is_conj
 
     def resolve_conj(self) -> Any:
         return self

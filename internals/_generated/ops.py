@@ -14,7 +14,7 @@ def empty_memory_format(size, dtype, layout, device, pin_memory, memory_format, 
         return empty_memory_format_op(size, dtype, layout, device, pin_memory, memory_format)
     return _table[factory_keys(device)](size, dtype, layout, device, pin_memory, memory_format)
 
-empty_out_op = define('empty.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.empty_out', Meta='_generated.variants.empty_out')
+empty_out_op = define('empty.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.empty_out', Meta='_generated.variants.empty_out', Autograd='autograd.manual.out_variant')
 def empty_out(size, dtype, layout, device, pin_memory, memory_format, out, _table=empty_out_op.table):
     if hot.off:
         return empty_out_op(size, dtype, layout, device, pin_memory, memory_format, out)
@@ -50,7 +50,7 @@ def zeros(size, dtype, layout, device, pin_memory, _table=zeros_op.table):
         return zeros_op(size, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](size, dtype, layout, device, pin_memory)
 
-zeros_out_op = define('zeros.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.zeros_out')
+zeros_out_op = define('zeros.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.zeros_out', Autograd='autograd.manual.out_variant')
 def zeros_out(size, dtype, layout, device, pin_memory, out, _table=zeros_out_op.table):
     if hot.off:
         return zeros_out_op(size, dtype, layout, device, pin_memory, out)
@@ -62,7 +62,7 @@ def ones(size, dtype, layout, device, pin_memory, _table=ones_op.table):
         return ones_op(size, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](size, dtype, layout, device, pin_memory)
 
-ones_out_op = define('ones.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.ones_out')
+ones_out_op = define('ones.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.ones_out', Autograd='autograd.manual.out_variant')
 def ones_out(size, dtype, layout, device, pin_memory, out, _table=ones_out_op.table):
     if hot.off:
         return ones_out_op(size, dtype, layout, device, pin_memory, out)
@@ -74,7 +74,7 @@ def full(size, fill_value, dtype, layout, device, pin_memory, _table=full_op.tab
         return full_op(size, fill_value, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](size, fill_value, dtype, layout, device, pin_memory)
 
-full_out_op = define('full.out(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.full_out')
+full_out_op = define('full.out(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.full_out', Autograd='autograd.manual.out_variant')
 def full_out(size, fill_value, dtype, layout, device, pin_memory, out, _table=full_out_op.table):
     if hot.off:
         return full_out_op(size, fill_value, dtype, layout, device, pin_memory, out)
@@ -122,7 +122,7 @@ def eye(n, dtype, layout, device, pin_memory, _table=eye_op.table):
         return eye_op(n, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](n, dtype, layout, device, pin_memory)
 
-eye_out_op = define('eye.out(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.eye_out')
+eye_out_op = define('eye.out(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.eye_out', Autograd='autograd.manual.out_variant')
 def eye_out(n, dtype, layout, device, pin_memory, out, _table=eye_out_op.table):
     if hot.off:
         return eye_out_op(n, dtype, layout, device, pin_memory, out)
@@ -134,7 +134,7 @@ def eye_m(n, m, dtype, layout, device, pin_memory, _table=eye_m_op.table):
         return eye_m_op(n, m, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](n, m, dtype, layout, device, pin_memory)
 
-eye_m_out_op = define('eye.m_out(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.eye_m_out')
+eye_m_out_op = define('eye.m_out(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.eye_m_out', Autograd='autograd.manual.out_variant')
 def eye_m_out(n, m, dtype, layout, device, pin_memory, out, _table=eye_m_out_op.table):
     if hot.off:
         return eye_m_out_op(n, m, dtype, layout, device, pin_memory, out)
@@ -146,7 +146,7 @@ def arange(end, dtype, layout, device, pin_memory, _table=arange_op.table):
         return arange_op(end, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](end, dtype, layout, device, pin_memory)
 
-arange_out_op = define('arange.out(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.arange_out')
+arange_out_op = define('arange.out(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.arange_out', Autograd='autograd.manual.out_variant')
 def arange_out(end, dtype, layout, device, pin_memory, out, _table=arange_out_op.table):
     if hot.off:
         return arange_out_op(end, dtype, layout, device, pin_memory, out)
@@ -164,7 +164,7 @@ def arange_start_step(start, end, step, dtype, layout, device, pin_memory, _tabl
         return arange_start_step_op(start, end, step, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](start, end, step, dtype, layout, device, pin_memory)
 
-arange_start_out_op = define('arange.start_out(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.arange_start_out')
+arange_start_out_op = define('arange.start_out(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.arange_start_out', Autograd='autograd.manual.out_variant')
 def arange_start_out(start, end, step, dtype, layout, device, pin_memory, out, _table=arange_start_out_op.table):
     if hot.off:
         return arange_start_out_op(start, end, step, dtype, layout, device, pin_memory, out)
@@ -176,7 +176,7 @@ def linspace(start, end, steps, dtype, layout, device, pin_memory, _table=linspa
         return linspace_op(start, end, steps, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](start, end, steps, dtype, layout, device, pin_memory)
 
-linspace_out_op = define('linspace.out(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_out')
+linspace_out_op = define('linspace.out(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_out', Autograd='autograd.manual.out_variant')
 def linspace_out(start, end, steps, dtype, layout, device, pin_memory, out, _table=linspace_out_op.table):
     if hot.off:
         return linspace_out_op(start, end, steps, dtype, layout, device, pin_memory, out)
@@ -236,7 +236,7 @@ def randperm(n, dtype, layout, device, pin_memory, _table=randperm_op.table):
         return randperm_op(n, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](n, dtype, layout, device, pin_memory)
 
-randperm_out_op = define('randperm.out(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.randperm_out')
+randperm_out_op = define('randperm.out(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.randperm_out', Autograd='autograd.manual.out_variant')
 def randperm_out(n, dtype, layout, device, pin_memory, out, _table=randperm_out_op.table):
     if hot.off:
         return randperm_out_op(n, dtype, layout, device, pin_memory, out)
@@ -254,7 +254,7 @@ def multinomial(self, num_samples, replacement, generator, _table=multinomial_op
         return multinomial_op(self, num_samples, replacement, generator)
     return _table[self._geometry.keys](self, num_samples, replacement, generator)
 
-multinomial_out_op = define('multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.multinomial_out')
+multinomial_out_op = define('multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.multinomial_out', Autograd='autograd.manual.out_variant')
 def multinomial_out(self, num_samples, replacement, generator, out, _table=multinomial_out_op.table):
     if hot.off:
         return multinomial_out_op(self, num_samples, replacement, generator, out)
@@ -266,7 +266,7 @@ def rand(size, dtype, layout, device, pin_memory, _table=rand_op.table):
         return rand_op(size, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](size, dtype, layout, device, pin_memory)
 
-rand_out_op = define('rand.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.rand_out')
+rand_out_op = define('rand.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.rand_out', Autograd='autograd.manual.out_variant')
 def rand_out(size, dtype, layout, device, pin_memory, out, _table=rand_out_op.table):
     if hot.off:
         return rand_out_op(size, dtype, layout, device, pin_memory, out)
@@ -284,7 +284,7 @@ def randn(size, dtype, layout, device, pin_memory, _table=randn_op.table):
         return randn_op(size, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](size, dtype, layout, device, pin_memory)
 
-randn_out_op = define('randn.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randn_out')
+randn_out_op = define('randn.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randn_out', Autograd='autograd.manual.out_variant')
 def randn_out(size, dtype, layout, device, pin_memory, out, _table=randn_out_op.table):
     if hot.off:
         return randn_out_op(size, dtype, layout, device, pin_memory, out)
@@ -302,7 +302,7 @@ def randint(high, size, dtype, layout, device, pin_memory, _table=randint_op.tab
         return randint_op(high, size, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](high, size, dtype, layout, device, pin_memory)
 
-randint_out_op = define('randint.out(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randint_out')
+randint_out_op = define('randint.out(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randint_out', Autograd='autograd.manual.out_variant')
 def randint_out(high, size, dtype, layout, device, pin_memory, out, _table=randint_out_op.table):
     if hot.off:
         return randint_out_op(high, size, dtype, layout, device, pin_memory, out)
@@ -320,7 +320,7 @@ def randint_low(low, high, size, dtype, layout, device, pin_memory, _table=randi
         return randint_low_op(low, high, size, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](low, high, size, dtype, layout, device, pin_memory)
 
-randint_low_out_op = define('randint.low_out(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randint_low_out')
+randint_low_out_op = define('randint.low_out(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randint_low_out', Autograd='autograd.manual.out_variant')
 def randint_low_out(low, high, size, dtype, layout, device, pin_memory, out, _table=randint_low_out_op.table):
     if hot.off:
         return randint_low_out_op(low, high, size, dtype, layout, device, pin_memory, out)
@@ -362,7 +362,7 @@ def bernoulli(self, generator, _table=bernoulli_op.table):
         return bernoulli_op(self, generator)
     return _table[self._geometry.keys](self, generator)
 
-bernoulli_out_op = define('bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.bernoulli_out')
+bernoulli_out_op = define('bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.bernoulli_out', Autograd='autograd.manual.out_variant')
 def bernoulli_out(self, generator, out, _table=bernoulli_out_op.table):
     if hot.off:
         return bernoulli_out_op(self, generator, out)
@@ -380,7 +380,7 @@ def normal_Tensor_float(mean, std, generator, _table=normal_Tensor_float_op.tabl
         return normal_Tensor_float_op(mean, std, generator)
     return _table[mean._geometry.keys](mean, std, generator)
 
-normal_Tensor_float_out_op = define('normal.Tensor_float_out(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_Tensor_float_out')
+normal_Tensor_float_out_op = define('normal.Tensor_float_out(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_Tensor_float_out', Autograd='autograd.manual.out_variant')
 def normal_Tensor_float_out(mean, std, generator, out, _table=normal_Tensor_float_out_op.table):
     if hot.off:
         return normal_Tensor_float_out_op(mean, std, generator, out)
@@ -392,7 +392,7 @@ def normal_float_Tensor(mean, std, generator, _table=normal_float_Tensor_op.tabl
         return normal_float_Tensor_op(mean, std, generator)
     return _table[std._geometry.keys](mean, std, generator)
 
-normal_float_Tensor_out_op = define('normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_float_Tensor_out')
+normal_float_Tensor_out_op = define('normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_float_Tensor_out', Autograd='autograd.manual.out_variant')
 def normal_float_Tensor_out(mean, std, generator, out, _table=normal_float_Tensor_out_op.table):
     if hot.off:
         return normal_float_Tensor_out_op(mean, std, generator, out)
@@ -404,7 +404,7 @@ def normal_Tensor_Tensor(mean, std, generator, _table=normal_Tensor_Tensor_op.ta
         return normal_Tensor_Tensor_op(mean, std, generator)
     return _table[mean._geometry.keys | std._geometry.keys](mean, std, generator)
 
-normal_Tensor_Tensor_out_op = define('normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_Tensor_Tensor_out')
+normal_Tensor_Tensor_out_op = define('normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
 def normal_Tensor_Tensor_out(mean, std, generator, out, _table=normal_Tensor_Tensor_out_op.table):
     if hot.off:
         return normal_Tensor_Tensor_out_op(mean, std, generator, out)
@@ -416,7 +416,7 @@ def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_me
         return normal_float_float_op(mean, std, size, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](mean, std, size, generator, dtype, layout, device, pin_memory)
 
-copy__op = define('copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)', CPU='copying.copy_', Meta='copying.copy_')
+copy__op = define('copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)', CPU='copying.copy_', Meta='copying.copy_', Autograd='autograd.manual.copy_')
 def copy_(self, src, non_blocking, _table=copy__op.table):
     if hot.off:
         return copy__op(self, src, non_blocking)
@@ -440,37 +440,37 @@ def zero_(self, _table=zero__op.table):
         return zero__op(self)
     return _table[self._geometry.keys](self)
 
-resize__op = define('resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)', CPU='copying.resize_', Meta='copying.resize_')
+resize__op = define('resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)', CPU='copying.resize_', Meta='copying.resize_', Autograd='autograd.manual.resize_')
 def resize_(self, size, memory_format, _table=resize__op.table):
     if hot.off:
         return resize__op(self, size, memory_format)
     return _table[self._geometry.keys](self, size, memory_format)
 
-set__source_Tensor_storage_offset_op = define('set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)', CPU='copying.set__source_Tensor_storage_offset', Meta='copying.set__source_Tensor_storage_offset')
+set__source_Tensor_storage_offset_op = define('set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)', CPU='copying.set__source_Tensor_storage_offset', Meta='copying.set__source_Tensor_storage_offset', Autograd='autograd.manual.set_')
 def set__source_Tensor_storage_offset(self, source, storage_offset, size, stride, _table=set__source_Tensor_storage_offset_op.table):
     if hot.off:
         return set__source_Tensor_storage_offset_op(self, source, storage_offset, size, stride)
     return _table[self._geometry.keys | source._geometry.keys](self, source, storage_offset, size, stride)
 
-set__source_Tensor_op = define('set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)', CPU='copying.set__source_Tensor', Meta='copying.set__source_Tensor')
+set__source_Tensor_op = define('set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)', CPU='copying.set__source_Tensor', Meta='copying.set__source_Tensor', Autograd='autograd.manual.set_')
 def set__source_Tensor(self, source, _table=set__source_Tensor_op.table):
     if hot.off:
         return set__source_Tensor_op(self, source)
     return _table[self._geometry.keys | source._geometry.keys](self, source)
 
-set__source_Storage_op = define('set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)', CPU='copying.set__source_Storage', Meta='copying.set__source_Storage')
+set__source_Storage_op = define('set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)', CPU='copying.set__source_Storage', Meta='copying.set__source_Storage', Autograd='autograd.manual.set_')
 def set__source_Storage(self, source, _table=set__source_Storage_op.table):
     if hot.off:
         return set__source_Storage_op(self, source)
     return _table[self._geometry.keys](self, source)
 
-set__source_Storage_storage_offset_op = define('set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)', CPU='copying.set__source_Storage_storage_offset', Meta='copying.set__source_Storage_storage_offset')
+set__source_Storage_storage_offset_op = define('set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)', CPU='copying.set__source_Storage_storage_offset', Meta='copying.set__source_Storage_storage_offset', Autograd='autograd.manual.set_')
 def set__source_Storage_storage_offset(self, source, storage_offset, size, stride, _table=set__source_Storage_storage_offset_op.table):
     if hot.off:
         return set__source_Storage_storage_offset_op(self, source, storage_offset, size, stride)
     return _table[self._geometry.keys](self, source, storage_offset, size, stride)
 
-set__op = define('set_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.set_', Meta='copying.set_')
+set__op = define('set_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.set_', Meta='copying.set_', Autograd='autograd.manual.set_')
 def set_(self, _table=set__op.table):
     if hot.off:
         return set__op(self)
@@ -740,7 +740,7 @@ def detach(self, _table=detach_op.table):
         return detach_op(self)
     return _table[self._geometry.keys](self)
 
-detach__op = define('detach_(Tensor(a!) self) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.detach_')
+detach__op = define('detach_(Tensor(a!) self) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.detach_', Autograd='autograd.manual.detach_')
 def detach_(self, _table=detach__op.table):
     if hot.off:
         return detach__op(self)
@@ -932,7 +932,7 @@ def add__Tensor(self, other, alpha, _table=add__Tensor_op.table):
         return add__Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-add_out_op = define('add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.add_out')
+add_out_op = define('add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.add_out', Autograd='autograd.manual.out_variant')
 def add_out(self, other, alpha, out, _table=add_out_op.table):
     if hot.off:
         return add_out_op(self, other, alpha, out)
@@ -962,7 +962,7 @@ def sub__Tensor(self, other, alpha, _table=sub__Tensor_op.table):
         return sub__Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-sub_out_op = define('sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sub_out')
+sub_out_op = define('sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sub_out', Autograd='autograd.manual.out_variant')
 def sub_out(self, other, alpha, out, _table=sub_out_op.table):
     if hot.off:
         return sub_out_op(self, other, alpha, out)
@@ -992,7 +992,7 @@ def mul__Tensor(self, other, _table=mul__Tensor_op.table):
         return mul__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-mul_out_op = define('mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mul_out')
+mul_out_op = define('mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mul_out', Autograd='autograd.manual.out_variant')
 def mul_out(self, other, out, _table=mul_out_op.table):
     if hot.off:
         return mul_out_op(self, other, out)
@@ -1022,7 +1022,7 @@ def div__Tensor(self, other, _table=div__Tensor_op.table):
         return div__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-div_out_op = define('div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.div_out')
+div_out_op = define('div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.div_out', Autograd='autograd.manual.out_variant')
 def div_out(self, other, out, _table=div_out_op.table):
     if hot.off:
         return div_out_op(self, other, out)
@@ -1040,7 +1040,7 @@ def div__Tensor_mode(self, other, rounding_mode, _table=div__Tensor_mode_op.tabl
         return div__Tensor_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys | other._geometry.keys](self, other, rounding_mode)
 
-div_out_mode_op = define('div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.div_out_mode')
+div_out_mode_op = define('div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.div_out_mode', Autograd='autograd.manual.out_variant')
 def div_out_mode(self, other, rounding_mode, out, _table=div_out_mode_op.table):
     if hot.off:
         return div_out_mode_op(self, other, rounding_mode, out)
@@ -1082,7 +1082,7 @@ def remainder__Scalar(self, other, _table=remainder__Scalar_op.table):
         return remainder__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-remainder_Scalar_out_op = define('remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_out')
+remainder_Scalar_out_op = define('remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_out', Autograd='autograd.manual.out_variant')
 def remainder_Scalar_out(self, other, out, _table=remainder_Scalar_out_op.table):
     if hot.off:
         return remainder_Scalar_out_op(self, other, out)
@@ -1100,7 +1100,7 @@ def remainder__Tensor(self, other, _table=remainder__Tensor_op.table):
         return remainder__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-remainder_Tensor_out_op = define('remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Tensor_out')
+remainder_Tensor_out_op = define('remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Tensor_out', Autograd='autograd.manual.out_variant')
 def remainder_Tensor_out(self, other, out, _table=remainder_Tensor_out_op.table):
     if hot.off:
         return remainder_Tensor_out_op(self, other, out)
@@ -1112,7 +1112,7 @@ def remainder_Scalar_Tensor(self, other, _table=remainder_Scalar_Tensor_op.table
         return remainder_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-remainder_Scalar_Tensor_out_op = define('remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_Tensor_out')
+remainder_Scalar_Tensor_out_op = define('remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
 def remainder_Scalar_Tensor_out(self, other, out, _table=remainder_Scalar_Tensor_out_op.table):
     if hot.off:
         return remainder_Scalar_Tensor_out_op(self, other, out)
@@ -1130,7 +1130,7 @@ def fmod__Scalar(self, other, _table=fmod__Scalar_op.table):
         return fmod__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-fmod_Scalar_out_op = define('fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmod_Scalar_out')
+fmod_Scalar_out_op = define('fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmod_Scalar_out', Autograd='autograd.manual.out_variant')
 def fmod_Scalar_out(self, other, out, _table=fmod_Scalar_out_op.table):
     if hot.off:
         return fmod_Scalar_out_op(self, other, out)
@@ -1148,7 +1148,7 @@ def fmod__Tensor(self, other, _table=fmod__Tensor_op.table):
         return fmod__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-fmod_Tensor_out_op = define('fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmod_Tensor_out')
+fmod_Tensor_out_op = define('fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmod_Tensor_out', Autograd='autograd.manual.out_variant')
 def fmod_Tensor_out(self, other, out, _table=fmod_Tensor_out_op.table):
     if hot.off:
         return fmod_Tensor_out_op(self, other, out)
@@ -1166,7 +1166,7 @@ def floor_divide__Tensor(self, other, _table=floor_divide__Tensor_op.table):
         return floor_divide__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-floor_divide_out_op = define('floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.floor_divide_out')
+floor_divide_out_op = define('floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.floor_divide_out', Autograd='autograd.manual.out_variant')
 def floor_divide_out(self, other, out, _table=floor_divide_out_op.table):
     if hot.off:
         return floor_divide_out_op(self, other, out)
@@ -1196,7 +1196,7 @@ def pow__Tensor(self, exponent, _table=pow__Tensor_op.table):
         return pow__Tensor_op(self, exponent)
     return _table[self._geometry.keys | exponent._geometry.keys](self, exponent)
 
-pow_Tensor_Tensor_out_op = define('pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Tensor_Tensor_out')
+pow_Tensor_Tensor_out_op = define('pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
 def pow_Tensor_Tensor_out(self, exponent, out, _table=pow_Tensor_Tensor_out_op.table):
     if hot.off:
         return pow_Tensor_Tensor_out_op(self, exponent, out)
@@ -1208,7 +1208,7 @@ def pow_Scalar(self, exponent, _table=pow_Scalar_op.table):
         return pow_Scalar_op(self, exponent)
     return _table[exponent._geometry.keys](self, exponent)
 
-pow_Scalar_out_op = define('pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Scalar_out')
+pow_Scalar_out_op = define('pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Scalar_out', Autograd='autograd.manual.out_variant')
 def pow_Scalar_out(self, exponent, out, _table=pow_Scalar_out_op.table):
     if hot.off:
         return pow_Scalar_out_op(self, exponent, out)
@@ -1226,7 +1226,7 @@ def pow__Scalar(self, exponent, _table=pow__Scalar_op.table):
         return pow__Scalar_op(self, exponent)
     return _table[self._geometry.keys](self, exponent)
 
-pow_Tensor_Scalar_out_op = define('pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Tensor_Scalar_out')
+pow_Tensor_Scalar_out_op = define('pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
 def pow_Tensor_Scalar_out(self, exponent, out, _table=pow_Tensor_Scalar_out_op.table):
     if hot.off:
         return pow_Tensor_Scalar_out_op(self, exponent, out)
@@ -1244,7 +1244,7 @@ def atan2_(self, other, _table=atan2__op.table):
         return atan2__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-atan2_out_op = define('atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atan2_out')
+atan2_out_op = define('atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atan2_out', Autograd='autograd.manual.out_variant')
 def atan2_out(self, other, out, _table=atan2_out_op.table):
     if hot.off:
         return atan2_out_op(self, other, out)
@@ -1256,7 +1256,7 @@ def maximum(self, other, _table=maximum_op.table):
         return maximum_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-maximum_out_op = define('maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.maximum_out')
+maximum_out_op = define('maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.maximum_out', Autograd='autograd.manual.out_variant')
 def maximum_out(self, other, out, _table=maximum_out_op.table):
     if hot.off:
         return maximum_out_op(self, other, out)
@@ -1268,7 +1268,7 @@ def minimum(self, other, _table=minimum_op.table):
         return minimum_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-minimum_out_op = define('minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.minimum_out')
+minimum_out_op = define('minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.minimum_out', Autograd='autograd.manual.out_variant')
 def minimum_out(self, other, out, _table=minimum_out_op.table):
     if hot.off:
         return minimum_out_op(self, other, out)
@@ -1286,7 +1286,7 @@ def bitwise_and__Scalar(self, other, _table=bitwise_and__Scalar_op.table):
         return bitwise_and__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_and_Scalar_out_op = define('bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Scalar_out')
+bitwise_and_Scalar_out_op = define('bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Scalar_out', Autograd='autograd.manual.out_variant')
 def bitwise_and_Scalar_out(self, other, out, _table=bitwise_and_Scalar_out_op.table):
     if hot.off:
         return bitwise_and_Scalar_out_op(self, other, out)
@@ -1310,7 +1310,7 @@ def bitwise_and__Tensor(self, other, _table=bitwise_and__Tensor_op.table):
         return bitwise_and__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_and_Tensor_out_op = define('bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Tensor_out')
+bitwise_and_Tensor_out_op = define('bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Tensor_out', Autograd='autograd.manual.out_variant')
 def bitwise_and_Tensor_out(self, other, out, _table=bitwise_and_Tensor_out_op.table):
     if hot.off:
         return bitwise_and_Tensor_out_op(self, other, out)
@@ -1328,7 +1328,7 @@ def bitwise_or__Scalar(self, other, _table=bitwise_or__Scalar_op.table):
         return bitwise_or__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_or_Scalar_out_op = define('bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Scalar_out')
+bitwise_or_Scalar_out_op = define('bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Scalar_out', Autograd='autograd.manual.out_variant')
 def bitwise_or_Scalar_out(self, other, out, _table=bitwise_or_Scalar_out_op.table):
     if hot.off:
         return bitwise_or_Scalar_out_op(self, other, out)
@@ -1352,7 +1352,7 @@ def bitwise_or__Tensor(self, other, _table=bitwise_or__Tensor_op.table):
         return bitwise_or__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_or_Tensor_out_op = define('bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Tensor_out')
+bitwise_or_Tensor_out_op = define('bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Tensor_out', Autograd='autograd.manual.out_variant')
 def bitwise_or_Tensor_out(self, other, out, _table=bitwise_or_Tensor_out_op.table):
     if hot.off:
         return bitwise_or_Tensor_out_op(self, other, out)
@@ -1370,7 +1370,7 @@ def bitwise_xor__Scalar(self, other, _table=bitwise_xor__Scalar_op.table):
         return bitwise_xor__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_xor_Scalar_out_op = define('bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Scalar_out')
+bitwise_xor_Scalar_out_op = define('bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Scalar_out', Autograd='autograd.manual.out_variant')
 def bitwise_xor_Scalar_out(self, other, out, _table=bitwise_xor_Scalar_out_op.table):
     if hot.off:
         return bitwise_xor_Scalar_out_op(self, other, out)
@@ -1394,7 +1394,7 @@ def bitwise_xor__Tensor(self, other, _table=bitwise_xor__Tensor_op.table):
         return bitwise_xor__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_xor_Tensor_out_op = define('bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Tensor_out')
+bitwise_xor_Tensor_out_op = define('bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Tensor_out', Autograd='autograd.manual.out_variant')
 def bitwise_xor_Tensor_out(self, other, out, _table=bitwise_xor_Tensor_out_op.table):
     if hot.off:
         return bitwise_xor_Tensor_out_op(self, other, out)
@@ -1412,7 +1412,7 @@ def logical_and_(self, other, _table=logical_and__op.table):
         return logical_and__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_and_out_op = define('logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_and_out')
+logical_and_out_op = define('logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_and_out', Autograd='autograd.manual.out_variant')
 def logical_and_out(self, other, out, _table=logical_and_out_op.table):
     if hot.off:
         return logical_and_out_op(self, other, out)
@@ -1430,7 +1430,7 @@ def logical_or_(self, other, _table=logical_or__op.table):
         return logical_or__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_or_out_op = define('logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_or_out')
+logical_or_out_op = define('logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_or_out', Autograd='autograd.manual.out_variant')
 def logical_or_out(self, other, out, _table=logical_or_out_op.table):
     if hot.off:
         return logical_or_out_op(self, other, out)
@@ -1448,7 +1448,7 @@ def logical_xor_(self, other, _table=logical_xor__op.table):
         return logical_xor__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_xor_out_op = define('logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_xor_out')
+logical_xor_out_op = define('logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_xor_out', Autograd='autograd.manual.out_variant')
 def logical_xor_out(self, other, out, _table=logical_xor_out_op.table):
     if hot.off:
         return logical_xor_out_op(self, other, out)
@@ -1466,7 +1466,7 @@ def eq__Scalar(self, other, _table=eq__Scalar_op.table):
         return eq__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-eq_Scalar_out_op = define('eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Scalar_out')
+eq_Scalar_out_op = define('eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Scalar_out', Autograd='autograd.manual.out_variant')
 def eq_Scalar_out(self, other, out, _table=eq_Scalar_out_op.table):
     if hot.off:
         return eq_Scalar_out_op(self, other, out)
@@ -1484,7 +1484,7 @@ def eq__Tensor(self, other, _table=eq__Tensor_op.table):
         return eq__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-eq_Tensor_out_op = define('eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Tensor_out')
+eq_Tensor_out_op = define('eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Tensor_out', Autograd='autograd.manual.out_variant')
 def eq_Tensor_out(self, other, out, _table=eq_Tensor_out_op.table):
     if hot.off:
         return eq_Tensor_out_op(self, other, out)
@@ -1502,7 +1502,7 @@ def ne__Scalar(self, other, _table=ne__Scalar_op.table):
         return ne__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ne_Scalar_out_op = define('ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Scalar_out')
+ne_Scalar_out_op = define('ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Scalar_out', Autograd='autograd.manual.out_variant')
 def ne_Scalar_out(self, other, out, _table=ne_Scalar_out_op.table):
     if hot.off:
         return ne_Scalar_out_op(self, other, out)
@@ -1520,7 +1520,7 @@ def ne__Tensor(self, other, _table=ne__Tensor_op.table):
         return ne__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ne_Tensor_out_op = define('ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Tensor_out')
+ne_Tensor_out_op = define('ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Tensor_out', Autograd='autograd.manual.out_variant')
 def ne_Tensor_out(self, other, out, _table=ne_Tensor_out_op.table):
     if hot.off:
         return ne_Tensor_out_op(self, other, out)
@@ -1538,7 +1538,7 @@ def lt__Scalar(self, other, _table=lt__Scalar_op.table):
         return lt__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-lt_Scalar_out_op = define('lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Scalar_out')
+lt_Scalar_out_op = define('lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Scalar_out', Autograd='autograd.manual.out_variant')
 def lt_Scalar_out(self, other, out, _table=lt_Scalar_out_op.table):
     if hot.off:
         return lt_Scalar_out_op(self, other, out)
@@ -1556,7 +1556,7 @@ def lt__Tensor(self, other, _table=lt__Tensor_op.table):
         return lt__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-lt_Tensor_out_op = define('lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Tensor_out')
+lt_Tensor_out_op = define('lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Tensor_out', Autograd='autograd.manual.out_variant')
 def lt_Tensor_out(self, other, out, _table=lt_Tensor_out_op.table):
     if hot.off:
         return lt_Tensor_out_op(self, other, out)
@@ -1574,7 +1574,7 @@ def le__Scalar(self, other, _table=le__Scalar_op.table):
         return le__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-le_Scalar_out_op = define('le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Scalar_out')
+le_Scalar_out_op = define('le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Scalar_out', Autograd='autograd.manual.out_variant')
 def le_Scalar_out(self, other, out, _table=le_Scalar_out_op.table):
     if hot.off:
         return le_Scalar_out_op(self, other, out)
@@ -1592,7 +1592,7 @@ def le__Tensor(self, other, _table=le__Tensor_op.table):
         return le__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-le_Tensor_out_op = define('le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Tensor_out')
+le_Tensor_out_op = define('le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Tensor_out', Autograd='autograd.manual.out_variant')
 def le_Tensor_out(self, other, out, _table=le_Tensor_out_op.table):
     if hot.off:
         return le_Tensor_out_op(self, other, out)
@@ -1610,7 +1610,7 @@ def gt__Scalar(self, other, _table=gt__Scalar_op.table):
         return gt__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-gt_Scalar_out_op = define('gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Scalar_out')
+gt_Scalar_out_op = define('gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Scalar_out', Autograd='autograd.manual.out_variant')
 def gt_Scalar_out(self, other, out, _table=gt_Scalar_out_op.table):
     if hot.off:
         return gt_Scalar_out_op(self, other, out)
@@ -1628,7 +1628,7 @@ def gt__Tensor(self, other, _table=gt__Tensor_op.table):
         return gt__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-gt_Tensor_out_op = define('gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Tensor_out')
+gt_Tensor_out_op = define('gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Tensor_out', Autograd='autograd.manual.out_variant')
 def gt_Tensor_out(self, other, out, _table=gt_Tensor_out_op.table):
     if hot.off:
         return gt_Tensor_out_op(self, other, out)
@@ -1646,7 +1646,7 @@ def ge__Scalar(self, other, _table=ge__Scalar_op.table):
         return ge__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ge_Scalar_out_op = define('ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Scalar_out')
+ge_Scalar_out_op = define('ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Scalar_out', Autograd='autograd.manual.out_variant')
 def ge_Scalar_out(self, other, out, _table=ge_Scalar_out_op.table):
     if hot.off:
         return ge_Scalar_out_op(self, other, out)
@@ -1664,7 +1664,7 @@ def ge__Tensor(self, other, _table=ge__Tensor_op.table):
         return ge__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ge_Tensor_out_op = define('ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Tensor_out')
+ge_Tensor_out_op = define('ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Tensor_out', Autograd='autograd.manual.out_variant')
 def ge_Tensor_out(self, other, out, _table=ge_Tensor_out_op.table):
     if hot.off:
         return ge_Tensor_out_op(self, other, out)
@@ -1760,7 +1760,7 @@ def abs_(self, _table=abs__op.table):
         return abs__op(self)
     return _table[self._geometry.keys](self)
 
-abs_out_op = define('abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.abs_out')
+abs_out_op = define('abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.abs_out', Autograd='autograd.manual.out_variant')
 def abs_out(self, out, _table=abs_out_op.table):
     if hot.off:
         return abs_out_op(self, out)
@@ -1778,7 +1778,7 @@ def neg_(self, _table=neg__op.table):
         return neg__op(self)
     return _table[self._geometry.keys](self)
 
-neg_out_op = define('neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.neg_out')
+neg_out_op = define('neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.neg_out', Autograd='autograd.manual.out_variant')
 def neg_out(self, out, _table=neg_out_op.table):
     if hot.off:
         return neg_out_op(self, out)
@@ -1796,7 +1796,7 @@ def exp_(self, _table=exp__op.table):
         return exp__op(self)
     return _table[self._geometry.keys](self)
 
-exp_out_op = define('exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.exp_out')
+exp_out_op = define('exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.exp_out', Autograd='autograd.manual.out_variant')
 def exp_out(self, out, _table=exp_out_op.table):
     if hot.off:
         return exp_out_op(self, out)
@@ -1814,7 +1814,7 @@ def expm1_(self, _table=expm1__op.table):
         return expm1__op(self)
     return _table[self._geometry.keys](self)
 
-expm1_out_op = define('expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.expm1_out')
+expm1_out_op = define('expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.expm1_out', Autograd='autograd.manual.out_variant')
 def expm1_out(self, out, _table=expm1_out_op.table):
     if hot.off:
         return expm1_out_op(self, out)
@@ -1832,7 +1832,7 @@ def log_(self, _table=log__op.table):
         return log__op(self)
     return _table[self._geometry.keys](self)
 
-log_out_op = define('log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log_out')
+log_out_op = define('log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log_out', Autograd='autograd.manual.out_variant')
 def log_out(self, out, _table=log_out_op.table):
     if hot.off:
         return log_out_op(self, out)
@@ -1850,7 +1850,7 @@ def log1p_(self, _table=log1p__op.table):
         return log1p__op(self)
     return _table[self._geometry.keys](self)
 
-log1p_out_op = define('log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log1p_out')
+log1p_out_op = define('log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log1p_out', Autograd='autograd.manual.out_variant')
 def log1p_out(self, out, _table=log1p_out_op.table):
     if hot.off:
         return log1p_out_op(self, out)
@@ -1868,7 +1868,7 @@ def log2_(self, _table=log2__op.table):
         return log2__op(self)
     return _table[self._geometry.keys](self)
 
-log2_out_op = define('log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log2_out')
+log2_out_op = define('log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log2_out', Autograd='autograd.manual.out_variant')
 def log2_out(self, out, _table=log2_out_op.table):
     if hot.off:
         return log2_out_op(self, out)
@@ -1886,7 +1886,7 @@ def sqrt_(self, _table=sqrt__op.table):
         return sqrt__op(self)
     return _table[self._geometry.keys](self)
 
-sqrt_out_op = define('sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sqrt_out')
+sqrt_out_op = define('sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sqrt_out', Autograd='autograd.manual.out_variant')
 def sqrt_out(self, out, _table=sqrt_out_op.table):
     if hot.off:
         return sqrt_out_op(self, out)
@@ -1904,7 +1904,7 @@ def rsqrt_(self, _table=rsqrt__op.table):
         return rsqrt__op(self)
     return _table[self._geometry.keys](self)
 
-rsqrt_out_op = define('rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.rsqrt_out')
+rsqrt_out_op = define('rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.rsqrt_out', Autograd='autograd.manual.out_variant')
 def rsqrt_out(self, out, _table=rsqrt_out_op.table):
     if hot.off:
         return rsqrt_out_op(self, out)
@@ -1922,7 +1922,7 @@ def reciprocal_(self, _table=reciprocal__op.table):
         return reciprocal__op(self)
     return _table[self._geometry.keys](self)
 
-reciprocal_out_op = define('reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.reciprocal_out')
+reciprocal_out_op = define('reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.reciprocal_out', Autograd='autograd.manual.out_variant')
 def reciprocal_out(self, out, _table=reciprocal_out_op.table):
     if hot.off:
         return reciprocal_out_op(self, out)
@@ -1940,7 +1940,7 @@ def sin_(self, _table=sin__op.table):
         return sin__op(self)
     return _table[self._geometry.keys](self)
 
-sin_out_op = define('sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sin_out')
+sin_out_op = define('sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sin_out', Autograd='autograd.manual.out_variant')
 def sin_out(self, out, _table=sin_out_op.table):
     if hot.off:
         return sin_out_op(self, out)
@@ -1958,7 +1958,7 @@ def cos_(self, _table=cos__op.table):
         return cos__op(self)
     return _table[self._geometry.keys](self)
 
-cos_out_op = define('cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cos_out')
+cos_out_op = define('cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cos_out', Autograd='autograd.manual.out_variant')
 def cos_out(self, out, _table=cos_out_op.table):
     if hot.off:
         return cos_out_op(self, out)
@@ -1976,7 +1976,7 @@ def tan_(self, _table=tan__op.table):
         return tan__op(self)
     return _table[self._geometry.keys](self)
 
-tan_out_op = define('tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tan_out')
+tan_out_op = define('tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tan_out', Autograd='autograd.manual.out_variant')
 def tan_out(self, out, _table=tan_out_op.table):
     if hot.off:
         return tan_out_op(self, out)
@@ -1994,7 +1994,7 @@ def asin_(self, _table=asin__op.table):
         return asin__op(self)
     return _table[self._geometry.keys](self)
 
-asin_out_op = define('asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.asin_out')
+asin_out_op = define('asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.asin_out', Autograd='autograd.manual.out_variant')
 def asin_out(self, out, _table=asin_out_op.table):
     if hot.off:
         return asin_out_op(self, out)
@@ -2012,7 +2012,7 @@ def acos_(self, _table=acos__op.table):
         return acos__op(self)
     return _table[self._geometry.keys](self)
 
-acos_out_op = define('acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.acos_out')
+acos_out_op = define('acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.acos_out', Autograd='autograd.manual.out_variant')
 def acos_out(self, out, _table=acos_out_op.table):
     if hot.off:
         return acos_out_op(self, out)
@@ -2030,7 +2030,7 @@ def atan_(self, _table=atan__op.table):
         return atan__op(self)
     return _table[self._geometry.keys](self)
 
-atan_out_op = define('atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atan_out')
+atan_out_op = define('atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atan_out', Autograd='autograd.manual.out_variant')
 def atan_out(self, out, _table=atan_out_op.table):
     if hot.off:
         return atan_out_op(self, out)
@@ -2048,7 +2048,7 @@ def sinh_(self, _table=sinh__op.table):
         return sinh__op(self)
     return _table[self._geometry.keys](self)
 
-sinh_out_op = define('sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sinh_out')
+sinh_out_op = define('sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sinh_out', Autograd='autograd.manual.out_variant')
 def sinh_out(self, out, _table=sinh_out_op.table):
     if hot.off:
         return sinh_out_op(self, out)
@@ -2066,7 +2066,7 @@ def cosh_(self, _table=cosh__op.table):
         return cosh__op(self)
     return _table[self._geometry.keys](self)
 
-cosh_out_op = define('cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cosh_out')
+cosh_out_op = define('cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cosh_out', Autograd='autograd.manual.out_variant')
 def cosh_out(self, out, _table=cosh_out_op.table):
     if hot.off:
         return cosh_out_op(self, out)
@@ -2084,7 +2084,7 @@ def tanh_(self, _table=tanh__op.table):
         return tanh__op(self)
     return _table[self._geometry.keys](self)
 
-tanh_out_op = define('tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tanh_out')
+tanh_out_op = define('tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tanh_out', Autograd='autograd.manual.out_variant')
 def tanh_out(self, out, _table=tanh_out_op.table):
     if hot.off:
         return tanh_out_op(self, out)
@@ -2102,7 +2102,7 @@ def sigmoid_(self, _table=sigmoid__op.table):
         return sigmoid__op(self)
     return _table[self._geometry.keys](self)
 
-sigmoid_out_op = define('sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sigmoid_out')
+sigmoid_out_op = define('sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sigmoid_out', Autograd='autograd.manual.out_variant')
 def sigmoid_out(self, out, _table=sigmoid_out_op.table):
     if hot.off:
         return sigmoid_out_op(self, out)
@@ -2120,7 +2120,7 @@ def erf_(self, _table=erf__op.table):
         return erf__op(self)
     return _table[self._geometry.keys](self)
 
-erf_out_op = define('erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.erf_out')
+erf_out_op = define('erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.erf_out', Autograd='autograd.manual.out_variant')
 def erf_out(self, out, _table=erf_out_op.table):
     if hot.off:
         return erf_out_op(self, out)
@@ -2138,7 +2138,7 @@ def floor_(self, _table=floor__op.table):
         return floor__op(self)
     return _table[self._geometry.keys](self)
 
-floor_out_op = define('floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.floor_out')
+floor_out_op = define('floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.floor_out', Autograd='autograd.manual.out_variant')
 def floor_out(self, out, _table=floor_out_op.table):
     if hot.off:
         return floor_out_op(self, out)
@@ -2156,7 +2156,7 @@ def ceil_(self, _table=ceil__op.table):
         return ceil__op(self)
     return _table[self._geometry.keys](self)
 
-ceil_out_op = define('ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ceil_out')
+ceil_out_op = define('ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ceil_out', Autograd='autograd.manual.out_variant')
 def ceil_out(self, out, _table=ceil_out_op.table):
     if hot.off:
         return ceil_out_op(self, out)
@@ -2174,7 +2174,7 @@ def round_(self, _table=round__op.table):
         return round__op(self)
     return _table[self._geometry.keys](self)
 
-round_out_op = define('round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.round_out')
+round_out_op = define('round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.round_out', Autograd='autograd.manual.out_variant')
 def round_out(self, out, _table=round_out_op.table):
     if hot.off:
         return round_out_op(self, out)
@@ -2192,7 +2192,7 @@ def round__decimals(self, decimals, _table=round__decimals_op.table):
         return round__decimals_op(self, decimals)
     return _table[self._geometry.keys](self, decimals)
 
-round_decimals_out_op = define('round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.round_decimals_out')
+round_decimals_out_op = define('round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.round_decimals_out', Autograd='autograd.manual.out_variant')
 def round_decimals_out(self, decimals, out, _table=round_decimals_out_op.table):
     if hot.off:
         return round_decimals_out_op(self, decimals, out)
@@ -2210,7 +2210,7 @@ def trunc_(self, _table=trunc__op.table):
         return trunc__op(self)
     return _table[self._geometry.keys](self)
 
-trunc_out_op = define('trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.trunc_out')
+trunc_out_op = define('trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.trunc_out', Autograd='autograd.manual.out_variant')
 def trunc_out(self, out, _table=trunc_out_op.table):
     if hot.off:
         return trunc_out_op(self, out)
@@ -2228,7 +2228,7 @@ def frac_(self, _table=frac__op.table):
         return frac__op(self)
     return _table[self._geometry.keys](self)
 
-frac_out_op = define('frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.frac_out')
+frac_out_op = define('frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.frac_out', Autograd='autograd.manual.out_variant')
 def frac_out(self, out, _table=frac_out_op.table):
     if hot.off:
         return frac_out_op(self, out)
@@ -2246,7 +2246,7 @@ def sign_(self, _table=sign__op.table):
         return sign__op(self)
     return _table[self._geometry.keys](self)
 
-sign_out_op = define('sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sign_out')
+sign_out_op = define('sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sign_out', Autograd='autograd.manual.out_variant')
 def sign_out(self, out, _table=sign_out_op.table):
     if hot.off:
         return sign_out_op(self, out)
@@ -2264,7 +2264,7 @@ def logical_not_(self, _table=logical_not__op.table):
         return logical_not__op(self)
     return _table[self._geometry.keys](self)
 
-logical_not_out_op = define('logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_not_out')
+logical_not_out_op = define('logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_not_out', Autograd='autograd.manual.out_variant')
 def logical_not_out(self, out, _table=logical_not_out_op.table):
     if hot.off:
         return logical_not_out_op(self, out)
@@ -2282,7 +2282,7 @@ def bitwise_not_(self, _table=bitwise_not__op.table):
         return bitwise_not__op(self)
     return _table[self._geometry.keys](self)
 
-bitwise_not_out_op = define('bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_out')
+bitwise_not_out_op = define('bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_out', Autograd='autograd.manual.out_variant')
 def bitwise_not_out(self, out, _table=bitwise_not_out_op.table):
     if hot.off:
         return bitwise_not_out_op(self, out)
@@ -2408,7 +2408,7 @@ def clamp_(self, min, max, _table=clamp__op.table):
         return clamp__op(self, min, max)
     return _table[self._geometry.keys](self, min, max)
 
-clamp_out_op = define('clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_out')
+clamp_out_op = define('clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_out', Autograd='autograd.manual.out_variant')
 def clamp_out(self, min, max, out, _table=clamp_out_op.table):
     if hot.off:
         return clamp_out_op(self, min, max, out)
@@ -2426,7 +2426,7 @@ def clamp__Tensor(self, min, max, _table=clamp__Tensor_op.table):
         return clamp__Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clamp_Tensor_out_op = define('clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_Tensor_out')
+clamp_Tensor_out_op = define('clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_Tensor_out', Autograd='autograd.manual.out_variant')
 def clamp_Tensor_out(self, min, max, out, _table=clamp_Tensor_out_op.table):
     if hot.off:
         return clamp_Tensor_out_op(self, min, max, out)
@@ -2444,7 +2444,7 @@ def clamp_min_(self, min, _table=clamp_min__op.table):
         return clamp_min__op(self, min)
     return _table[self._geometry.keys](self, min)
 
-clamp_min_out_op = define('clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_min_out')
+clamp_min_out_op = define('clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_min_out', Autograd='autograd.manual.out_variant')
 def clamp_min_out(self, min, out, _table=clamp_min_out_op.table):
     if hot.off:
         return clamp_min_out_op(self, min, out)
@@ -2462,7 +2462,7 @@ def clamp_min__Tensor(self, min, _table=clamp_min__Tensor_op.table):
         return clamp_min__Tensor_op(self, min)
     return _table[self._geometry.keys | min._geometry.keys](self, min)
 
-clamp_min_Tensor_out_op = define('clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_min_Tensor_out')
+clamp_min_Tensor_out_op = define('clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_min_Tensor_out', Autograd='autograd.manual.out_variant')
 def clamp_min_Tensor_out(self, min, out, _table=clamp_min_Tensor_out_op.table):
     if hot.off:
         return clamp_min_Tensor_out_op(self, min, out)
@@ -2480,7 +2480,7 @@ def clamp_max_(self, max, _table=clamp_max__op.table):
         return clamp_max__op(self, max)
     return _table[self._geometry.keys](self, max)
 
-clamp_max_out_op = define('clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_max_out')
+clamp_max_out_op = define('clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_max_out', Autograd='autograd.manual.out_variant')
 def clamp_max_out(self, max, out, _table=clamp_max_out_op.table):
     if hot.off:
         return clamp_max_out_op(self, max, out)
@@ -2498,7 +2498,7 @@ def clamp_max__Tensor(self, max, _table=clamp_max__Tensor_op.table):
         return clamp_max__Tensor_op(self, max)
     return _table[self._geometry.keys | max._geometry.keys](self, max)
 
-clamp_max_Tensor_out_op = define('clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_max_Tensor_out')
+clamp_max_Tensor_out_op = define('clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_max_Tensor_out', Autograd='autograd.manual.out_variant')
 def clamp_max_Tensor_out(self, max, out, _table=clamp_max_Tensor_out_op.table):
     if hot.off:
         return clamp_max_Tensor_out_op(self, max, out)
@@ -2516,7 +2516,7 @@ def lerp__Scalar(self, end, weight, _table=lerp__Scalar_op.table):
         return lerp__Scalar_op(self, end, weight)
     return _table[self._geometry.keys | end._geometry.keys](self, end, weight)
 
-lerp_Scalar_out_op = define('lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lerp_Scalar_out')
+lerp_Scalar_out_op = define('lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lerp_Scalar_out', Autograd='autograd.manual.out_variant')
 def lerp_Scalar_out(self, end, weight, out, _table=lerp_Scalar_out_op.table):
     if hot.off:
         return lerp_Scalar_out_op(self, end, weight, out)
@@ -2534,7 +2534,7 @@ def lerp__Tensor(self, end, weight, _table=lerp__Tensor_op.table):
         return lerp__Tensor_op(self, end, weight)
     return _table[self._geometry.keys | end._geometry.keys | weight._geometry.keys](self, end, weight)
 
-lerp_Tensor_out_op = define('lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lerp_Tensor_out')
+lerp_Tensor_out_op = define('lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lerp_Tensor_out', Autograd='autograd.manual.out_variant')
 def lerp_Tensor_out(self, end, weight, out, _table=lerp_Tensor_out_op.table):
     if hot.off:
         return lerp_Tensor_out_op(self, end, weight, out)
@@ -2552,7 +2552,7 @@ def addcmul_(self, tensor1, tensor2, value, _table=addcmul__op.table):
         return addcmul__op(self, tensor1, tensor2, value)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys](self, tensor1, tensor2, value)
 
-addcmul_out_op = define('addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addcmul_out')
+addcmul_out_op = define('addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addcmul_out', Autograd='autograd.manual.out_variant')
 def addcmul_out(self, tensor1, tensor2, value, out, _table=addcmul_out_op.table):
     if hot.off:
         return addcmul_out_op(self, tensor1, tensor2, value, out)
@@ -2570,7 +2570,7 @@ def addcdiv_(self, tensor1, tensor2, value, _table=addcdiv__op.table):
         return addcdiv__op(self, tensor1, tensor2, value)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys](self, tensor1, tensor2, value)
 
-addcdiv_out_op = define('addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addcdiv_out')
+addcdiv_out_op = define('addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addcdiv_out', Autograd='autograd.manual.out_variant')
 def addcdiv_out(self, tensor1, tensor2, value, out, _table=addcdiv_out_op.table):
     if hot.off:
         return addcdiv_out_op(self, tensor1, tensor2, value, out)
@@ -2582,7 +2582,7 @@ def where_self(condition, self, other, _table=where_self_op.table):
         return where_self_op(condition, self, other)
     return _table[condition._geometry.keys | self._geometry.keys | other._geometry.keys](condition, self, other)
 
-where_self_out_op = define('where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.where_self_out')
+where_self_out_op = define('where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.where_self_out', Autograd='autograd.manual.out_variant')
 def where_self_out(condition, self, other, out, _table=where_self_out_op.table):
     if hot.off:
         return where_self_out_op(condition, self, other, out)
@@ -2636,61 +2636,61 @@ def masked_fill__Tensor(self, mask, value, _table=masked_fill__Tensor_op.table):
         return masked_fill__Tensor_op(self, mask, value)
     return _table[self._geometry.keys | mask._geometry.keys | value._geometry.keys](self, mask, value)
 
-sum_op = define('sum(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum')
+sum_op = define('sum(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum', Autograd='_generated.autograd_kernels.sum')
 def sum(self, dtype, _table=sum_op.table):
     if hot.off:
         return sum_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
 
-sum_dim_IntList_op = define('sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum_dim_IntList')
+sum_dim_IntList_op = define('sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum_dim_IntList', Autograd='_generated.autograd_kernels.sum_dim_IntList')
 def sum_dim_IntList(self, dim, keepdim, dtype, _table=sum_dim_IntList_op.table):
     if hot.off:
         return sum_dim_IntList_op(self, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, dim, keepdim, dtype)
 
-sum_IntList_out_op = define('sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sum_IntList_out')
+sum_IntList_out_op = define('sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sum_IntList_out', Autograd='autograd.manual.out_variant')
 def sum_IntList_out(self, dim, keepdim, dtype, out, _table=sum_IntList_out_op.table):
     if hot.off:
         return sum_IntList_out_op(self, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, dtype, out)
 
-mean_op = define('mean(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.mean')
+mean_op = define('mean(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.mean', Autograd='_generated.autograd_kernels.mean')
 def mean(self, dtype, _table=mean_op.table):
     if hot.off:
         return mean_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
 
-mean_dtype_out_op = define('mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mean_dtype_out')
+mean_dtype_out_op = define('mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mean_dtype_out', Autograd='autograd.manual.out_variant')
 def mean_dtype_out(self, dtype, out, _table=mean_dtype_out_op.table):
     if hot.off:
         return mean_dtype_out_op(self, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dtype, out)
 
-mean_dim_op = define('mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.mean_dim')
+mean_dim_op = define('mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.mean_dim', Autograd='_generated.autograd_kernels.mean_dim')
 def mean_dim(self, dim, keepdim, dtype, _table=mean_dim_op.table):
     if hot.off:
         return mean_dim_op(self, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, dim, keepdim, dtype)
 
-mean_out_op = define('mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mean_out')
+mean_out_op = define('mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mean_out', Autograd='autograd.manual.out_variant')
 def mean_out(self, dim, keepdim, dtype, out, _table=mean_out_op.table):
     if hot.off:
         return mean_out_op(self, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, dtype, out)
 
-prod_op = define('prod(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.prod')
+prod_op = define('prod(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.prod', Autograd='_generated.autograd_kernels.prod')
 def prod(self, dtype, _table=prod_op.table):
     if hot.off:
         return prod_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
 
-prod_dim_int_op = define('prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.prod_dim_int')
+prod_dim_int_op = define('prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.prod_dim_int', Autograd='_generated.autograd_kernels.prod_dim_int')
 def prod_dim_int(self, dim, keepdim, dtype, _table=prod_dim_int_op.table):
     if hot.off:
         return prod_dim_int_op(self, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, dim, keepdim, dtype)
 
-prod_int_out_op = define('prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.prod_int_out')
+prod_int_out_op = define('prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.prod_int_out', Autograd='autograd.manual.out_variant')
 def prod_int_out(self, dim, keepdim, dtype, out, _table=prod_int_out_op.table):
     if hot.off:
         return prod_int_out_op(self, dim, keepdim, dtype, out)
@@ -2714,13 +2714,13 @@ def var_out(self, dim, unbiased, keepdim, out, _table=var_out_op.table):
         return var_out_op(self, dim, unbiased, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, unbiased, keepdim, out)
 
-var_correction_op = define('var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.var_correction')
+var_correction_op = define('var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.var_correction', Autograd='_generated.autograd_kernels.var_correction')
 def var_correction(self, dim, correction, keepdim, _table=var_correction_op.table):
     if hot.off:
         return var_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
-var_correction_out_op = define('var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.var_correction_out')
+var_correction_out_op = define('var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.var_correction_out', Autograd='autograd.manual.out_variant')
 def var_correction_out(self, dim, correction, keepdim, out, _table=var_correction_out_op.table):
     if hot.off:
         return var_correction_out_op(self, dim, correction, keepdim, out)
@@ -2744,13 +2744,13 @@ def std_out(self, dim, unbiased, keepdim, out, _table=std_out_op.table):
         return std_out_op(self, dim, unbiased, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, unbiased, keepdim, out)
 
-std_correction_op = define('std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.std_correction')
+std_correction_op = define('std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.std_correction', Autograd='_generated.autograd_kernels.std_correction')
 def std_correction(self, dim, correction, keepdim, _table=std_correction_op.table):
     if hot.off:
         return std_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
-std_correction_out_op = define('std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.std_correction_out')
+std_correction_out_op = define('std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.std_correction_out', Autograd='autograd.manual.out_variant')
 def std_correction_out(self, dim, correction, keepdim, out, _table=std_correction_out_op.table):
     if hot.off:
         return std_correction_out_op(self, dim, correction, keepdim, out)
@@ -2768,7 +2768,7 @@ def var_mean_dim(self, dim, unbiased, keepdim, _table=var_mean_dim_op.table):
         return var_mean_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-var_mean_correction_op = define('var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.var_mean_correction')
+var_mean_correction_op = define('var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.var_mean_correction', Autograd='_generated.autograd_kernels.var_mean_correction')
 def var_mean_correction(self, dim, correction, keepdim, _table=var_mean_correction_op.table):
     if hot.off:
         return var_mean_correction_op(self, dim, correction, keepdim)
@@ -2786,55 +2786,55 @@ def std_mean_dim(self, dim, unbiased, keepdim, _table=std_mean_dim_op.table):
         return std_mean_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-std_mean_correction_op = define('std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.std_mean_correction')
+std_mean_correction_op = define('std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.std_mean_correction', Autograd='_generated.autograd_kernels.std_mean_correction')
 def std_mean_correction(self, dim, correction, keepdim, _table=std_mean_correction_op.table):
     if hot.off:
         return std_mean_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
-amax_op = define('amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amax')
+amax_op = define('amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amax', Autograd='_generated.autograd_kernels.amax')
 def amax(self, dim, keepdim, _table=amax_op.table):
     if hot.off:
         return amax_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-amax_out_op = define('amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.amax_out')
+amax_out_op = define('amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.amax_out', Autograd='autograd.manual.out_variant')
 def amax_out(self, dim, keepdim, out, _table=amax_out_op.table):
     if hot.off:
         return amax_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-amin_op = define('amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amin')
+amin_op = define('amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amin', Autograd='_generated.autograd_kernels.amin')
 def amin(self, dim, keepdim, _table=amin_op.table):
     if hot.off:
         return amin_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-amin_out_op = define('amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.amin_out')
+amin_out_op = define('amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.amin_out', Autograd='autograd.manual.out_variant')
 def amin_out(self, dim, keepdim, out, _table=amin_out_op.table):
     if hot.off:
         return amin_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-max_dim_op = define('max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.max_dim')
+max_dim_op = define('max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.max_dim', Autograd='_generated.autograd_kernels.max_dim')
 def max_dim(self, dim, keepdim, _table=max_dim_op.table):
     if hot.off:
         return max_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-max_dim_out_op = define('max.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.max_dim_out')
+max_dim_out_op = define('max.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.max_dim_out', Autograd='autograd.manual.out_variant')
 def max_dim_out(self, dim, keepdim, values, indices, _table=max_dim_out_op.table):
     if hot.off:
         return max_dim_out_op(self, dim, keepdim, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
 
-max_op = define('max(Tensor self) -> Tensor', CPU='extrema.max')
+max_op = define('max(Tensor self) -> Tensor', CPU='extrema.max', Autograd='_generated.autograd_kernels.max')
 def max(self, _table=max_op.table):
     if hot.off:
         return max_op(self)
     return _table[self._geometry.keys](self)
 
-max_unary_out_op = define('max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.max_unary_out')
+max_unary_out_op = define('max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.max_unary_out', Autograd='autograd.manual.out_variant')
 def max_unary_out(self, out, _table=max_unary_out_op.table):
     if hot.off:
         return max_unary_out_op(self, out)
@@ -2852,25 +2852,25 @@ def max_out(self, other, out, _table=max_out_op.table):
         return max_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-min_dim_op = define('min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.min_dim')
+min_dim_op = define('min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.min_dim', Autograd='_generated.autograd_kernels.min_dim')
 def min_dim(self, dim, keepdim, _table=min_dim_op.table):
     if hot.off:
         return min_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-min_dim_out_op = define('min.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.min_dim_out')
+min_dim_out_op = define('min.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.min_dim_out', Autograd='autograd.manual.out_variant')
 def min_dim_out(self, dim, keepdim, values, indices, _table=min_dim_out_op.table):
     if hot.off:
         return min_dim_out_op(self, dim, keepdim, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
 
-min_op = define('min(Tensor self) -> Tensor', CPU='extrema.min')
+min_op = define('min(Tensor self) -> Tensor', CPU='extrema.min', Autograd='_generated.autograd_kernels.min')
 def min(self, _table=min_op.table):
     if hot.off:
         return min_op(self)
     return _table[self._geometry.keys](self)
 
-min_unary_out_op = define('min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.min_unary_out')
+min_unary_out_op = define('min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.min_unary_out', Autograd='autograd.manual.out_variant')
 def min_unary_out(self, out, _table=min_unary_out_op.table):
     if hot.off:
         return min_unary_out_op(self, out)
@@ -2894,7 +2894,7 @@ def argmax(self, dim, keepdim, _table=argmax_op.table):
         return argmax_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-argmax_out_op = define('argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmax_out')
+argmax_out_op = define('argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmax_out', Autograd='autograd.manual.out_variant')
 def argmax_out(self, dim, keepdim, out, _table=argmax_out_op.table):
     if hot.off:
         return argmax_out_op(self, dim, keepdim, out)
@@ -2906,7 +2906,7 @@ def argmin(self, dim, keepdim, _table=argmin_op.table):
         return argmin_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-argmin_out_op = define('argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmin_out')
+argmin_out_op = define('argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmin_out', Autograd='autograd.manual.out_variant')
 def argmin_out(self, dim, keepdim, out, _table=argmin_out_op.table):
     if hot.off:
         return argmin_out_op(self, dim, keepdim, out)
@@ -2918,7 +2918,7 @@ def any_dim(self, dim, keepdim, _table=any_dim_op.table):
         return any_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-any_out_op = define('any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_out')
+any_out_op = define('any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_out', Autograd='autograd.manual.out_variant')
 def any_out(self, dim, keepdim, out, _table=any_out_op.table):
     if hot.off:
         return any_out_op(self, dim, keepdim, out)
@@ -2930,7 +2930,7 @@ def any_dims(self, dim, keepdim, _table=any_dims_op.table):
         return any_dims_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-any_dims_out_op = define('any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_dims_out')
+any_dims_out_op = define('any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_dims_out', Autograd='autograd.manual.out_variant')
 def any_dims_out(self, dim, keepdim, out, _table=any_dims_out_op.table):
     if hot.off:
         return any_dims_out_op(self, dim, keepdim, out)
@@ -2942,7 +2942,7 @@ def any(self, _table=any_op.table):
         return any_op(self)
     return _table[self._geometry.keys](self)
 
-any_all_out_op = define('any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_all_out')
+any_all_out_op = define('any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_all_out', Autograd='autograd.manual.out_variant')
 def any_all_out(self, out, _table=any_all_out_op.table):
     if hot.off:
         return any_all_out_op(self, out)
@@ -2954,7 +2954,7 @@ def all_dim(self, dim, keepdim, _table=all_dim_op.table):
         return all_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-all_out_op = define('all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_out')
+all_out_op = define('all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_out', Autograd='autograd.manual.out_variant')
 def all_out(self, dim, keepdim, out, _table=all_out_op.table):
     if hot.off:
         return all_out_op(self, dim, keepdim, out)
@@ -2966,7 +2966,7 @@ def all_dims(self, dim, keepdim, _table=all_dims_op.table):
         return all_dims_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-all_dims_out_op = define('all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_dims_out')
+all_dims_out_op = define('all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_dims_out', Autograd='autograd.manual.out_variant')
 def all_dims_out(self, dim, keepdim, out, _table=all_dims_out_op.table):
     if hot.off:
         return all_dims_out_op(self, dim, keepdim, out)
@@ -2978,55 +2978,55 @@ def all(self, _table=all_op.table):
         return all_op(self)
     return _table[self._geometry.keys](self)
 
-all_all_out_op = define('all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_all_out')
+all_all_out_op = define('all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_all_out', Autograd='autograd.manual.out_variant')
 def all_all_out(self, out, _table=all_all_out_op.table):
     if hot.off:
         return all_all_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-norm_ScalarOpt_dtype_op = define('norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dtype')
+norm_ScalarOpt_dtype_op = define('norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dtype', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dtype')
 def norm_ScalarOpt_dtype(self, p, dtype, _table=norm_ScalarOpt_dtype_op.table):
     if hot.off:
         return norm_ScalarOpt_dtype_op(self, p, dtype)
     return _table[self._geometry.keys](self, p, dtype)
 
-norm_Scalar_op = define('norm.Scalar(Tensor self, Scalar p=2) -> Tensor', CPU='norms.norm_Scalar')
+norm_Scalar_op = define('norm.Scalar(Tensor self, Scalar p=2) -> Tensor', CPU='norms.norm_Scalar', Autograd='_generated.autograd_kernels.norm_Scalar')
 def norm_Scalar(self, p, _table=norm_Scalar_op.table):
     if hot.off:
         return norm_Scalar_op(self, p)
     return _table[self._geometry.keys](self, p)
 
-norm_ScalarOpt_dim_dtype_op = define('norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dim_dtype')
+norm_ScalarOpt_dim_dtype_op = define('norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dim_dtype', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dim_dtype')
 def norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype, _table=norm_ScalarOpt_dim_dtype_op.table):
     if hot.off:
         return norm_ScalarOpt_dim_dtype_op(self, p, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, p, dim, keepdim, dtype)
 
-norm_dtype_out_op = define('norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.norm_dtype_out')
+norm_dtype_out_op = define('norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.norm_dtype_out', Autograd='autograd.manual.out_variant')
 def norm_dtype_out(self, p, dim, keepdim, dtype, out, _table=norm_dtype_out_op.table):
     if hot.off:
         return norm_dtype_out_op(self, p, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, dim, keepdim, dtype, out)
 
-norm_ScalarOpt_dim_op = define('norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.norm_ScalarOpt_dim')
+norm_ScalarOpt_dim_op = define('norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.norm_ScalarOpt_dim', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dim')
 def norm_ScalarOpt_dim(self, p, dim, keepdim, _table=norm_ScalarOpt_dim_op.table):
     if hot.off:
         return norm_ScalarOpt_dim_op(self, p, dim, keepdim)
     return _table[self._geometry.keys](self, p, dim, keepdim)
 
-norm_out_op = define('norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.norm_out')
+norm_out_op = define('norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.norm_out', Autograd='autograd.manual.out_variant')
 def norm_out(self, p, dim, keepdim, out, _table=norm_out_op.table):
     if hot.off:
         return norm_out_op(self, p, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, dim, keepdim, out)
 
-linalg_vector_norm_op = define('linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='norms.linalg_vector_norm')
+linalg_vector_norm_op = define('linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='norms.linalg_vector_norm', Autograd='_generated.autograd_kernels.linalg_vector_norm')
 def linalg_vector_norm(self, ord, dim, keepdim, dtype, _table=linalg_vector_norm_op.table):
     if hot.off:
         return linalg_vector_norm_op(self, ord, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, ord, dim, keepdim, dtype)
 
-linalg_vector_norm_out_op = define('linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_vector_norm_out')
+linalg_vector_norm_out_op = define('linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_vector_norm_out', Autograd='autograd.manual.out_variant')
 def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out, _table=linalg_vector_norm_out_op.table):
     if hot.off:
         return linalg_vector_norm_out_op(self, ord, dim, keepdim, dtype, out)
@@ -3056,85 +3056,85 @@ def nuclear_norm_dim_out(self, dim, keepdim, out, _table=nuclear_norm_dim_out_op
         return nuclear_norm_dim_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-_linalg_svd_op = define('_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)', CPU='svd._linalg_svd')
+_linalg_svd_op = define('_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)', CPU='svd._linalg_svd', Autograd='_generated.autograd_kernels._linalg_svd')
 def _linalg_svd(A, full_matrices, compute_uv, driver, _table=_linalg_svd_op.table):
     if hot.off:
         return _linalg_svd_op(A, full_matrices, compute_uv, driver)
     return _table[A._geometry.keys](A, full_matrices, compute_uv, driver)
 
-logsumexp_op = define('logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.logsumexp')
+logsumexp_op = define('logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.logsumexp', Autograd='_generated.autograd_kernels.logsumexp')
 def logsumexp(self, dim, keepdim, _table=logsumexp_op.table):
     if hot.off:
         return logsumexp_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-logsumexp_out_op = define('logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logsumexp_out')
+logsumexp_out_op = define('logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logsumexp_out', Autograd='autograd.manual.out_variant')
 def logsumexp_out(self, dim, keepdim, out, _table=logsumexp_out_op.table):
     if hot.off:
         return logsumexp_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-cumsum_op = define('cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumsum')
+cumsum_op = define('cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumsum', Autograd='_generated.autograd_kernels.cumsum')
 def cumsum(self, dim, dtype, _table=cumsum_op.table):
     if hot.off:
         return cumsum_op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-cumsum__op = define('cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', CPU='_generated.variants.cumsum_')
+cumsum__op = define('cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', CPU='_generated.variants.cumsum_', Autograd='_generated.autograd_kernels.cumsum_')
 def cumsum_(self, dim, dtype, _table=cumsum__op.table):
     if hot.off:
         return cumsum__op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-cumsum_out_op = define('cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cumsum_out')
+cumsum_out_op = define('cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cumsum_out', Autograd='autograd.manual.out_variant')
 def cumsum_out(self, dim, dtype, out, _table=cumsum_out_op.table):
     if hot.off:
         return cumsum_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
-cumprod_op = define('cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumprod')
+cumprod_op = define('cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumprod', Autograd='_generated.autograd_kernels.cumprod')
 def cumprod(self, dim, dtype, _table=cumprod_op.table):
     if hot.off:
         return cumprod_op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-cumprod__op = define('cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', CPU='_generated.variants.cumprod_')
+cumprod__op = define('cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', CPU='_generated.variants.cumprod_', Autograd='_generated.autograd_kernels.cumprod_')
 def cumprod_(self, dim, dtype, _table=cumprod__op.table):
     if hot.off:
         return cumprod__op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-cumprod_out_op = define('cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cumprod_out')
+cumprod_out_op = define('cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cumprod_out', Autograd='autograd.manual.out_variant')
 def cumprod_out(self, dim, dtype, out, _table=cumprod_out_op.table):
     if hot.off:
         return cumprod_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
-cat_op = define('cat(Tensor[] tensors, int dim=0) -> Tensor', CPU='joining.cat')
+cat_op = define('cat(Tensor[] tensors, int dim=0) -> Tensor', CPU='joining.cat', Autograd='_generated.autograd_kernels.cat')
 def cat(tensors, dim, _table=cat_op.table):
     if hot.off:
         return cat_op(tensors, dim)
     return _table[list_keys(tensors)](tensors, dim)
 
-cat_out_op = define('cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cat_out')
+cat_out_op = define('cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cat_out', Autograd='autograd.manual.out_variant')
 def cat_out(tensors, dim, out, _table=cat_out_op.table):
     if hot.off:
         return cat_out_op(tensors, dim, out)
     return _table[list_keys(tensors) | out._geometry.keys](tensors, dim, out)
 
-flip_op = define('flip(Tensor self, int[] dims) -> Tensor', CPU='shape.flip')
+flip_op = define('flip(Tensor self, int[] dims) -> Tensor', CPU='shape.flip', Autograd='_generated.autograd_kernels.flip')
 def flip(self, dims, _table=flip_op.table):
     if hot.off:
         return flip_op(self, dims)
     return _table[self._geometry.keys](self, dims)
 
-roll_op = define('roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor', CPU='shape.roll')
+roll_op = define('roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor', CPU='shape.roll', Autograd='_generated.autograd_kernels.roll')
 def roll(self, shifts, dims, _table=roll_op.table):
     if hot.off:
         return roll_op(self, shifts, dims)
     return _table[self._geometry.keys](self, shifts, dims)
 
-repeat_op = define('repeat(Tensor self, int[] repeats) -> Tensor', CPU='shape.repeat')
+repeat_op = define('repeat(Tensor self, int[] repeats) -> Tensor', CPU='shape.repeat', Autograd='_generated.autograd_kernels.repeat')
 def repeat(self, repeats, _table=repeat_op.table):
     if hot.off:
         return repeat_op(self, repeats)
@@ -3158,49 +3158,49 @@ def repeat_interleave_self_int(self, repeats, dim, output_size, _table=repeat_in
         return repeat_interleave_self_int_op(self, repeats, dim, output_size)
     return _table[self._geometry.keys](self, repeats, dim, output_size)
 
-tril_op = define('tril(Tensor self, int diagonal=0) -> Tensor', CPU='shape.tril')
+tril_op = define('tril(Tensor self, int diagonal=0) -> Tensor', CPU='shape.tril', Autograd='_generated.autograd_kernels.tril')
 def tril(self, diagonal, _table=tril_op.table):
     if hot.off:
         return tril_op(self, diagonal)
     return _table[self._geometry.keys](self, diagonal)
 
-tril__op = define('tril_(Tensor(a!) self, int diagonal=0) -> Tensor(a!)', CPU='_generated.variants.tril_')
+tril__op = define('tril_(Tensor(a!) self, int diagonal=0) -> Tensor(a!)', CPU='_generated.variants.tril_', Autograd='_generated.autograd_kernels.tril_')
 def tril_(self, diagonal, _table=tril__op.table):
     if hot.off:
         return tril__op(self, diagonal)
     return _table[self._geometry.keys](self, diagonal)
 
-tril_out_op = define('tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tril_out')
+tril_out_op = define('tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tril_out', Autograd='autograd.manual.out_variant')
 def tril_out(self, diagonal, out, _table=tril_out_op.table):
     if hot.off:
         return tril_out_op(self, diagonal, out)
     return _table[self._geometry.keys | out._geometry.keys](self, diagonal, out)
 
-triu_op = define('triu(Tensor self, int diagonal=0) -> Tensor', CPU='shape.triu')
+triu_op = define('triu(Tensor self, int diagonal=0) -> Tensor', CPU='shape.triu', Autograd='_generated.autograd_kernels.triu')
 def triu(self, diagonal, _table=triu_op.table):
     if hot.off:
         return triu_op(self, diagonal)
     return _table[self._geometry.keys](self, diagonal)
 
-triu__op = define('triu_(Tensor(a!) self, int diagonal=0) -> Tensor(a!)', CPU='_generated.variants.triu_')
+triu__op = define('triu_(Tensor(a!) self, int diagonal=0) -> Tensor(a!)', CPU='_generated.variants.triu_', Autograd='_generated.autograd_kernels.triu_')
 def triu_(self, diagonal, _table=triu__op.table):
     if hot.off:
         return triu__op(self, diagonal)
     return _table[self._geometry.keys](self, diagonal)
 
-triu_out_op = define('triu.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.triu_out')
+triu_out_op = define('triu.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.triu_out', Autograd='autograd.manual.out_variant')
 def triu_out(self, diagonal, out, _table=triu_out_op.table):
     if hot.off:
         return triu_out_op(self, diagonal, out)
     return _table[self._geometry.keys | out._geometry.keys](self, diagonal, out)
 
-stack_op = define('stack(Tensor[] tensors, int dim=0) -> Tensor', CompositeExplicitAutograd='joining.stack')
+stack_op = define('stack(Tensor[] tensors, int dim=0) -> Tensor', CompositeExplicitAutograd='joining.stack', Autograd='_generated.autograd_kernels.stack')
 def stack(tensors, dim, _table=stack_op.table):
     if hot.off:
         return stack_op(tensors, dim)
     return _table[list_keys(tensors)](tensors, dim)
 
-stack_out_op = define('stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.stack_out')
+stack_out_op = define('stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.stack_out', Autograd='autograd.manual.out_variant')
 def stack_out(tensors, dim, out, _table=stack_out_op.table):
     if hot.off:
         return stack_out_op(tensors, dim, out)
@@ -3218,13 +3218,13 @@ def broadcast_tensors(tensors, _table=broadcast_tensors_op.table):
         return broadcast_tensors_op(tensors)
     return _table[list_keys(tensors)](tensors)
 
-index_Tensor_op = define('index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', CPU='indexing.index')
+index_Tensor_op = define('index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', CPU='indexing.index', Autograd='_generated.autograd_kernels.index_Tensor')
 def index_Tensor(self, indices, _table=index_Tensor_op.table):
     if hot.off:
         return index_Tensor_op(self, indices)
     return _table[self._geometry.keys | list_keys(indices)](self, indices)
 
-index_Tensor_out_op = define('index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_Tensor_out')
+index_Tensor_out_op = define('index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_Tensor_out', Autograd='autograd.manual.out_variant')
 def index_Tensor_out(self, indices, out, _table=index_Tensor_out_op.table):
     if hot.off:
         return index_Tensor_out_op(self, indices, out)
@@ -3236,151 +3236,151 @@ def index_put_(self, indices, values, accumulate, _table=index_put__op.table):
         return index_put__op(self, indices, values, accumulate)
     return _table[self._geometry.keys | list_keys(indices) | values._geometry.keys](self, indices, values, accumulate)
 
-_index_put_impl__op = define('_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)', CPU='indexing._index_put_impl_')
+_index_put_impl__op = define('_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)', CPU='indexing._index_put_impl_', Autograd='_generated.autograd_kernels._index_put_impl_')
 def _index_put_impl_(self, indices, values, accumulate, unsafe, _table=_index_put_impl__op.table):
     if hot.off:
         return _index_put_impl__op(self, indices, values, accumulate, unsafe)
     return _table[self._geometry.keys | list_keys(indices) | values._geometry.keys](self, indices, values, accumulate, unsafe)
 
-gather_op = define('gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', CPU='scatter_gather.gather')
+gather_op = define('gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', CPU='scatter_gather.gather', Autograd='_generated.autograd_kernels.gather')
 def gather(self, dim, index, sparse_grad, _table=gather_op.table):
     if hot.off:
         return gather_op(self, dim, index, sparse_grad)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, sparse_grad)
 
-gather_out_op = define('gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gather_out')
+gather_out_op = define('gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gather_out', Autograd='autograd.manual.out_variant')
 def gather_out(self, dim, index, sparse_grad, out, _table=gather_out_op.table):
     if hot.off:
         return gather_out_op(self, dim, index, sparse_grad, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, sparse_grad, out)
 
-scatter_src_op = define('scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_src')
+scatter_src_op = define('scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_src', Autograd='_generated.autograd_kernels.scatter_src')
 def scatter_src(self, dim, index, src, _table=scatter_src_op.table):
     if hot.off:
         return scatter_src_op(self, dim, index, src)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src)
 
-scatter__src_op = define('scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', CPU='_generated.variants.scatter__src')
+scatter__src_op = define('scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', CPU='_generated.variants.scatter__src', Autograd='_generated.autograd_kernels.scatter__src')
 def scatter__src(self, dim, index, src, _table=scatter__src_op.table):
     if hot.off:
         return scatter__src_op(self, dim, index, src)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src)
 
-scatter_src_out_op = define('scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_src_out')
+scatter_src_out_op = define('scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_src_out', Autograd='autograd.manual.out_variant')
 def scatter_src_out(self, dim, index, src, out, _table=scatter_src_out_op.table):
     if hot.off:
         return scatter_src_out_op(self, dim, index, src, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, out)
 
-scatter_value_op = define('scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', CPU='scatter_gather.scatter_value')
+scatter_value_op = define('scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', CPU='scatter_gather.scatter_value', Autograd='_generated.autograd_kernels.scatter_value')
 def scatter_value(self, dim, index, value, _table=scatter_value_op.table):
     if hot.off:
         return scatter_value_op(self, dim, index, value)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value)
 
-scatter__value_op = define('scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)', CPU='_generated.variants.scatter__value')
+scatter__value_op = define('scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)', CPU='_generated.variants.scatter__value', Autograd='_generated.autograd_kernels.scatter__value')
 def scatter__value(self, dim, index, value, _table=scatter__value_op.table):
     if hot.off:
         return scatter__value_op(self, dim, index, value)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value)
 
-scatter_value_out_op = define('scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_value_out')
+scatter_value_out_op = define('scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_value_out', Autograd='autograd.manual.out_variant')
 def scatter_value_out(self, dim, index, value, out, _table=scatter_value_out_op.table):
     if hot.off:
         return scatter_value_out_op(self, dim, index, value, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, value, out)
 
-scatter_reduce_op = define('scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_reduce')
+scatter_reduce_op = define('scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_reduce', Autograd='_generated.autograd_kernels.scatter_reduce')
 def scatter_reduce(self, dim, index, src, reduce, _table=scatter_reduce_op.table):
     if hot.off:
         return scatter_reduce_op(self, dim, index, src, reduce)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src, reduce)
 
-scatter__reduce_op = define('scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!)', CPU='_generated.variants.scatter__reduce')
+scatter__reduce_op = define('scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!)', CPU='_generated.variants.scatter__reduce', Autograd='_generated.autograd_kernels.scatter__reduce')
 def scatter__reduce(self, dim, index, src, reduce, _table=scatter__reduce_op.table):
     if hot.off:
         return scatter__reduce_op(self, dim, index, src, reduce)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src, reduce)
 
-scatter_reduce_out_op = define('scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_reduce_out')
+scatter_reduce_out_op = define('scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_reduce_out', Autograd='autograd.manual.out_variant')
 def scatter_reduce_out(self, dim, index, src, reduce, out, _table=scatter_reduce_out_op.table):
     if hot.off:
         return scatter_reduce_out_op(self, dim, index, src, reduce, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, reduce, out)
 
-scatter_value_reduce_op = define('scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_value_reduce')
+scatter_value_reduce_op = define('scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_value_reduce', Autograd='_generated.autograd_kernels.scatter_value_reduce')
 def scatter_value_reduce(self, dim, index, value, reduce, _table=scatter_value_reduce_op.table):
     if hot.off:
         return scatter_value_reduce_op(self, dim, index, value, reduce)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value, reduce)
 
-scatter__value_reduce_op = define('scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)', CPU='_generated.variants.scatter__value_reduce')
+scatter__value_reduce_op = define('scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)', CPU='_generated.variants.scatter__value_reduce', Autograd='_generated.autograd_kernels.scatter__value_reduce')
 def scatter__value_reduce(self, dim, index, value, reduce, _table=scatter__value_reduce_op.table):
     if hot.off:
         return scatter__value_reduce_op(self, dim, index, value, reduce)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value, reduce)
 
-scatter_value_reduce_out_op = define('scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_value_reduce_out')
+scatter_value_reduce_out_op = define('scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_value_reduce_out', Autograd='autograd.manual.out_variant')
 def scatter_value_reduce_out(self, dim, index, value, reduce, out, _table=scatter_value_reduce_out_op.table):
     if hot.off:
         return scatter_value_reduce_out_op(self, dim, index, value, reduce, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, value, reduce, out)
 
-scatter_add_op = define('scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_add')
+scatter_add_op = define('scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_add', Autograd='_generated.autograd_kernels.scatter_add')
 def scatter_add(self, dim, index, src, _table=scatter_add_op.table):
     if hot.off:
         return scatter_add_op(self, dim, index, src)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src)
 
-scatter_add__op = define('scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', CPU='_generated.variants.scatter_add_')
+scatter_add__op = define('scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', CPU='_generated.variants.scatter_add_', Autograd='_generated.autograd_kernels.scatter_add_')
 def scatter_add_(self, dim, index, src, _table=scatter_add__op.table):
     if hot.off:
         return scatter_add__op(self, dim, index, src)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src)
 
-scatter_add_out_op = define('scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_add_out')
+scatter_add_out_op = define('scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_add_out', Autograd='autograd.manual.out_variant')
 def scatter_add_out(self, dim, index, src, out, _table=scatter_add_out_op.table):
     if hot.off:
         return scatter_add_out_op(self, dim, index, src, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, out)
 
-index_select_op = define('index_select(Tensor self, int dim, Tensor index) -> Tensor', CPU='scatter_gather.index_select')
+index_select_op = define('index_select(Tensor self, int dim, Tensor index) -> Tensor', CPU='scatter_gather.index_select', Autograd='_generated.autograd_kernels.index_select')
 def index_select(self, dim, index, _table=index_select_op.table):
     if hot.off:
         return index_select_op(self, dim, index)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index)
 
-index_select_out_op = define('index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_select_out')
+index_select_out_op = define('index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_select_out', Autograd='autograd.manual.out_variant')
 def index_select_out(self, dim, index, out, _table=index_select_out_op.table):
     if hot.off:
         return index_select_out_op(self, dim, index, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, out)
 
-index_add_op = define('index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor', CPU='scatter_gather.index_add')
+index_add_op = define('index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor', CPU='scatter_gather.index_add', Autograd='_generated.autograd_kernels.index_add')
 def index_add(self, dim, index, source, alpha, _table=index_add_op.table):
     if hot.off:
         return index_add_op(self, dim, index, source, alpha)
     return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, dim, index, source, alpha)
 
-index_add__op = define('index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.index_add_')
+index_add__op = define('index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.index_add_', Autograd='_generated.autograd_kernels.index_add_')
 def index_add_(self, dim, index, source, alpha, _table=index_add__op.table):
     if hot.off:
         return index_add__op(self, dim, index, source, alpha)
     return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, dim, index, source, alpha)
 
-index_add_out_op = define('index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_add_out')
+index_add_out_op = define('index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_add_out', Autograd='autograd.manual.out_variant')
 def index_add_out(self, dim, index, source, alpha, out, _table=index_add_out_op.table):
     if hot.off:
         return index_add_out_op(self, dim, index, source, alpha, out)
     return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys | out._geometry.keys](self, dim, index, source, alpha, out)
 
-masked_select_op = define('masked_select(Tensor self, Tensor mask) -> Tensor', CPU='indexing.masked_select')
+masked_select_op = define('masked_select(Tensor self, Tensor mask) -> Tensor', CPU='indexing.masked_select', Autograd='_generated.autograd_kernels.masked_select')
 def masked_select(self, mask, _table=masked_select_op.table):
     if hot.off:
         return masked_select_op(self, mask)
     return _table[self._geometry.keys | mask._geometry.keys](self, mask)
 
-masked_select_out_op = define('masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.masked_select_out')
+masked_select_out_op = define('masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.masked_select_out', Autograd='autograd.manual.out_variant')
 def masked_select_out(self, mask, out, _table=masked_select_out_op.table):
     if hot.off:
         return masked_select_out_op(self, mask, out)
@@ -3392,13 +3392,13 @@ def nonzero(self, _table=nonzero_op.table):
         return nonzero_op(self)
     return _table[self._geometry.keys](self)
 
-nonzero_out_op = define('nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_out')
+nonzero_out_op = define('nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_out', Autograd='autograd.manual.out_variant')
 def nonzero_out(self, out, _table=nonzero_out_op.table):
     if hot.off:
         return nonzero_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-index_put_op = define('index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', CompositeExplicitAutograd='indexing.index_put')
+index_put_op = define('index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', CompositeExplicitAutograd='indexing.index_put', Autograd='_generated.autograd_kernels.index_put')
 def index_put(self, indices, values, accumulate, _table=index_put_op.table):
     if hot.off:
         return index_put_op(self, indices, values, accumulate)
@@ -3416,37 +3416,37 @@ def argwhere(self, _table=argwhere_op.table):
         return argwhere_op(self)
     return _table[self._geometry.keys](self)
 
-sort_op = define('sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort')
+sort_op = define('sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort', Autograd='_generated.autograd_kernels.sort')
 def sort(self, dim, descending, _table=sort_op.table):
     if hot.off:
         return sort_op(self, dim, descending)
     return _table[self._geometry.keys](self, dim, descending)
 
-sort_values_op = define('sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values')
+sort_values_op = define('sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values', Autograd='autograd.manual.out_variant')
 def sort_values(self, dim, descending, values, indices, _table=sort_values_op.table):
     if hot.off:
         return sort_values_op(self, dim, descending, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, descending, values, indices)
 
-sort_stable_op = define('sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort_stable')
+sort_stable_op = define('sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort_stable', Autograd='_generated.autograd_kernels.sort_stable')
 def sort_stable(self, stable, dim, descending, _table=sort_stable_op.table):
     if hot.off:
         return sort_stable_op(self, stable, dim, descending)
     return _table[self._geometry.keys](self, stable, dim, descending)
 
-sort_values_stable_op = define('sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values_stable')
+sort_values_stable_op = define('sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values_stable', Autograd='autograd.manual.out_variant')
 def sort_values_stable(self, stable, dim, descending, values, indices, _table=sort_values_stable_op.table):
     if hot.off:
         return sort_values_stable_op(self, stable, dim, descending, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, stable, dim, descending, values, indices)
 
-topk_op = define('topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)', CPU='sorting.topk')
+topk_op = define('topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)', CPU='sorting.topk', Autograd='_generated.autograd_kernels.topk')
 def topk(self, k, dim, largest, sorted, _table=topk_op.table):
     if hot.off:
         return topk_op(self, k, dim, largest, sorted)
     return _table[self._geometry.keys](self, k, dim, largest, sorted)
 
-topk_values_op = define('topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.topk_values')
+topk_values_op = define('topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.topk_values', Autograd='autograd.manual.out_variant')
 def topk_values(self, k, dim, largest, sorted, values, indices, _table=topk_values_op.table):
     if hot.off:
         return topk_values_op(self, k, dim, largest, sorted, values, indices)
@@ -3470,121 +3470,121 @@ def argsort_stable_out(self, stable, dim, descending, out, _table=argsort_stable
         return argsort_stable_out_op(self, stable, dim, descending, out)
     return _table[self._geometry.keys | out._geometry.keys](self, stable, dim, descending, out)
 
-mm_op = define('mm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.mm')
+mm_op = define('mm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.mm', Autograd='_generated.autograd_kernels.mm')
 def mm(self, mat2, _table=mm_op.table):
     if hot.off:
         return mm_op(self, mat2)
     return _table[self._geometry.keys | mat2._geometry.keys](self, mat2)
 
-mm_out_op = define('mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mm_out')
+mm_out_op = define('mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mm_out', Autograd='autograd.manual.out_variant')
 def mm_out(self, mat2, out, _table=mm_out_op.table):
     if hot.off:
         return mm_out_op(self, mat2, out)
     return _table[self._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat2, out)
 
-bmm_op = define('bmm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.bmm')
+bmm_op = define('bmm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.bmm', Autograd='_generated.autograd_kernels.bmm')
 def bmm(self, mat2, _table=bmm_op.table):
     if hot.off:
         return bmm_op(self, mat2)
     return _table[self._geometry.keys | mat2._geometry.keys](self, mat2)
 
-bmm_out_op = define('bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bmm_out')
+bmm_out_op = define('bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bmm_out', Autograd='autograd.manual.out_variant')
 def bmm_out(self, mat2, out, _table=bmm_out_op.table):
     if hot.off:
         return bmm_out_op(self, mat2, out)
     return _table[self._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat2, out)
 
-mv_op = define('mv(Tensor self, Tensor vec) -> Tensor', CPU='linear_algebra.mv')
+mv_op = define('mv(Tensor self, Tensor vec) -> Tensor', CPU='linear_algebra.mv', Autograd='_generated.autograd_kernels.mv')
 def mv(self, vec, _table=mv_op.table):
     if hot.off:
         return mv_op(self, vec)
     return _table[self._geometry.keys | vec._geometry.keys](self, vec)
 
-mv_out_op = define('mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mv_out')
+mv_out_op = define('mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mv_out', Autograd='autograd.manual.out_variant')
 def mv_out(self, vec, out, _table=mv_out_op.table):
     if hot.off:
         return mv_out_op(self, vec, out)
     return _table[self._geometry.keys | vec._geometry.keys | out._geometry.keys](self, vec, out)
 
-dot_op = define('dot(Tensor self, Tensor tensor) -> Tensor', CPU='linear_algebra.dot')
+dot_op = define('dot(Tensor self, Tensor tensor) -> Tensor', CPU='linear_algebra.dot', Autograd='_generated.autograd_kernels.dot')
 def dot(self, tensor, _table=dot_op.table):
     if hot.off:
         return dot_op(self, tensor)
     return _table[self._geometry.keys | tensor._geometry.keys](self, tensor)
 
-dot_out_op = define('dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.dot_out')
+dot_out_op = define('dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.dot_out', Autograd='autograd.manual.out_variant')
 def dot_out(self, tensor, out, _table=dot_out_op.table):
     if hot.off:
         return dot_out_op(self, tensor, out)
     return _table[self._geometry.keys | tensor._geometry.keys | out._geometry.keys](self, tensor, out)
 
-addmm_op = define('addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmm')
+addmm_op = define('addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmm', Autograd='_generated.autograd_kernels.addmm')
 def addmm(self, mat1, mat2, beta, alpha, _table=addmm_op.table):
     if hot.off:
         return addmm_op(self, mat1, mat2, beta, alpha)
     return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys](self, mat1, mat2, beta, alpha)
 
-addmm__op = define('addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addmm_')
+addmm__op = define('addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addmm_', Autograd='_generated.autograd_kernels.addmm_')
 def addmm_(self, mat1, mat2, beta, alpha, _table=addmm__op.table):
     if hot.off:
         return addmm__op(self, mat1, mat2, beta, alpha)
     return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys](self, mat1, mat2, beta, alpha)
 
-addmm_out_op = define('addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmm_out')
+addmm_out_op = define('addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmm_out', Autograd='autograd.manual.out_variant')
 def addmm_out(self, mat1, mat2, beta, alpha, out, _table=addmm_out_op.table):
     if hot.off:
         return addmm_out_op(self, mat1, mat2, beta, alpha, out)
     return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat1, mat2, beta, alpha, out)
 
-addmv_op = define('addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmv')
+addmv_op = define('addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmv', Autograd='_generated.autograd_kernels.addmv')
 def addmv(self, mat, vec, beta, alpha, _table=addmv_op.table):
     if hot.off:
         return addmv_op(self, mat, vec, beta, alpha)
     return _table[self._geometry.keys | mat._geometry.keys | vec._geometry.keys](self, mat, vec, beta, alpha)
 
-addmv__op = define('addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addmv_')
+addmv__op = define('addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addmv_', Autograd='_generated.autograd_kernels.addmv_')
 def addmv_(self, mat, vec, beta, alpha, _table=addmv__op.table):
     if hot.off:
         return addmv__op(self, mat, vec, beta, alpha)
     return _table[self._geometry.keys | mat._geometry.keys | vec._geometry.keys](self, mat, vec, beta, alpha)
 
-addmv_out_op = define('addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmv_out')
+addmv_out_op = define('addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmv_out', Autograd='autograd.manual.out_variant')
 def addmv_out(self, mat, vec, beta, alpha, out, _table=addmv_out_op.table):
     if hot.off:
         return addmv_out_op(self, mat, vec, beta, alpha, out)
     return _table[self._geometry.keys | mat._geometry.keys | vec._geometry.keys | out._geometry.keys](self, mat, vec, beta, alpha, out)
 
-addbmm_op = define('addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addbmm')
+addbmm_op = define('addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addbmm', Autograd='_generated.autograd_kernels.addbmm')
 def addbmm(self, batch1, batch2, beta, alpha, _table=addbmm_op.table):
     if hot.off:
         return addbmm_op(self, batch1, batch2, beta, alpha)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, beta, alpha)
 
-addbmm__op = define('addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addbmm_')
+addbmm__op = define('addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addbmm_', Autograd='_generated.autograd_kernels.addbmm_')
 def addbmm_(self, batch1, batch2, beta, alpha, _table=addbmm__op.table):
     if hot.off:
         return addbmm__op(self, batch1, batch2, beta, alpha)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, beta, alpha)
 
-addbmm_out_op = define('addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addbmm_out')
+addbmm_out_op = define('addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addbmm_out', Autograd='autograd.manual.out_variant')
 def addbmm_out(self, batch1, batch2, beta, alpha, out, _table=addbmm_out_op.table):
     if hot.off:
         return addbmm_out_op(self, batch1, batch2, beta, alpha, out)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys | out._geometry.keys](self, batch1, batch2, beta, alpha, out)
 
-baddbmm_op = define('baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.baddbmm')
+baddbmm_op = define('baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.baddbmm', Autograd='_generated.autograd_kernels.baddbmm')
 def baddbmm(self, batch1, batch2, beta, alpha, _table=baddbmm_op.table):
     if hot.off:
         return baddbmm_op(self, batch1, batch2, beta, alpha)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, beta, alpha)
 
-baddbmm__op = define('baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.baddbmm_')
+baddbmm__op = define('baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.baddbmm_', Autograd='_generated.autograd_kernels.baddbmm_')
 def baddbmm_(self, batch1, batch2, beta, alpha, _table=baddbmm__op.table):
     if hot.off:
         return baddbmm__op(self, batch1, batch2, beta, alpha)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, beta, alpha)
 
-baddbmm_out_op = define('baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.baddbmm_out')
+baddbmm_out_op = define('baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.baddbmm_out', Autograd='autograd.manual.out_variant')
 def baddbmm_out(self, batch1, batch2, beta, alpha, out, _table=baddbmm_out_op.table):
     if hot.off:
         return baddbmm_out_op(self, batch1, batch2, beta, alpha, out)
@@ -3632,121 +3632,121 @@ def linear_out(input, weight, bias, out, _table=linear_out_op.table):
         return linear_out_op(input, weight, bias, out)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys) | out._geometry.keys](input, weight, bias, out)
 
-relu_op = define('relu(Tensor self) -> Tensor', CPU='activations.relu')
+relu_op = define('relu(Tensor self) -> Tensor', CPU='activations.relu', Autograd='_generated.autograd_kernels.relu')
 def relu(self, _table=relu_op.table):
     if hot.off:
         return relu_op(self)
     return _table[self._geometry.keys](self)
 
-relu__op = define('relu_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.relu_')
+relu__op = define('relu_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.relu_', Autograd='_generated.autograd_kernels.relu_')
 def relu_(self, _table=relu__op.table):
     if hot.off:
         return relu__op(self)
     return _table[self._geometry.keys](self)
 
-gelu_op = define('gelu(Tensor self, *, str approximate="none") -> Tensor', CPU='activations.gelu')
+gelu_op = define('gelu(Tensor self, *, str approximate="none") -> Tensor', CPU='activations.gelu', Autograd='_generated.autograd_kernels.gelu')
 def gelu(self, approximate, _table=gelu_op.table):
     if hot.off:
         return gelu_op(self, approximate)
     return _table[self._geometry.keys](self, approximate)
 
-gelu__op = define('gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!)', CPU='_generated.variants.gelu_')
+gelu__op = define('gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!)', CPU='_generated.variants.gelu_', Autograd='_generated.autograd_kernels.gelu_')
 def gelu_(self, approximate, _table=gelu__op.table):
     if hot.off:
         return gelu__op(self, approximate)
     return _table[self._geometry.keys](self, approximate)
 
-gelu_out_op = define('gelu.out(Tensor self, *, str approximate="none", Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gelu_out')
+gelu_out_op = define('gelu.out(Tensor self, *, str approximate="none", Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gelu_out', Autograd='autograd.manual.out_variant')
 def gelu_out(self, approximate, out, _table=gelu_out_op.table):
     if hot.off:
         return gelu_out_op(self, approximate, out)
     return _table[self._geometry.keys | out._geometry.keys](self, approximate, out)
 
-silu_op = define('silu(Tensor self) -> Tensor', CPU='activations.silu')
+silu_op = define('silu(Tensor self) -> Tensor', CPU='activations.silu', Autograd='_generated.autograd_kernels.silu')
 def silu(self, _table=silu_op.table):
     if hot.off:
         return silu_op(self)
     return _table[self._geometry.keys](self)
 
-silu__op = define('silu_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.silu_')
+silu__op = define('silu_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.silu_', Autograd='_generated.autograd_kernels.silu_')
 def silu_(self, _table=silu__op.table):
     if hot.off:
         return silu__op(self)
     return _table[self._geometry.keys](self)
 
-silu_out_op = define('silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.silu_out')
+silu_out_op = define('silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.silu_out', Autograd='autograd.manual.out_variant')
 def silu_out(self, out, _table=silu_out_op.table):
     if hot.off:
         return silu_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-leaky_relu_op = define('leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor', CPU='activations.leaky_relu')
+leaky_relu_op = define('leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor', CPU='activations.leaky_relu', Autograd='_generated.autograd_kernels.leaky_relu')
 def leaky_relu(self, negative_slope, _table=leaky_relu_op.table):
     if hot.off:
         return leaky_relu_op(self, negative_slope)
     return _table[self._geometry.keys](self, negative_slope)
 
-leaky_relu__op = define('leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)', CPU='_generated.variants.leaky_relu_')
+leaky_relu__op = define('leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)', CPU='_generated.variants.leaky_relu_', Autograd='_generated.autograd_kernels.leaky_relu_')
 def leaky_relu_(self, negative_slope, _table=leaky_relu__op.table):
     if hot.off:
         return leaky_relu__op(self, negative_slope)
     return _table[self._geometry.keys](self, negative_slope)
 
-leaky_relu_out_op = define('leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.leaky_relu_out')
+leaky_relu_out_op = define('leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.leaky_relu_out', Autograd='autograd.manual.out_variant')
 def leaky_relu_out(self, negative_slope, out, _table=leaky_relu_out_op.table):
     if hot.off:
         return leaky_relu_out_op(self, negative_slope, out)
     return _table[self._geometry.keys | out._geometry.keys](self, negative_slope, out)
 
-elu_op = define('elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor', CPU='activations.elu')
+elu_op = define('elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor', CPU='activations.elu', Autograd='_generated.autograd_kernels.elu')
 def elu(self, alpha, scale, input_scale, _table=elu_op.table):
     if hot.off:
         return elu_op(self, alpha, scale, input_scale)
     return _table[self._geometry.keys](self, alpha, scale, input_scale)
 
-elu__op = define('elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)', CPU='_generated.variants.elu_')
+elu__op = define('elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)', CPU='_generated.variants.elu_', Autograd='_generated.autograd_kernels.elu_')
 def elu_(self, alpha, scale, input_scale, _table=elu__op.table):
     if hot.off:
         return elu__op(self, alpha, scale, input_scale)
     return _table[self._geometry.keys](self, alpha, scale, input_scale)
 
-elu_out_op = define('elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.elu_out')
+elu_out_op = define('elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.elu_out', Autograd='autograd.manual.out_variant')
 def elu_out(self, alpha, scale, input_scale, out, _table=elu_out_op.table):
     if hot.off:
         return elu_out_op(self, alpha, scale, input_scale, out)
     return _table[self._geometry.keys | out._geometry.keys](self, alpha, scale, input_scale, out)
 
-softplus_op = define('softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor', CPU='activations.softplus')
+softplus_op = define('softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor', CPU='activations.softplus', Autograd='_generated.autograd_kernels.softplus')
 def softplus(self, beta, threshold, _table=softplus_op.table):
     if hot.off:
         return softplus_op(self, beta, threshold)
     return _table[self._geometry.keys](self, beta, threshold)
 
-softplus_out_op = define('softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.softplus_out')
+softplus_out_op = define('softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.softplus_out', Autograd='autograd.manual.out_variant')
 def softplus_out(self, beta, threshold, out, _table=softplus_out_op.table):
     if hot.off:
         return softplus_out_op(self, beta, threshold, out)
     return _table[self._geometry.keys | out._geometry.keys](self, beta, threshold, out)
 
-hardtanh_op = define('hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor', CPU='activations.hardtanh')
+hardtanh_op = define('hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor', CPU='activations.hardtanh', Autograd='_generated.autograd_kernels.hardtanh')
 def hardtanh(self, min_val, max_val, _table=hardtanh_op.table):
     if hot.off:
         return hardtanh_op(self, min_val, max_val)
     return _table[self._geometry.keys](self, min_val, max_val)
 
-hardtanh__op = define('hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)', CPU='_generated.variants.hardtanh_')
+hardtanh__op = define('hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)', CPU='_generated.variants.hardtanh_', Autograd='_generated.autograd_kernels.hardtanh_')
 def hardtanh_(self, min_val, max_val, _table=hardtanh__op.table):
     if hot.off:
         return hardtanh__op(self, min_val, max_val)
     return _table[self._geometry.keys](self, min_val, max_val)
 
-hardtanh_out_op = define('hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardtanh_out')
+hardtanh_out_op = define('hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardtanh_out', Autograd='autograd.manual.out_variant')
 def hardtanh_out(self, min_val, max_val, out, _table=hardtanh_out_op.table):
     if hot.off:
         return hardtanh_out_op(self, min_val, max_val, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min_val, max_val, out)
 
-log_sigmoid_forward_op = define('log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)', CPU='activations.log_sigmoid_forward')
+log_sigmoid_forward_op = define('log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)', CPU='activations.log_sigmoid_forward', Autograd='_generated.autograd_kernels.log_sigmoid_forward')
 def log_sigmoid_forward(self, _table=log_sigmoid_forward_op.table):
     if hot.off:
         return log_sigmoid_forward_op(self)
@@ -3764,85 +3764,85 @@ def log_sigmoid_out(self, out, _table=log_sigmoid_out_op.table):
         return log_sigmoid_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-threshold_backward_op = define('threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', CPU='activations_backward.threshold_backward')
+threshold_backward_op = define('threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', CPU='activations_backward.threshold_backward', Autograd='_generated.autograd_kernels.threshold_backward')
 def threshold_backward(grad_output, self, threshold, _table=threshold_backward_op.table):
     if hot.off:
         return threshold_backward_op(grad_output, self, threshold)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, threshold)
 
-hardtanh_backward_op = define('hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor', CPU='activations_backward.hardtanh_backward')
+hardtanh_backward_op = define('hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor', CPU='activations_backward.hardtanh_backward', Autograd='_generated.autograd_kernels.hardtanh_backward')
 def hardtanh_backward(grad_output, self, min_val, max_val, _table=hardtanh_backward_op.table):
     if hot.off:
         return hardtanh_backward_op(grad_output, self, min_val, max_val)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, min_val, max_val)
 
-leaky_relu_backward_op = define('leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor', CPU='activations_backward.leaky_relu_backward')
+leaky_relu_backward_op = define('leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor', CPU='activations_backward.leaky_relu_backward', Autograd='_generated.autograd_kernels.leaky_relu_backward')
 def leaky_relu_backward(grad_output, self, negative_slope, self_is_result, _table=leaky_relu_backward_op.table):
     if hot.off:
         return leaky_relu_backward_op(grad_output, self, negative_slope, self_is_result)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, negative_slope, self_is_result)
 
-elu_backward_op = define('elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', CPU='activations_backward.elu_backward')
+elu_backward_op = define('elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', CPU='activations_backward.elu_backward', Autograd='_generated.autograd_kernels.elu_backward')
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result, _table=elu_backward_op.table):
     if hot.off:
         return elu_backward_op(grad_output, alpha, scale, input_scale, is_result, self_or_result)
     return _table[grad_output._geometry.keys | self_or_result._geometry.keys](grad_output, alpha, scale, input_scale, is_result, self_or_result)
 
-gelu_backward_op = define('gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor', CPU='activations_backward.gelu_backward')
+gelu_backward_op = define('gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor', CPU='activations_backward.gelu_backward', Autograd='_generated.autograd_kernels.gelu_backward')
 def gelu_backward(grad_output, self, approximate, _table=gelu_backward_op.table):
     if hot.off:
         return gelu_backward_op(grad_output, self, approximate)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, approximate)
 
-silu_backward_op = define('silu_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='activations_backward.silu_backward')
+silu_backward_op = define('silu_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='activations_backward.silu_backward', Autograd='_generated.autograd_kernels.silu_backward')
 def silu_backward(grad_output, self, _table=silu_backward_op.table):
     if hot.off:
         return silu_backward_op(grad_output, self)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self)
 
-softplus_backward_op = define('softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor', CPU='activations_backward.softplus_backward')
+softplus_backward_op = define('softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor', CPU='activations_backward.softplus_backward', Autograd='_generated.autograd_kernels.softplus_backward')
 def softplus_backward(grad_output, self, beta, threshold, _table=softplus_backward_op.table):
     if hot.off:
         return softplus_backward_op(grad_output, self, beta, threshold)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, beta, threshold)
 
-log_sigmoid_backward_op = define('log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor', CPU='activations_backward.log_sigmoid_backward')
+log_sigmoid_backward_op = define('log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor', CPU='activations_backward.log_sigmoid_backward', Autograd='_generated.autograd_kernels.log_sigmoid_backward')
 def log_sigmoid_backward(grad_output, self, buffer, _table=log_sigmoid_backward_op.table):
     if hot.off:
         return log_sigmoid_backward_op(grad_output, self, buffer)
     return _table[grad_output._geometry.keys | self._geometry.keys | buffer._geometry.keys](grad_output, self, buffer)
 
-_softmax_op = define('_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._softmax')
+_softmax_op = define('_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._softmax', Autograd='_generated.autograd_kernels._softmax')
 def _softmax(self, dim, half_to_float, _table=_softmax_op.table):
     if hot.off:
         return _softmax_op(self, dim, half_to_float)
     return _table[self._geometry.keys](self, dim, half_to_float)
 
-_softmax_out_op = define('_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._softmax_out')
+_softmax_out_op = define('_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._softmax_out', Autograd='autograd.manual.out_variant')
 def _softmax_out(self, dim, half_to_float, out, _table=_softmax_out_op.table):
     if hot.off:
         return _softmax_out_op(self, dim, half_to_float, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, half_to_float, out)
 
-_log_softmax_op = define('_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._log_softmax')
+_log_softmax_op = define('_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._log_softmax', Autograd='_generated.autograd_kernels._log_softmax')
 def _log_softmax(self, dim, half_to_float, _table=_log_softmax_op.table):
     if hot.off:
         return _log_softmax_op(self, dim, half_to_float)
     return _table[self._geometry.keys](self, dim, half_to_float)
 
-_log_softmax_out_op = define('_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._log_softmax_out')
+_log_softmax_out_op = define('_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._log_softmax_out', Autograd='autograd.manual.out_variant')
 def _log_softmax_out(self, dim, half_to_float, out, _table=_log_softmax_out_op.table):
     if hot.off:
         return _log_softmax_out_op(self, dim, half_to_float, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, half_to_float, out)
 
-_softmax_backward_data_op = define('_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._softmax_backward_data')
+_softmax_backward_data_op = define('_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._softmax_backward_data', Autograd='_generated.autograd_kernels._softmax_backward_data')
 def _softmax_backward_data(grad_output, output, dim, input_dtype, _table=_softmax_backward_data_op.table):
     if hot.off:
         return _softmax_backward_data_op(grad_output, output, dim, input_dtype)
     return _table[grad_output._geometry.keys | output._geometry.keys](grad_output, output, dim, input_dtype)
 
-_log_softmax_backward_data_op = define('_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._log_softmax_backward_data')
+_log_softmax_backward_data_op = define('_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._log_softmax_backward_data', Autograd='_generated.autograd_kernels._log_softmax_backward_data')
 def _log_softmax_backward_data(grad_output, output, dim, input_dtype, _table=_log_softmax_backward_data_op.table):
     if hot.off:
         return _log_softmax_backward_data_op(grad_output, output, dim, input_dtype)
@@ -3872,61 +3872,61 @@ def log_softmax_int_out(self, dim, dtype, out, _table=log_softmax_int_out_op.tab
         return log_softmax_int_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
-native_layer_norm_op = define('native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_layer_norm')
+native_layer_norm_op = define('native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_layer_norm', Autograd='_generated.autograd_kernels.native_layer_norm')
 def native_layer_norm(input, normalized_shape, weight, bias, eps, _table=native_layer_norm_op.table):
     if hot.off:
         return native_layer_norm_op(input, normalized_shape, weight, bias, eps)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys)](input, normalized_shape, weight, bias, eps)
 
-native_group_norm_op = define('native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_group_norm')
+native_group_norm_op = define('native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_group_norm', Autograd='_generated.autograd_kernels.native_group_norm')
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps, _table=native_group_norm_op.table):
     if hot.off:
         return native_group_norm_op(input, weight, bias, N, C, HxW, group, eps)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys)](input, weight, bias, N, C, HxW, group, eps)
 
-native_batch_norm_op = define('native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_batch_norm')
+native_batch_norm_op = define('native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_batch_norm', Autograd='_generated.autograd_kernels.native_batch_norm')
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, _table=native_batch_norm_op.table):
     if hot.off:
         return native_batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys)](input, weight, bias, running_mean, running_var, training, momentum, eps)
 
-native_batch_norm_out_op = define('native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', CPU='_generated.variants.native_batch_norm_out')
+native_batch_norm_out_op = define('native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', CPU='_generated.variants.native_batch_norm_out', Autograd='autograd.manual.out_variant')
 def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2, _table=native_batch_norm_out_op.table):
     if hot.off:
         return native_batch_norm_out_op(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys) | out0._geometry.keys | out1._geometry.keys | out2._geometry.keys](input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
 
-native_layer_norm_backward_op = define('native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_layer_norm_backward')
+native_layer_norm_backward_op = define('native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_layer_norm_backward', Autograd='_generated.autograd_kernels.native_layer_norm_backward')
 def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask, _table=native_layer_norm_backward_op.table):
     if hot.off:
         return native_layer_norm_backward_op(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
     return _table[grad_out._geometry.keys | input._geometry.keys | mean._geometry.keys | rstd._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys)](grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
 
-native_group_norm_backward_op = define('native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_group_norm_backward')
+native_group_norm_backward_op = define('native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_group_norm_backward', Autograd='_generated.autograd_kernels.native_group_norm_backward')
 def native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask, _table=native_group_norm_backward_op.table):
     if hot.off:
         return native_group_norm_backward_op(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
     return _table[grad_out._geometry.keys | input._geometry.keys | mean._geometry.keys | rstd._geometry.keys | (0 if weight is None else weight._geometry.keys)](grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
 
-native_batch_norm_backward_op = define('native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_batch_norm_backward')
+native_batch_norm_backward_op = define('native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_batch_norm_backward', Autograd='_generated.autograd_kernels.native_batch_norm_backward')
 def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask, _table=native_batch_norm_backward_op.table):
     if hot.off:
         return native_batch_norm_backward_op(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
     return _table[grad_out._geometry.keys | input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys) | (0 if save_mean is None else save_mean._geometry.keys) | (0 if save_invstd is None else save_invstd._geometry.keys)](grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
 
-embedding_op = define('embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', CPU='embedding.embedding')
+embedding_op = define('embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', CPU='embedding.embedding', Autograd='_generated.autograd_kernels.embedding')
 def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse, _table=embedding_op.table):
     if hot.off:
         return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     return _table[weight._geometry.keys | indices._geometry.keys](weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
-embedding_dense_backward_op = define('embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor', CPU='embedding.embedding_dense_backward')
+embedding_dense_backward_op = define('embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor', CPU='embedding.embedding_dense_backward', Autograd='_generated.autograd_kernels.embedding_dense_backward')
 def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, _table=embedding_dense_backward_op.table):
     if hot.off:
         return embedding_dense_backward_op(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
     return _table[grad_output._geometry.keys | indices._geometry.keys](grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
 
-embedding_renorm__op = define('embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', CPU='embedding.embedding_renorm_')
+embedding_renorm__op = define('embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', CPU='embedding.embedding_renorm_', Autograd='_generated.autograd_kernels.embedding_renorm_')
 def embedding_renorm_(self, indices, max_norm, norm_type, _table=embedding_renorm__op.table):
     if hot.off:
         return embedding_renorm__op(self, indices, max_norm, norm_type)
@@ -3962,13 +3962,13 @@ def dropout_(self, p, train, _table=dropout__op.table):
         return dropout__op(self, p, train)
     return _table[self._geometry.keys](self, p, train)
 
-convolution_op = define('convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor', CPU='convolution.convolution')
+convolution_op = define('convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor', CPU='convolution.convolution', Autograd='_generated.autograd_kernels.convolution')
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, _table=convolution_op.table):
     if hot.off:
         return convolution_op(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
-convolution_backward_op = define('convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='convolution_backward.convolution_backward')
+convolution_backward_op = define('convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='convolution_backward.convolution_backward', Autograd='_generated.autograd_kernels.convolution_backward')
 def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask, _table=convolution_backward_op.table):
     if hot.off:
         return convolution_backward_op(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
@@ -4004,49 +4004,49 @@ def conv_transpose2d_input(input, weight, bias, stride, padding, output_padding,
         return conv_transpose2d_input_op(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, output_padding, groups, dilation)
 
-max_pool2d_with_indices_op = define('max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CPU='pooling.max_pool2d_with_indices')
+max_pool2d_with_indices_op = define('max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CPU='pooling.max_pool2d_with_indices', Autograd='_generated.autograd_kernels.max_pool2d_with_indices')
 def max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool2d_with_indices_op.table):
     if hot.off:
         return max_pool2d_with_indices_op(self, kernel_size, stride, padding, dilation, ceil_mode)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
 
-max_pool2d_with_indices_out_op = define('max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', CPU='_generated.variants.max_pool2d_with_indices_out')
+max_pool2d_with_indices_out_op = define('max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', CPU='_generated.variants.max_pool2d_with_indices_out', Autograd='autograd.manual.out_variant')
 def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1, _table=max_pool2d_with_indices_out_op.table):
     if hot.off:
         return max_pool2d_with_indices_out_op(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1)
     return _table[self._geometry.keys | out0._geometry.keys | out1._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1)
 
-avg_pool2d_op = define('avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CPU='pooling.avg_pool2d')
+avg_pool2d_op = define('avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CPU='pooling.avg_pool2d', Autograd='_generated.autograd_kernels.avg_pool2d')
 def avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool2d_op.table):
     if hot.off:
         return avg_pool2d_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-avg_pool2d_out_op = define('avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.avg_pool2d_out')
+avg_pool2d_out_op = define('avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.avg_pool2d_out', Autograd='autograd.manual.out_variant')
 def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out, _table=avg_pool2d_out_op.table):
     if hot.off:
         return avg_pool2d_out_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
     return _table[self._geometry.keys | out._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
 
-_adaptive_avg_pool2d_op = define('_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor', CPU='pooling._adaptive_avg_pool2d')
+_adaptive_avg_pool2d_op = define('_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor', CPU='pooling._adaptive_avg_pool2d', Autograd='_generated.autograd_kernels._adaptive_avg_pool2d')
 def _adaptive_avg_pool2d(self, output_size, _table=_adaptive_avg_pool2d_op.table):
     if hot.off:
         return _adaptive_avg_pool2d_op(self, output_size)
     return _table[self._geometry.keys](self, output_size)
 
-max_pool2d_with_indices_backward_op = define('max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor', CPU='pooling_backward.max_pool2d_with_indices_backward')
+max_pool2d_with_indices_backward_op = define('max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor', CPU='pooling_backward.max_pool2d_with_indices_backward', Autograd='_generated.autograd_kernels.max_pool2d_with_indices_backward')
 def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, _table=max_pool2d_with_indices_backward_op.table):
     if hot.off:
         return max_pool2d_with_indices_backward_op(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
     return _table[grad_output._geometry.keys | self._geometry.keys | indices._geometry.keys](grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
 
-avg_pool2d_backward_op = define('avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', CPU='pooling_backward.avg_pool2d_backward')
+avg_pool2d_backward_op = define('avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', CPU='pooling_backward.avg_pool2d_backward', Autograd='_generated.autograd_kernels.avg_pool2d_backward')
 def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool2d_backward_op.table):
     if hot.off:
         return avg_pool2d_backward_op(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-_adaptive_avg_pool2d_backward_op = define('_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='pooling_backward._adaptive_avg_pool2d_backward')
+_adaptive_avg_pool2d_backward_op = define('_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='pooling_backward._adaptive_avg_pool2d_backward', Autograd='_generated.autograd_kernels._adaptive_avg_pool2d_backward')
 def _adaptive_avg_pool2d_backward(grad_output, self, _table=_adaptive_avg_pool2d_backward_op.table):
     if hot.off:
         return _adaptive_avg_pool2d_backward_op(grad_output, self)
@@ -4070,7 +4070,7 @@ def adaptive_avg_pool2d_out(self, output_size, out, _table=adaptive_avg_pool2d_o
         return adaptive_avg_pool2d_out_op(self, output_size, out)
     return _table[self._geometry.keys | out._geometry.keys](self, output_size, out)
 
-constant_pad_nd_op = define('constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor', CPU='padding.constant_pad_nd')
+constant_pad_nd_op = define('constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor', CPU='padding.constant_pad_nd', Autograd='_generated.autograd_kernels.constant_pad_nd')
 def constant_pad_nd(self, pad, value, _table=constant_pad_nd_op.table):
     if hot.off:
         return constant_pad_nd_op(self, pad, value)
@@ -4082,13 +4082,13 @@ def upsample_nearest2d_vec(input, output_size, scale_factors, _table=upsample_ne
         return upsample_nearest2d_vec_op(input, output_size, scale_factors)
     return _table[input._geometry.keys](input, output_size, scale_factors)
 
-upsample_nearest2d_op = define('upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d')
+upsample_nearest2d_op = define('upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d', Autograd='_generated.autograd_kernels.upsample_nearest2d')
 def upsample_nearest2d(self, output_size, scales_h, scales_w, _table=upsample_nearest2d_op.table):
     if hot.off:
         return upsample_nearest2d_op(self, output_size, scales_h, scales_w)
     return _table[self._geometry.keys](self, output_size, scales_h, scales_w)
 
-upsample_nearest2d_out_op = define('upsample_nearest2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_nearest2d_out')
+upsample_nearest2d_out_op = define('upsample_nearest2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_nearest2d_out', Autograd='autograd.manual.out_variant')
 def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out, _table=upsample_nearest2d_out_op.table):
     if hot.off:
         return upsample_nearest2d_out_op(self, output_size, scales_h, scales_w, out)
@@ -4100,49 +4100,49 @@ def upsample_bilinear2d_vec(input, output_size, align_corners, scale_factors, _t
         return upsample_bilinear2d_vec_op(input, output_size, align_corners, scale_factors)
     return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
 
-upsample_bilinear2d_op = define('upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d')
+upsample_bilinear2d_op = define('upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d', Autograd='_generated.autograd_kernels.upsample_bilinear2d')
 def upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w, _table=upsample_bilinear2d_op.table):
     if hot.off:
         return upsample_bilinear2d_op(self, output_size, align_corners, scales_h, scales_w)
     return _table[self._geometry.keys](self, output_size, align_corners, scales_h, scales_w)
 
-upsample_bilinear2d_out_op = define('upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_bilinear2d_out')
+upsample_bilinear2d_out_op = define('upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_bilinear2d_out', Autograd='autograd.manual.out_variant')
 def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out, _table=upsample_bilinear2d_out_op.table):
     if hot.off:
         return upsample_bilinear2d_out_op(self, output_size, align_corners, scales_h, scales_w, out)
     return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_h, scales_w, out)
 
-upsample_nearest2d_backward_op = define('upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d_backward')
+upsample_nearest2d_backward_op = define('upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d_backward', Autograd='_generated.autograd_kernels.upsample_nearest2d_backward')
 def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h, scales_w, _table=upsample_nearest2d_backward_op.table):
     if hot.off:
         return upsample_nearest2d_backward_op(grad_output, output_size, input_size, scales_h, scales_w)
     return _table[grad_output._geometry.keys](grad_output, output_size, input_size, scales_h, scales_w)
 
-upsample_bilinear2d_backward_op = define('upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d_backward')
+upsample_bilinear2d_backward_op = define('upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d_backward', Autograd='_generated.autograd_kernels.upsample_bilinear2d_backward')
 def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w, _table=upsample_bilinear2d_backward_op.table):
     if hot.off:
         return upsample_bilinear2d_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
     return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
 
-im2col_op = define('im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.im2col')
+im2col_op = define('im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.im2col', Autograd='_generated.autograd_kernels.im2col')
 def im2col(self, kernel_size, dilation, padding, stride, _table=im2col_op.table):
     if hot.off:
         return im2col_op(self, kernel_size, dilation, padding, stride)
     return _table[self._geometry.keys](self, kernel_size, dilation, padding, stride)
 
-im2col_out_op = define('im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.im2col_out')
+im2col_out_op = define('im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.im2col_out', Autograd='autograd.manual.out_variant')
 def im2col_out(self, kernel_size, dilation, padding, stride, out, _table=im2col_out_op.table):
     if hot.off:
         return im2col_out_op(self, kernel_size, dilation, padding, stride, out)
     return _table[self._geometry.keys | out._geometry.keys](self, kernel_size, dilation, padding, stride, out)
 
-col2im_op = define('col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.col2im')
+col2im_op = define('col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.col2im', Autograd='_generated.autograd_kernels.col2im')
 def col2im(self, output_size, kernel_size, dilation, padding, stride, _table=col2im_op.table):
     if hot.off:
         return col2im_op(self, output_size, kernel_size, dilation, padding, stride)
     return _table[self._geometry.keys](self, output_size, kernel_size, dilation, padding, stride)
 
-col2im_out_op = define('col2im.out(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.col2im_out')
+col2im_out_op = define('col2im.out(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.col2im_out', Autograd='autograd.manual.out_variant')
 def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out, _table=col2im_out_op.table):
     if hot.off:
         return col2im_out_op(self, output_size, kernel_size, dilation, padding, stride, out)
@@ -4154,97 +4154,97 @@ def pad(self, pad, mode, value, _table=pad_op.table):
         return pad_op(self, pad, mode, value)
     return _table[self._geometry.keys](self, pad, mode, value)
 
-nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss_forward')
+nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss_forward', Autograd='_generated.autograd_kernels.nll_loss_forward')
 def nll_loss_forward(self, target, weight, reduction, ignore_index, _table=nll_loss_forward_op.table):
     if hot.off:
         return nll_loss_forward_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
 
-nll_loss2d_forward_op = define('nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss2d_forward')
+nll_loss2d_forward_op = define('nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss2d_forward', Autograd='_generated.autograd_kernels.nll_loss2d_forward')
 def nll_loss2d_forward(self, target, weight, reduction, ignore_index, _table=nll_loss2d_forward_op.table):
     if hot.off:
         return nll_loss2d_forward_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
 
-mse_loss_op = define('mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor', CPU='losses.mse_loss')
+mse_loss_op = define('mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor', CPU='losses.mse_loss', Autograd='_generated.autograd_kernels.mse_loss')
 def mse_loss(self, target, reduction, _table=mse_loss_op.table):
     if hot.off:
         return mse_loss_op(self, target, reduction)
     return _table[self._geometry.keys | target._geometry.keys](self, target, reduction)
 
-mse_loss_out_op = define('mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mse_loss_out')
+mse_loss_out_op = define('mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mse_loss_out', Autograd='autograd.manual.out_variant')
 def mse_loss_out(self, target, reduction, out, _table=mse_loss_out_op.table):
     if hot.off:
         return mse_loss_out_op(self, target, reduction, out)
     return _table[self._geometry.keys | target._geometry.keys | out._geometry.keys](self, target, reduction, out)
 
-smooth_l1_loss_op = define('smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor', CPU='losses.smooth_l1_loss')
+smooth_l1_loss_op = define('smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor', CPU='losses.smooth_l1_loss', Autograd='_generated.autograd_kernels.smooth_l1_loss')
 def smooth_l1_loss(self, target, reduction, beta, _table=smooth_l1_loss_op.table):
     if hot.off:
         return smooth_l1_loss_op(self, target, reduction, beta)
     return _table[self._geometry.keys | target._geometry.keys](self, target, reduction, beta)
 
-smooth_l1_loss_out_op = define('smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.smooth_l1_loss_out')
+smooth_l1_loss_out_op = define('smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.smooth_l1_loss_out', Autograd='autograd.manual.out_variant')
 def smooth_l1_loss_out(self, target, reduction, beta, out, _table=smooth_l1_loss_out_op.table):
     if hot.off:
         return smooth_l1_loss_out_op(self, target, reduction, beta, out)
     return _table[self._geometry.keys | target._geometry.keys | out._geometry.keys](self, target, reduction, beta, out)
 
-huber_loss_op = define('huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor', CPU='losses.huber_loss')
+huber_loss_op = define('huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor', CPU='losses.huber_loss', Autograd='_generated.autograd_kernels.huber_loss')
 def huber_loss(self, target, reduction, delta, _table=huber_loss_op.table):
     if hot.off:
         return huber_loss_op(self, target, reduction, delta)
     return _table[self._geometry.keys | target._geometry.keys](self, target, reduction, delta)
 
-huber_loss_out_op = define('huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.huber_loss_out')
+huber_loss_out_op = define('huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.huber_loss_out', Autograd='autograd.manual.out_variant')
 def huber_loss_out(self, target, reduction, delta, out, _table=huber_loss_out_op.table):
     if hot.off:
         return huber_loss_out_op(self, target, reduction, delta, out)
     return _table[self._geometry.keys | target._geometry.keys | out._geometry.keys](self, target, reduction, delta, out)
 
-binary_cross_entropy_op = define('binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses.binary_cross_entropy')
+binary_cross_entropy_op = define('binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses.binary_cross_entropy', Autograd='_generated.autograd_kernels.binary_cross_entropy')
 def binary_cross_entropy(self, target, weight, reduction, _table=binary_cross_entropy_op.table):
     if hot.off:
         return binary_cross_entropy_op(self, target, weight, reduction)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction)
 
-binary_cross_entropy_out_op = define('binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.binary_cross_entropy_out')
+binary_cross_entropy_out_op = define('binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.binary_cross_entropy_out', Autograd='autograd.manual.out_variant')
 def binary_cross_entropy_out(self, target, weight, reduction, out, _table=binary_cross_entropy_out_op.table):
     if hot.off:
         return binary_cross_entropy_out_op(self, target, weight, reduction, out)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, target, weight, reduction, out)
 
-nll_loss_backward_op = define('nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss_backward')
+nll_loss_backward_op = define('nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss_backward', Autograd='_generated.autograd_kernels.nll_loss_backward')
 def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, _table=nll_loss_backward_op.table):
     if hot.off:
         return nll_loss_backward_op(grad_output, self, target, weight, reduction, ignore_index, total_weight)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | total_weight._geometry.keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
 
-nll_loss2d_backward_op = define('nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss2d_backward')
+nll_loss2d_backward_op = define('nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss2d_backward', Autograd='_generated.autograd_kernels.nll_loss2d_backward')
 def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, _table=nll_loss2d_backward_op.table):
     if hot.off:
         return nll_loss2d_backward_op(grad_output, self, target, weight, reduction, ignore_index, total_weight)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | total_weight._geometry.keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
 
-mse_loss_backward_op = define('mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor', CPU='losses_backward.mse_loss_backward')
+mse_loss_backward_op = define('mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor', CPU='losses_backward.mse_loss_backward', Autograd='_generated.autograd_kernels.mse_loss_backward')
 def mse_loss_backward(grad_output, self, target, reduction, _table=mse_loss_backward_op.table):
     if hot.off:
         return mse_loss_backward_op(grad_output, self, target, reduction)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction)
 
-smooth_l1_loss_backward_op = define('smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor', CPU='losses_backward.smooth_l1_loss_backward')
+smooth_l1_loss_backward_op = define('smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor', CPU='losses_backward.smooth_l1_loss_backward', Autograd='_generated.autograd_kernels.smooth_l1_loss_backward')
 def smooth_l1_loss_backward(grad_output, self, target, reduction, beta, _table=smooth_l1_loss_backward_op.table):
     if hot.off:
         return smooth_l1_loss_backward_op(grad_output, self, target, reduction, beta)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction, beta)
 
-huber_loss_backward_op = define('huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor', CPU='losses_backward.huber_loss_backward')
+huber_loss_backward_op = define('huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor', CPU='losses_backward.huber_loss_backward', Autograd='_generated.autograd_kernels.huber_loss_backward')
 def huber_loss_backward(grad_output, self, target, reduction, delta, _table=huber_loss_backward_op.table):
     if hot.off:
         return huber_loss_backward_op(grad_output, self, target, reduction, delta)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction, delta)
 
-binary_cross_entropy_backward_op = define('binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses_backward.binary_cross_entropy_backward')
+binary_cross_entropy_backward_op = define('binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses_backward.binary_cross_entropy_backward', Autograd='_generated.autograd_kernels.binary_cross_entropy_backward')
 def binary_cross_entropy_backward(grad_output, self, target, weight, reduction, _table=binary_cross_entropy_backward_op.table):
     if hot.off:
         return binary_cross_entropy_backward_op(grad_output, self, target, weight, reduction)
@@ -4292,7 +4292,7 @@ def l1_loss(self, target, reduction, _table=l1_loss_op.table):
         return l1_loss_op(self, target, reduction)
     return _table[self._geometry.keys | target._geometry.keys](self, target, reduction)
 
-binary_cross_entropy_with_logits_op = define('binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor', CompositeExplicitAutograd='losses.binary_cross_entropy_with_logits')
+binary_cross_entropy_with_logits_op = define('binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor', CompositeExplicitAutograd='losses.binary_cross_entropy_with_logits', Autograd='_generated.autograd_kernels.binary_cross_entropy_with_logits')
 def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction, _table=binary_cross_entropy_with_logits_op.table):
     if hot.off:
         return binary_cross_entropy_with_logits_op(self, target, weight, pos_weight, reduction)

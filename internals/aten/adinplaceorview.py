@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from internals.core.dispatch_key import INFERENCE
 from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.grad_mode import grad_mode, is_grad_enabled, is_inference_mode_enabled
 from internals.core.hot import hot
-from internals.core.tensor_impl import TensorImpl, autograd_meta, version_counter
+from internals.core.tensor_impl import DifferentiableViewMeta, TensorImpl, version_counter
 
 
 def inplace(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run the op, then count a write to every argument the schema marks with `!`."""
     result = _below(op, keys, args)
     for argument, value in zip(op.schema.arguments, args):
-        if argument.is_write:
-            version_counter(value).value += 1
+        if argument.is_write and value is not None:
+            count_write(value)
     return result
 
 
@@ -29,9 +31,11 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run the op, then tie the views it returns to the base of its first argument."""
     result = _below(op, keys, args)
     base = args[0]
-    for t in result if isinstance(result, (tuple, list)) else (result,):
+    several = isinstance(result, (tuple, list))
+    why = "multi_output" if several else "no_grad" if grad_mode.off and not is_grad_enabled() else ""
+    for t in result if several else (result,):
         if t is not base and t._storage is base._storage:
-            as_view(base, t)
+            as_view(base, t, why)
     return result
 
 
@@ -42,10 +46,24 @@ def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     return result
 
 
-def as_view(base: TensorImpl, t: TensorImpl) -> None:
-    """Make `t` a view of `base`, or of the tensor `base` is itself a view of."""
-    autograd_meta(t).base = base if base._base is None else base._base
-    t._version_counter = version_counter(base)
+def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
+    """Make `t` a view of `base`, or of the tensor `base` is itself a view of. See `DifferentiableViewMeta`."""
+    meta = base._autograd_meta
+    if meta is not None and meta.base is not None:
+        base, creation_meta = meta.base, meta.creation_meta or creation_meta  # type: ignore[attr-defined]
+    counter = t._version_counter = version_counter(base)
+    t._autograd_meta = DifferentiableViewMeta(base, counter.value, creation_meta)
+
+
+def count_write(t: TensorImpl) -> None:
+    """The elements of `t` have changed. Raises RuntimeError for an inference tensor that has left inference mode."""
+    if not t._geometry.keys & INFERENCE:
+        version_counter(t).value += 1
+    elif not is_inference_mode_enabled():
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
 
 
 def _below(op: OperatorHandle, keys: int, args: tuple[Any, ...]) -> Any:

@@ -22,12 +22,12 @@ _CPU_FACTORY = 1 << DispatchKey.CPU | 1 << DispatchKey.BackendSelect
 
 
 def define(text: str, **kernels: str) -> OperatorHandle:
-    """Declare an op and its kernels, given as KEY="module.function" under internals.aten.native (or _generated)."""
+    """Declare an op and its kernels, given as KEY="module.function" under internals.aten.native (or _generated, autograd)."""
     op = dispatcher.define(text)
     for key, target in kernels.items():
         module, _, function = target.rpartition(".")
-        package = "internals" if module.startswith("_generated") else "internals.aten.native"
-        op.kernels[DispatchKey[key]] = KernelFunction(f"{package}.{module}:{function}")
+        package = "internals" if module.startswith(("_generated", "autograd")) else "internals.aten.native"
+        op.kernels[DispatchKey[key]] = KernelFunction(f"{package}.{module}:{function}", takes_keys=key == "Autograd")
     if "CompositeImplicitAutograd" not in kernels:
         arguments, _, returns = text.rpartition("->")
         if "!)" in arguments:

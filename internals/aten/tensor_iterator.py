@@ -196,8 +196,11 @@ def shared_geometry(inputs: Sequence[Any]) -> Geometry | None:
         if x.__class__ in _REAL_NUMBERS:
             continue
         g = getattr(x, "_geometry", None)
-        if g is not shared or g is None:
-            if shared is not None or g is None:
+        if g is None:
+            return None
+        g = g.without_grad
+        if g is not shared:
+            if shared is not None:
                 return None
             shared = g
     if shared is None or not shared.fast or (shared.dtype is dt.float16 and len(inputs) > 1):
@@ -223,7 +226,7 @@ def _as_it_is(value: Any, target: dtype | None) -> Any:
 
 def _may_write(out: TensorImpl, g: Geometry, inputs: Sequence[Any]) -> bool:
     """Whether `out` has the geometry of the inputs and each of them is either `out` itself or elsewhere in memory."""
-    if out._geometry is not g:
+    if out._geometry.without_grad is not g:
         return False
     storage = out._storage
     return all(x is out or x.__class__ in _REAL_NUMBERS or x._storage is not storage for x in inputs)

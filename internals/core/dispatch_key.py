@@ -42,6 +42,8 @@ class DispatchKey(IntEnum):
     __str__ = __repr__
 
 
+# No call enters at Undefined; its bit marks inference tensors (PyTorch marks them by the absence of ADInplaceOrView).
+INFERENCE = 1 << DispatchKey.Undefined
 ADINPLACEORVIEW = int(DispatchKey.ADInplaceOrView)
 BACKENDS = (DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.Meta)
 ALIASES = (DispatchKey.Autograd, DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import dispatch_key as dk
 from .dispatch_key import DispatchKey
+from .grad_mode import is_inference_mode_enabled
 from .hot import hot
 
 if TYPE_CHECKING:
@@ -178,7 +179,8 @@ class Dispatcher:
         keys = op.keys_of(args)
         if not keys & dk.BACKEND_MASK:
             keys |= _backend_of_factory(op, args)
-        return self.redispatch(op, (keys | tls.included) & ~tls.excluded, *args)
+        result = self.redispatch(op, (keys | tls.included) & ~tls.excluded, *args)
+        return _marked(result, op, args) if is_inference_mode_enabled() else result
 
     def redispatch(self, op: OperatorHandle, keys: int, *args: Any) -> Any:
         """Run the kernel of the highest of `keys` that does not fall through."""
@@ -282,6 +284,17 @@ def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
             yield steps
     finally:
         tls.trace = outer
+
+
+def _marked(result: Any, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
+    """`result` of a call in inference mode: tensors on memory of their own become inference tensors."""
+    from .geometry import with_keys
+
+    known = {id(t._storage) for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if hasattr(t, "_storage")}
+    for t in result if isinstance(result, (list, tuple)) else (result,):
+        if hasattr(t, "_storage") and id(t._storage) not in known:
+            t._geometry = with_keys(t._geometry, t._geometry.keys & ~dk.AUTOGRAD_MASK | dk.INFERENCE)
+    return result
 
 
 def _backend_of_factory(op: OperatorHandle, args: tuple[Any, ...]) -> int:

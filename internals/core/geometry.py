@@ -18,7 +18,7 @@ from typing import Any
 from . import dtype as dt
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
-from .dispatch_key import ADINPLACEORVIEW, backend_key
+from .dispatch_key import ADINPLACEORVIEW, AUTOGRAD_MASK, autograd_key, backend_key
 from .dtype import COMPLEX, FLOATING, dtype, float16
 from .size import Size
 
@@ -28,11 +28,12 @@ class Geometry:
 
     `numel` elements; `nbytes` a contiguous copy needs; `is_contiguous`; `plain`: a contiguous CPU tensor with memory that
     needs no keys but its backend's; `fast`: plain and of a floating or complex dtype, the case the generated short cuts are
-    for; `free_list`: the allocator's free list that serves plain tensors.
+    for; `free_list`: the allocator's free list that serves plain tensors; `without_grad`: the same less the Autograd key, which
+    is what a kernel gives its result; `with_grad`: the same with that key, once somebody asked for it (`requiring_grad`).
     """
 
     __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "nbytes", "is_contiguous", "plain", "fast",
-                 "takes_floats", "free_list", "like")  # fmt: skip
+                 "takes_floats", "free_list", "like", "without_grad", "with_grad")  # fmt: skip
 
     sizes: Size
     strides: tuple[int, ...]
@@ -47,6 +48,8 @@ class Geometry:
     takes_floats: bool
     free_list: list[Block]
     like: dict[dt.dtype, Geometry]
+    without_grad: Geometry
+    with_grad: Geometry | None
 
     def __repr__(self) -> str:
         sizes, strides = list(self.sizes), list(self.strides)
@@ -93,6 +96,15 @@ def like(g: Geometry, dtype: dtype) -> Geometry:
 
 def with_keys(g: Geometry, keys: int) -> Geometry:
     return geometry(g.sizes, g.strides, g.dtype, g.device, keys)
+
+
+def requiring_grad(g: Geometry) -> Geometry:
+    """The same geometry on a tensor that requires a gradient."""
+    found = g.with_grad
+    if found is None:
+        bit = 1 << autograd_key(backend_key(g.device.type))
+        found = g.with_grad = with_keys(g, g.keys | bit)
+    return found
 
 
 def default_keys(device: device) -> int:
@@ -237,4 +249,8 @@ def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device
     g.takes_floats = dtype.category != COMPLEX and dtype is not float16  # half computes with numbers in single
     g.free_list = caching_allocator.free_list(g.nbytes) if g.plain else []
     g.like = {}
+    if keys & AUTOGRAD_MASK:
+        g.without_grad, g.with_grad = with_keys(g, keys & ~AUTOGRAD_MASK), g
+    else:
+        g.without_grad, g.with_grad = g, None
     return g

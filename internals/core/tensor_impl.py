@@ -22,9 +22,10 @@ import numpy as np
 from . import dtype as dt
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
-from .dispatch_key import AUTOGRAD_MASK, autograd_key, backend_key
+from .dispatch_key import AUTOGRAD_MASK, INFERENCE
 from .dtype import dtype
-from .geometry import Geometry, contiguous_geometry, geometry, is_channels_last_contiguous, with_keys, wrap_dim
+from .geometry import Geometry, contiguous_geometry, geometry, is_channels_last_contiguous, requiring_grad, wrap_dim
+from .grad_mode import is_inference_mode_enabled
 from .hot import hot
 from .size import Size
 from .storage import Storage
@@ -44,18 +45,35 @@ class VersionCounter:
 
 
 class AutogradMeta:
-    """What autograd and the view machinery know of a tensor; most tensors have none (`torch/csrc/autograd/variable.h`)."""
+    """What autograd knows of a tensor; a tensor that never met it has none (`torch/csrc/autograd/variable.h`).
 
-    __slots__ = ("grad", "grad_fn", "output_nr", "base", "hooks", "retains_grad", "extra")
+    `edge` says where in the graph the tensor came from: its `grad_fn` and which of that node's outputs it is; None for a leaf.
+    `accumulator` is a weak reference to the leaf's `AccumulateGrad`; `hooks` what the user wants to run on its gradient.
+    """
+
+    __slots__ = ("edge", "grad", "accumulator", "hooks", "retains_grad")
+
+    base: Any = None
 
     def __init__(self) -> None:
-        self.grad: Any = None
-        self.grad_fn: Any = None
-        self.output_nr = 0
-        self.base: Any = None
-        self.hooks: Any = None
+        self.edge: tuple[Any, int] | None = None
+        self.grad = self.accumulator = self.hooks = None
         self.retains_grad = False
-        self.extra: Any = None
+
+
+class DifferentiableViewMeta(AutogradMeta):
+    """The same for a view: `base` owns the memory, and the history of the view is that of the base.
+
+    `attr_version` is the version at which `edge` was right; `creation_meta` says why the view may not be written to where
+    gradients are recorded ("" when it may): "no_grad" for one made under `no_grad`, "multi_output" for one of several.
+    """
+
+    __slots__ = ("base", "attr_version", "creation_meta")
+
+    def __init__(self, base: Any, attr_version: int, creation_meta: str) -> None:
+        self.edge = self.grad = self.accumulator = self.hooks = None
+        self.retains_grad = False
+        self.base, self.attr_version, self.creation_meta = base, attr_version, creation_meta
 
 
 class TensorImpl:
@@ -159,17 +177,44 @@ class TensorImpl:
         self.requires_grad_(value)
 
     def requires_grad_(self: _T, requires_grad: bool = True) -> _T:
-        """Mark the tensor as one whose gradient is wanted. Raises RuntimeError for integral and bool tensors."""
+        """Mark the tensor as one whose gradient is wanted.
+
+        Raises RuntimeError for integral, bool and complex tensors (complex gradients are left out of this project), and for
+        switching it off on a tensor that was computed from others.
+        """
         g = self._geometry
-        if requires_grad and g.dtype.category < dt.FLOATING:
+        if self._autograd_meta is not None and self._autograd_meta.edge is not None:
+            if not requires_grad:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            return self
+        if not requires_grad:
+            self._geometry = g.without_grad
+            return self
+        if g.dtype.category == dt.COMPLEX:
+            raise RuntimeError("complex tensors cannot require gradients here: autograd is for real numbers only")
+        if g.dtype.category < dt.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        bit = 1 << autograd_key(backend_key(g.device.type))
-        self._geometry = with_keys(g, g.keys | bit if requires_grad else g.keys & ~bit)
+        if self.is_inference() and not is_inference_mode_enabled():
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self._geometry = requiring_grad(g)
+        autograd_meta(self)
         return self
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode: it counts no versions and autograd does not know it."""
+        return self._geometry.keys & INFERENCE != 0
 
     @property
     def _version(self) -> int:
-        """How many times the elements were written in place, through this tensor or any view of the same storage."""
+        """How many times the elements were written in place, through this tensor or any view of the same storage.
+
+        Raises RuntimeError for an inference tensor, which does not count.
+        """
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._version_counter is None else self._version_counter.value
 
     @property

@@ -207,7 +207,7 @@ def isinf(self: Any) -> Any:
     """Whether infinite, of either sign."""
     if self.dtype.category < FLOATING:
         return _constant_like(self, False)
-    if self._geometry.fast:
+    if self._geometry.without_grad.fast:
         return TensorIterator((self,), result=dt.bool_).run(np.isinf)
     return comparison.eq(abs(self), math.inf)  # as PyTorch composes it: that decides the strides
 
@@ -216,7 +216,7 @@ def isfinite(self: Any) -> Any:
     """Whether neither infinite nor NaN."""
     if self.dtype.category < FLOATING:
         return _constant_like(self, True)
-    if self._geometry.fast:
+    if self._geometry.without_grad.fast:
         return TensorIterator((self,), result=dt.bool_).run(np.isfinite)
     return pointwise.mul(comparison.eq(self, self), comparison.ne(abs(self), math.inf))
 

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
-from internals.core.geometry import Geometry, geometry, infer_size, view_strides, with_keys, wrap_dim
+from internals.core.geometry import Geometry, geometry, infer_size, view_strides, wrap_dim
 from internals.core.tensor_impl import TensorImpl, make
 from internals.core.tensor_impl import alias as _alias
 
@@ -34,7 +33,9 @@ def view(self: TensorImpl, size: Sequence[int]) -> Any:
 
 def _unsafe_view(self: TensorImpl, size: Sequence[int]) -> Any:
     """`view` of a tensor nobody else holds: the result does not count as a view of it."""
-    return view(self, size)
+    result = view(self, size)
+    result._geometry = result._geometry.without_grad
+    return result
 
 
 def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
@@ -68,8 +69,7 @@ def alias(self: TensorImpl) -> Any:
 
 def detach(self: TensorImpl) -> Any:
     """The same memory and version counter, cut off from autograd."""
-    g = self._geometry
-    return make(self._storage, with_keys(g, g.keys & ~AUTOGRAD_MASK), self._offset)
+    return make(self._storage, self._geometry.without_grad, self._offset)
 
 
 def as_strided(self: TensorImpl, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:

@@ -1,0 +1,168 @@
+"""What autograd adds to `Tensor` (`torch/_tensor.py`, `torch/csrc/autograd/python_variable.cpp`).
+
+Until PyTorch 0.4 these were the methods of another class, `Variable`, which held a tensor; the talk tells of their merging.
+
+How the real one differs: `_backward_hooks`, named tensors and `__torch_function__` are woven into the same methods.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dtype import COMPLEX, FLOATING
+from internals.core.geometry import requiring_grad
+from internals.core.tensor_impl import TensorImpl, autograd_meta, make
+from internals.utils.hooks import RemovableHandle
+
+
+class Differentiable(TensorImpl):
+    """The part of `Tensor` that knows its history."""
+
+    __slots__ = ()
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Compute the gradient of this tensor with respect to the leaves of its graph and add it to their `.grad`.
+
+        `gradient`, of this tensor's shape, weights its elements; it may be left out for a single number. See
+        `internals.autograd.backward`.
+        """
+        from internals.autograd.api import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    @property
+    def grad(self) -> Any:
+        """The gradient accumulated by `backward`; None before, and for tensors that neither are leaves nor retain it."""
+        return None if self._autograd_meta is None else self._autograd_meta.grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            _check_grad(self, value)
+        autograd_meta(self).grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of the graph this tensor came from; None for a leaf."""
+        if self._autograd_meta is None:
+            return None
+        from internals.autograd.history import grad_fn
+
+        return grad_fn(self)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was not computed from tensors that require gradients."""
+        return not self._geometry.keys & AUTOGRAD_MASK or self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its `grad_fn` the tensor is."""
+        return self._autograd_meta.edge[1] if self.grad_fn is not None else 0  # type: ignore[union-attr,index]
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._autograd_meta is not None and self._autograd_meta.retains_grad
+
+    def retain_grad(self) -> None:
+        """Keep `.grad` for this tensor although it is no leaf."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        node, meta = self.grad_fn, autograd_meta(self)
+        if node is None or meta.retains_grad:
+            return
+        ref = weakref.ref(self)
+
+        def store(grad: Any) -> None:
+            t = ref()
+            if t is not None and grad is not None:
+                m = autograd_meta(t)
+                m.grad = grad.clone() if m.grad is None else m.grad + grad
+
+        node._extras().retain_grad_hooks[meta.edge[1]] = store  # type: ignore[index]
+        meta.retains_grad = True
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """`hook(grad)` runs when the gradient of this tensor is known; a tensor it returns takes its place."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        node, meta = self.grad_fn, autograd_meta(self)
+        extras = self._leaf_extras() if node is None else node._extras()
+        handle = RemovableHandle(extras.tensor_pre_hooks)
+        extras.tensor_pre_hooks[handle.id] = (0 if node is None else meta.edge[1], hook)  # type: ignore[index]
+        return handle
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> RemovableHandle:
+        """`hook(tensor)` runs after a gradient was added to `.grad` of this leaf."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        hooks = self._leaf_extras().post_accumulate
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+    def _leaf_extras(self) -> Any:
+        """The hooks of a leaf, shared by all its `AccumulateGrad`s."""
+        from internals.autograd.history import grad_accumulator
+
+        meta = autograd_meta(self)
+        node = grad_accumulator(self, meta)
+        meta.hooks = node._extras()
+        return meta.hooks
+
+    @property
+    def data(self) -> Any:
+        """The same memory without history; writing to it goes unnoticed by the version counter of this tensor."""
+        return make(self._storage, self._geometry.without_grad, self._offset)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, TensorImpl):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self.requires_grad and value.dtype.category not in (FLOATING, COMPLEX):
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        g, meta = value._geometry.without_grad, self._autograd_meta
+        if meta is not None and (g.dtype is not self.dtype or g.device is not self.device):
+            meta.accumulator = None  # it would expect gradients of the old kind
+        self._storage, self._offset, self._array = value._storage, value._offset, None
+        self._geometry = requiring_grad(g) if self.requires_grad else g
+        if meta is not None and meta.accumulator is not None:
+            node = meta.accumulator()
+            if node is not None:
+                node.input_metadata = (g,)
+
+
+def _check_grad(t: Any, grad: Any) -> None:
+    """Raises when `grad` cannot be the gradient of `t`."""
+    if not isinstance(grad, TensorImpl):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+    if grad is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if grad.dtype is not t.dtype:
+        from internals.core.dtype import SCALAR_TYPE_NAME
+
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{SCALAR_TYPE_NAME[grad.dtype].lower()}' to a tensor with dtype "
+            f"'{SCALAR_TYPE_NAME[t.dtype]}'. The gradient must match the tensor's dtype."
+        )
+    if grad.device is not t.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor with device type "
+            f"'{t.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+        )
+    if grad.shape != t.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size '{list(t.shape)}'. Please ensure that "
+            "the gradient and the tensor are the same size"
+        )

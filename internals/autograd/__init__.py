@@ -1,0 +1,57 @@
+"""Automatic differentiation: a graph recorded while operators run, and an engine that runs it backwards (`torch/autograd`, `torch/csrc/autograd`).
+
+The parts, in the order in which they are met:
+
+    derivatives.yaml     the formula of every operator; codegen makes nodes and kernels of it
+    history.py           what those kernels do around an operator: edges, history, in-place writes
+    node.py              a node of the graph            saved_variable.py   what it keeps, with versions
+    engine.py            running the graph              accumulate_grad.py  where gradients arrive
+    copy_slices.py       writing to a view              manual.py           kernels written by hand
+    api.py               backward, grad                 function.py         nodes written by users
+    grad_mode.py         no_grad and its kind           anomaly.py          which forward line is to blame
+    gradcheck.py         formulas against differences   functional.py       jacobian, hessian, vjp, ...
+
+How the real one differs: forward-mode differentiation, complex numbers, a profiler, and batched gradients (vmap).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
+
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .api import backward, grad
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+if TYPE_CHECKING:
+    from . import functional, graph
+    from .function import Function
+    from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+    from .variable import Variable
+
+__all__ = [
+    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
+    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
+_HOMES = {
+    "Function": "function", "Variable": "variable", "GradcheckError": "gradcheck", "gradgradcheck": "gradcheck",
+    "functional": "", "graph": "", "function": "",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """What is not needed for every program is imported when first used."""
+    import importlib
+
+    if name == "gradcheck":  # a function in a module of the same name: the function is what PyTorch has here
+        value = importlib.import_module("internals.autograd.gradcheck").gradcheck
+    elif name not in _HOMES:
+        raise AttributeError(f"module 'internals.autograd' has no attribute '{name}'")
+    elif _HOMES[name]:
+        value = getattr(importlib.import_module(f"internals.autograd.{_HOMES[name]}"), name)
+    else:
+        return importlib.import_module(f"internals.autograd.{name}")
+    globals()[name] = value
+    return value

@@ -1,0 +1,88 @@
+"""`AccumulateGrad`: where a gradient arrives at a leaf (`torch/csrc/autograd/functions/accumulate_grad.h`).
+
+A gradient that nobody else holds and that lies in memory as the leaf does becomes `.grad` as it is; any other is copied. When
+there is a `.grad` already the new one is added: in place, so that `.grad` stays the same tensor, or, while the graph of the
+gradient itself is being recorded (`create_graph`), as a new tensor.
+
+How the real one differs: it also knows sparse gradients, and locks the variable against other threads.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from internals.aten.overlap import is_non_overlapping_and_dense
+from internals.core.formats import contiguous_format
+from internals.core.grad_mode import is_grad_enabled
+from internals.core.tensor_impl import TensorImpl, make
+
+from .node import Node
+
+# Who holds a gradient that was made for the leaf alone: the list of arguments, the local variable, getrefcount's argument.
+_UNSHARED = 3
+_HELD_BY_ITS_VIEW = 2  # the view's meta, and getrefcount's argument
+
+
+class AccumulateGrad(Node):
+    """Adds what it gets to `variable.grad`. It runs as soon as it is ready: its sequence number is infinite."""
+
+    __slots__ = ("variable",)
+
+    def __new__(cls, variable: TensorImpl) -> Any:
+        node = super().__new__(cls)
+        node.sequence_nr = float("inf")
+        node.variable = variable
+        node.input_metadata = (variable._geometry.without_grad,)
+        return node
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        if grad is None:
+            return ()
+        variable = self.variable
+        meta: Any = variable._autograd_meta
+        if meta.edge is not None:
+            raise RuntimeError("leaf variable has been moved into the graph interior")
+        if not variable.requires_grad:
+            return ()
+        old = meta.grad
+        if old is None:
+            kept = _kept(grad, variable) if sys.getrefcount(grad) <= _UNSHARED else None
+            meta.grad = _copy(grad, variable) if kept is None else kept
+        elif is_grad_enabled():
+            meta.grad = old + grad
+        else:
+            old.add_(grad)
+        extras = self.extras
+        if extras is not None and extras.post_accumulate:
+            for hook in list(extras.post_accumulate.values()):
+                hook(variable)
+        return ()
+
+    def _sequence_nr(self) -> int:
+        return (1 << 64) - 1
+
+
+def _kept(grad: Any, variable: TensorImpl) -> Any:
+    """The gradient itself, if it is laid out as the variable is and its memory is nobody else's; None if it has to be copied."""
+    if grad._geometry is not variable._geometry.without_grad or is_grad_enabled():
+        return None
+    meta = grad._autograd_meta
+    if meta is None:
+        return grad
+    if meta.base is not None and sys.getrefcount(meta.base) <= _HELD_BY_ITS_VIEW:
+        return make(grad._storage, grad._geometry, grad._offset, grad._array)
+    return None
+
+
+def _copy(grad: Any, variable: TensorImpl) -> Any:
+    """A copy in the layout of the variable, or contiguous if that has gaps."""
+    g = variable._geometry
+    if grad.stride() == g.strides:
+        return grad.clone() if is_grad_enabled() else grad.detach().clone()
+    if not is_non_overlapping_and_dense(g.sizes, g.strides):
+        return grad.clone(memory_format=contiguous_format)
+    fresh = grad.new_empty_strided(g.sizes, g.strides)
+    return fresh.copy_(grad)

@@ -1,0 +1,107 @@
+"""Anomaly mode: which line of the forward computation is to blame (`torch/autograd/anomaly_mode.py`, `csrc/autograd/anomaly_mode.cpp`).
+
+An error in backward shows a traceback of backward, where no line of the user's appears. While anomaly mode is on, every node made
+remembers the traceback of its birth, and when backward fails in a node that traceback is shown, and that of the node it was
+made for in a double backward. Besides, the results of every node are searched for NaN.
+
+How the real one differs: the nodes keep the traceback in C++ metadata; the mode is kept per process in both.
+"""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from typing import Any
+
+TRACEBACK, PARENT = "traceback_", "parent_"
+
+
+class _Anomaly:
+    __slots__ = ("enabled", "check_nan", "running")
+
+    def __init__(self) -> None:
+        self.enabled, self.check_nan = False, True
+        self.running: list[Any] = []  # the nodes being evaluated, innermost last
+
+
+anomaly = _Anomaly()
+
+
+class set_detect_anomaly:
+    """Switch anomaly mode on or off, for good or, as a context manager, for a block. `check_nan` also searches for NaN."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.before = anomaly.enabled, anomaly.check_nan
+        anomaly.enabled, anomaly.check_nan = mode, check_nan
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: Any) -> None:
+        anomaly.enabled, anomaly.check_nan = self.before
+
+
+class detect_anomaly:
+    """A block in which anomaly mode is on. Warns that it is slow."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        self.before = anomaly.enabled, anomaly.check_nan
+        anomaly.enabled, anomaly.check_nan = True, self.check_nan
+
+    def __exit__(self, *exception: Any) -> None:
+        anomaly.enabled, anomaly.check_nan = self.before
+
+
+def remember_traceback(node: Any) -> None:
+    """Keep where `node` was made, and during which other node's evaluation."""
+    frames = [f for f in traceback.extract_stack() if not _is_ours(f.filename)]
+    node.metadata[TRACEBACK] = traceback.format_list(frames)
+    if anomaly.running:
+        node.metadata[PARENT] = anomaly.running[-1]
+
+
+def show_traceback(node: Any) -> None:
+    """Warn with the forward traceback of a node whose evaluation failed, and of those it was made for."""
+    warnings.warn(_story(node), stacklevel=2)
+
+
+def check_for_nan(node: Any, results: Any) -> None:
+    """Raises RuntimeError naming the node when one of its results has a NaN."""
+    for i, r in enumerate(results):
+        if r is not None and bool(r.detach().isnan().any()):
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+
+
+def _story(node: Any) -> str:
+    metadata = node.metadata
+    if TRACEBACK not in metadata:
+        return (
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass "
+            "for more information."
+        )
+    text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(metadata[TRACEBACK])}"
+    while PARENT in metadata:
+        node, metadata = metadata[PARENT], metadata[PARENT].metadata
+        text += (
+            f"\n\nPrevious calculation was induced by {node.name()}. Traceback of forward call that induced the previous "
+            f"calculation:\n{''.join(metadata.get(TRACEBACK, ['(unknown)']))}"
+        )
+    return text
+
+
+def _is_ours(filename: str) -> bool:
+    """Frames of this package below the operator call say nothing to the user."""
+    parts = filename.replace("\\", "/")
+    return (
+        "/internals/autograd/" in parts
+        or "/internals/_generated/" in parts
+        or "/internals/aten/" in parts
+        or "/internals/core/" in parts
+    )

@@ -1,0 +1,143 @@
+"""`backward` and `grad`: from tensors to the engine (`torch/autograd/__init__.py`, `csrc/autograd/python_engine.cpp`).
+
+Both turn tensors into edges of the graph, make the gradients to begin with, and start the engine; `backward` accumulates in the
+leaves, `grad` returns.
+
+How the real one differs: `is_grads_batched` runs the engine under vmap; sparse gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import ops
+from internals.core import dtype as dt
+from internals.core.grad_mode import is_grad_enabled
+from internals.core.tensor_impl import TensorImpl
+
+from .engine import execute
+from .history import gradient_edge
+from .node import NO_EDGE, Edge
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Accumulate in the leaves the gradients of `tensors`, each weighted by its one of `grad_tensors` (needed unless it has one element).
+
+    `inputs` limits it to these tensors. The graph is freed unless `retain_graph` (default: the value of `create_graph`).
+    Raises RuntimeError when a tensor has no history, or shapes do not fit.
+    """
+    tensors = (tensors,) if isinstance(tensors, TensorImpl) else tuple(tensors)
+    if inputs is not None:
+        inputs = (inputs,) if isinstance(inputs, TensorImpl) else tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if grad_tensors is None or isinstance(grad_tensors, TensorImpl):
+        grad_tensors = [grad_tensors] * (1 if grad_tensors is not None else len(tensors))
+    grads = _make_grads(tensors, list(grad_tensors))
+    roots = _roots(tensors)
+    keep = create_graph if retain_graph is None else retain_graph
+    execute(roots, grads, keep, create_graph, [_input_edge(t) for t in inputs or ()], True)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of `outputs` with respect to `inputs`, weighted by `grad_outputs`; nothing is accumulated.
+
+    Raises RuntimeError for an input that has no part in the outputs, unless `allow_unused` (its gradient is None) or
+    `materialize_grads` (it is zero).
+    """
+    if is_grads_batched:
+        raise NotImplementedError("is_grads_batched needs vmap, which is left out here; call grad once for each row")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    outputs = (outputs,) if isinstance(outputs, TensorImpl) else tuple(outputs)
+    inputs = (inputs,) if isinstance(inputs, TensorImpl) else tuple(inputs)
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    if grad_outputs is None or isinstance(grad_outputs, TensorImpl):
+        grad_outputs = [grad_outputs] * (1 if grad_outputs is not None else len(outputs))
+    grads = _make_grads(outputs, list(grad_outputs))
+    for t in inputs:
+        if not isinstance(t, TensorImpl):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+        if not t.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    keep = create_graph if retain_graph is None else retain_graph
+    results = execute(_roots(outputs), grads, keep, create_graph, [gradient_edge(t) for t in inputs], False)
+    for i, (t, r) in enumerate(zip(inputs, results)):
+        if r is None and materialize_grads:
+            results[i] = ops.zeros_like(t, None, None, None, None, None)
+            if create_graph and is_grad_enabled():
+                results[i].requires_grad_()
+        elif r is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this "
+                "is the desired behavior."
+            )
+    return tuple(results)
+
+
+def _roots(tensors: Sequence[Any]) -> list[Edge]:
+    roots = []
+    for i, t in enumerate(tensors):
+        if not isinstance(t, TensorImpl):
+            raise RuntimeError(f"element {i} of tensors tuple is not a Tensor")
+        edge = gradient_edge(t)
+        if edge is NO_EDGE:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        roots.append(edge)
+    return roots
+
+
+def _input_edge(t: Any) -> Edge:
+    """Where the gradient for one of `backward(inputs=...)` is to be found; a tensor inside the graph has to retain it."""
+    if not isinstance(t, TensorImpl):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+    t.retain_grad()  # type: ignore[attr-defined]
+    return gradient_edge(t)
+
+
+def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
+    """What each output begins with: the gradient given, or 1 for a single number."""
+    if len(grads) < len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
+    made = []
+    for i, (t, g) in enumerate(zip(outputs, grads)):
+        if isinstance(g, TensorImpl):
+            if g.shape != t.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+                )
+            if g.dtype is not t.dtype:
+                g = ops.to_dtype(g, t.dtype, False, False, None)
+            made.append(g)
+        elif g is not None:
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+        elif not getattr(t, "requires_grad", False):
+            made.append(None)  # `_roots` says what is wrong
+        elif t.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        elif t.dtype.category != dt.FLOATING:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
+        else:
+            made.append(ops.ones_like(t, None, None, None, None, None))
+    return made

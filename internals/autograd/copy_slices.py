@@ -1,0 +1,61 @@
+"""`CopySlices`: the history of a tensor of which a part was written to (`torch/csrc/autograd/functions/tensor.cpp`).
+
+After `y[0:2].mul_(3)` the gradient of `y` is, outside the slice, what it was; inside, it first has to go back through the
+multiplication. So the node holds the node `fn` of the in-place operation, cuts the slice out of the gradient, lets `fn` work on
+it, and puts the result in its place.
+
+How the real one differs: views that strides cannot describe are replayed by functions (`view_fn`) there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.core.tensor_impl import TensorImpl
+
+from .node import Edge, Node
+from .saved_variable import ERR_BACKWARD_TWICE
+
+
+class CopySlices(Node):
+    """`base` was written to through `view` by the operation of `fn`; `base_edge` is the history the base had before."""
+
+    __slots__ = ("base_geometry", "base_offset", "view_geometry", "view_offset", "fn")
+
+    def __new__(cls, base: TensorImpl, view: TensorImpl, fn: Node, base_edge: Edge) -> Any:
+        node = super().__new__(cls)
+        node.base_geometry, node.base_offset = base._geometry.without_grad, base._offset
+        node.view_geometry, node.view_offset = view._geometry.without_grad, view._offset
+        node.fn = fn
+        node.next_edges = (base_edge, *fn.next_edges[1:])
+        node.input_metadata = (node.base_geometry,)
+        return node
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(self.next_edges)
+        if self.fn is None:
+            raise RuntimeError(ERR_BACKWARD_TWICE)
+        g, v = self.base_geometry, self.view_geometry
+        result = grad.new_empty_strided(g.sizes, g.strides)
+        result.copy_(grad)
+        piece = result.as_strided(v.sizes, v.strides, self.view_offset - self.base_offset)
+        fn_grads = [piece.clone()]
+        # The first edge of `fn` led to the old value of the slice, which now is part of the base's old value.
+        first = self.fn.apply(fn_grads)
+        if self.next_edges[0][0] is None:
+            return (None, *first[1:])
+        if first[0] is None:
+            piece.zero_()
+        else:
+            piece.copy_(first[0])
+        return (result, *first[1:])
+
+    def release_variables(self) -> None:
+        self.fn = None
+
+    @property
+    def released(self) -> bool:
+        return self.fn is None

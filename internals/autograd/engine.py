@@ -1,0 +1,206 @@
+"""The engine: runs a graph of nodes backwards (`torch/csrc/autograd/engine.cpp`).
+
+A node may run when the gradients of *all* uses of its outputs have arrived. So the engine first counts, for each node that can be
+reached, how many edges lead to it; then it runs the nodes whose count has gone down to zero, the latest made first, adding up
+what arrives at each in an input buffer. Nothing recurses: a graph may be a hundred thousand nodes deep.
+
+`GraphTask` is one call of `backward`, and can be watched: `step()` runs a single node; `ready`, `dependencies` and `buffers` show
+what is left.
+
+How the real one differs: a thread for each GPU, fed by ready queues, and locks; a backward inside a backward is suspended and
+resumed instead of nested when it gets too deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from internals.core.grad_mode import set_grad_mode
+
+from .anomaly import anomaly, check_for_nan, show_traceback
+from .node_hooks import run_post_hooks, run_pre_hooks
+from .validation import validated
+
+Capture = tuple[int, int]  # which gradient of the node, which place in the result
+
+
+def execute(
+    roots: Sequence[Any],
+    grads: Sequence[Any],
+    keep_graph: bool,
+    create_graph: bool,
+    inputs: Sequence[Any] = (),
+    accumulate: bool = True,
+) -> list[Any]:
+    """Run backward from the edges `roots` with the gradients `grads`.
+
+    Without `inputs`, gradients are accumulated in all leaves. With `inputs` (edges), only what leads to them runs, and their
+    gradients are returned, or accumulated in the leaves among them if `accumulate`.
+    """
+    task = GraphTask(roots, grads, keep_graph, create_graph, inputs, accumulate)
+    was = set_grad_mode(create_graph)
+    try:
+        step = task.step
+        while step() is not None:
+            pass
+    finally:
+        set_grad_mode(was)
+    return task.captured
+
+
+class GraphTask:
+    """One backward call. `roots` and `inputs` are edges; see `execute`.
+
+    `ready`: heap of (-sequence number, tie breaker, node). `dependencies`: node → edges that have yet to deliver. `buffers`:
+    node → the gradients that have arrived so far, one for each of its forward outputs. `done`: nodes run so far.
+    `captured`: the results asked for by `inputs`.
+    """
+
+    __slots__ = ("ready", "dependencies", "buffers", "keep_graph", "needed", "captures", "captured", "done", "_ties")
+
+    def __init__(
+        self,
+        roots: Sequence[Any],
+        grads: Sequence[Any],
+        keep_graph: bool,
+        create_graph: bool = False,
+        inputs: Sequence[Any] = (),
+        accumulate: bool = True,
+    ) -> None:
+        self.keep_graph = keep_graph
+        self.ready: list[tuple[float, int, Any]] = []
+        self.buffers: dict[Any, list[Any]] = {}
+        self.captured: list[Any] = [None] * len(inputs)
+        self.done = 0
+        self._ties = count()
+        self.dependencies = count_dependencies([node for node, _ in roots])
+        self.needed: set[Any] | None = None
+        self.captures: dict[Any, list[Capture]] = {}
+        if inputs:
+            self._plan(inputs, accumulate)
+        for (node, nr), grad in zip(roots, grads):
+            self._deliver(node, nr, grad)
+        for node in dict.fromkeys(node for node, _ in roots):
+            if not self.dependencies.get(node):
+                heappush(self.ready, (-node.sequence_nr, next(self._ties), node))
+
+    def step(self) -> Any:
+        """Run the next node and hand on its gradients; returns the node, None when nothing is left."""
+        if not self.ready:
+            return None
+        node = heappop(self.ready)[2]
+        grads = self.buffers.pop(node, None)
+        if grads is None:
+            grads = [None] * len(node.input_metadata)
+        self.done += 1
+        if node.extras is not None:
+            grads = run_pre_hooks(node, grads)
+        needed = self.needed
+        if needed is not None:
+            for nr, place in self.captures.get(node, ()):
+                self.captured[place] = grads[nr]
+            if node not in needed:
+                return node
+        if anomaly.enabled:
+            results = self._apply_watched(node, grads)
+        else:
+            results = node.apply(grads)
+        if node.extras is not None:
+            results = run_post_hooks(node, results, grads)
+        if not self.keep_graph:
+            node.release_variables()
+        del grads
+        self._hand_on(node, results)
+        return node
+
+    def _hand_on(self, node: Any, results: Sequence[Any]) -> None:
+        """Deliver each result along its edge, and queue the nodes that wait for nothing else."""
+        dependencies, buffers, needed = self.dependencies, self.buffers, self.needed
+        edges = node.next_edges
+        for i in range(len(edges)):
+            target, nr = edges[i]
+            if target is None:
+                continue
+            left = dependencies[target] = dependencies[target] - 1
+            if needed is not None and target not in needed and target not in self.captures:
+                continue
+            grad = results[i]
+            if grad is not None:
+                expected = target.input_metadata[nr]
+                if grad._geometry.without_grad is not expected:
+                    grad = validated(grad, expected, i, node)
+                buffer = buffers.get(target)
+                if buffer is None:
+                    buffer = buffers[target] = [None] * len(target.input_metadata)
+                old = buffer[nr]
+                buffer[nr] = grad if old is None else old + grad
+            if not left:
+                heappush(self.ready, (-target.sequence_nr, next(self._ties), target))
+
+    def _deliver(self, node: Any, nr: int, grad: Any) -> None:
+        """Add `grad` to what node `node` gets for its forward output `nr`."""
+        buffer = self.buffers.get(node)
+        if buffer is None:
+            buffer = self.buffers[node] = [None] * len(node.input_metadata)
+        old = buffer[nr]
+        buffer[nr] = grad if old is None or grad is None else old + grad
+
+    def _plan(self, inputs: Sequence[Any], accumulate: bool) -> None:
+        """Which gradients to capture, and which nodes lead to them (`GraphTask::init_to_execute`)."""
+        wanted: set[Any] = set()
+        for place, (node, nr) in enumerate(inputs):
+            if node is None:
+                continue
+            if accumulate:
+                wanted.add(node)
+            else:
+                self.captures.setdefault(node, []).append((nr, place))
+        targets = wanted | set(self.captures)
+        needed = set(wanted)
+        # A node is needed if one of its next nodes is a target or needed: find out from the far end of the graph.
+        for node in sorted(self.dependencies, key=lambda n: n.sequence_nr):
+            if any(after in needed or after in targets for after, _ in node.next_edges if after is not None):
+                needed.add(node)
+        self.needed = needed
+
+    def _apply_watched(self, node: Any, grads: list[Any]) -> Sequence[Any]:
+        """Anomaly mode: when the node fails, or makes a NaN, say which line of the forward computation made it."""
+        anomaly.running.append(node)
+        try:
+            results = node.apply(grads)
+            if anomaly.check_nan:
+                check_for_nan(node, results)
+            return results
+        except Exception:
+            show_traceback(node)
+            raise
+        finally:
+            anomaly.running.pop()
+
+
+def count_dependencies(roots: Sequence[Any]) -> dict[Any, int]:
+    """For every node that can be reached from `roots`: how many edges lead to it from nodes that can be."""
+    dependencies: dict[Any, int] = dict.fromkeys(roots, 0)
+    stack = list(dependencies)
+    while stack:
+        for node, _ in stack.pop().next_edges:
+            if node is not None:
+                if node in dependencies:
+                    dependencies[node] += 1
+                else:
+                    dependencies[node] = 1
+                    stack.append(node)
+    return dependencies
+
+
+def call_node(node: Any, grads: list[Any]) -> Sequence[Any]:
+    """What `node(*grads)` does: hooks, and apply. Raises RuntimeError for the wrong number of gradients."""
+    if len(grads) != len(node.input_metadata):
+        raise RuntimeError(f"expected {len(node.input_metadata)} gradients, but got {len(grads)}")
+    if node.extras is not None:
+        grads = run_pre_hooks(node, grads)
+    results = node.apply(grads)
+    return results if node.extras is None else run_post_hooks(node, results, grads)

@@ -1,0 +1,134 @@
+"""Blocks in which operators are not recorded, or are again (`torch/autograd/grad_mode.py`).
+
+Each is a context manager and a decorator:
+
+    with no_grad():              @no_grad()
+        w -= lr * w.grad         def evaluate(model): ...
+
+How the real one differs: it has `set_multithreading_enabled` and `_force_original_view_tracking` too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from internals.core import grad_mode as mode
+from internals.core.hot import hot
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Block:
+    """Makes a context manager a decorator as well. Each call of the function, and each step of a generator, opens a new block."""
+
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, *exception: Any) -> None:
+        raise NotImplementedError
+
+    def clone(self) -> _Block:
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        if inspect.isclass(function):
+            function.__init__ = self(function.__init__)  # type: ignore[misc]
+            return function
+        if inspect.isgeneratorfunction(function):
+            return cast(F, self._generator(function))
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return cast(F, inside)
+
+    def _generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            sent: Any = None
+            try:
+                while True:
+                    with self.clone():
+                        yielded = generator.send(sent)
+                    sent = yield yielded
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                generator.close()
+
+        return inside
+
+
+class no_grad(_Block):
+    """Nothing is recorded: results do not require gradients, whatever the operands do. Views of tensors that do still do."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        return super().__new__(cls) if function is None else super().__new__(cls)(function)
+
+    def __enter__(self) -> None:
+        self.before = mode.set_grad_mode(False)
+
+    def __exit__(self, *exception: Any) -> None:
+        mode.set_grad_mode(self.before)
+
+
+class enable_grad(_Block):
+    """Record, even inside `no_grad`."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        return super().__new__(cls) if function is None else super().__new__(cls)(function)
+
+    def __enter__(self) -> None:
+        self.before = mode.set_grad_mode(True)
+
+    def __exit__(self, *exception: Any) -> None:
+        mode.set_grad_mode(self.before)
+
+
+class set_grad_enabled(_Block):
+    """Record or not, from the moment it is called; as a context manager, until the end of the block."""
+
+    def __init__(self, mode_: bool) -> None:
+        self.mode = mode_
+        self.before = mode.set_grad_mode(bool(mode_))
+
+    def __call__(self, function: F) -> F:
+        mode.set_grad_mode(self.before)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        mode.set_grad_mode(self.mode)
+
+    def __exit__(self, *exception: Any) -> None:
+        mode.set_grad_mode(self.before)
+
+    def clone(self) -> set_grad_enabled:
+        return type(self)(self.mode)
+
+
+class inference_mode(_Block):
+    """Stronger than `no_grad`: tensors made inside count no versions, and autograd refuses them for good."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return super().__new__(cls) if isinstance(mode, bool) else cls(True)(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        self.before = mode.set_inference_mode(self.mode), mode.set_grad_mode(not self.mode)
+        hot.off += self.mode
+
+    def __exit__(self, *exception: Any) -> None:
+        hot.off -= self.mode
+        mode.set_inference_mode(self.before[0])
+        mode.set_grad_mode(self.before[1])
+
+    def clone(self) -> inference_mode:
+        return type(self)(self.mode)

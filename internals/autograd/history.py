@@ -1,0 +1,238 @@
+"""Tying tensors to the graph (`torch/csrc/autograd/VariableTypeUtils.h`, `variable.cpp`).
+
+The generated kernels of the Autograd key do the same few things around every operator:
+
+    next_edges = (gradient_edge(self), gradient_edge(other))   where the gradients will have to go
+    set_history(result, node)                                  the result came from here
+    check_inplace(self); ...; rebase_history(self, node)       and this when `self` itself was written to
+
+Writing to a *view* changes the history of its base: the gradient of the base now has to go through what was done to a part of
+it. `CopySlices` is the node for that, and the view gets its own history anew, as a strided look at the base, when next asked.
+
+How the real one differs: the base is asked on every use of a view whether it requires a gradient; here the views that exist are
+told when their base begins to (`_tell_views`).
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.dtype import FLOATING
+from internals.core.geometry import requiring_grad
+from internals.core.tensor_impl import AutogradMeta, TensorImpl, autograd_meta
+
+from .accumulate_grad import AccumulateGrad
+from .node import NO_EDGE, Edge, Node
+
+_new = object.__new__
+
+
+def gradient_edge(t: Any) -> Edge:
+    """Where a gradient of `t` goes: to the node that made it, or to the `AccumulateGrad` of a leaf. `NO_EDGE` if nowhere."""
+    if t is None or not t._geometry.keys & AUTOGRAD_MASK:
+        return NO_EDGE
+    meta = t._autograd_meta
+    if meta is None:
+        meta = autograd_meta(t)
+    elif meta.base is not None:
+        _refresh_view(t, meta)
+    return meta.edge or (grad_accumulator(t, meta), 0)
+
+
+def gradient_edges(tensors: Any) -> tuple[Edge, ...]:
+    """One edge for each tensor of a list."""
+    return tuple([gradient_edge(t) for t in tensors])
+
+
+def grad_accumulator(t: Any, meta: AutogradMeta | None = None) -> AccumulateGrad:
+    """The `AccumulateGrad` of a leaf. Only the graph keeps it alive; it is made again when the next graph needs it."""
+    if meta is None:
+        meta = autograd_meta(t)
+    node = None if meta.accumulator is None else meta.accumulator()
+    if node is None:
+        node = AccumulateGrad(t)
+        node.extras = meta.hooks
+        meta.accumulator = weakref.ref(node)
+    return node
+
+
+def grad_fn(t: Any) -> Any:
+    """The node that made `t`, None for a leaf. That of a view is brought up to date first."""
+    meta = t._autograd_meta
+    if meta is None:
+        return None
+    if meta.base is not None and t._geometry.keys & AUTOGRAD_MASK:
+        _refresh_view(t, meta)
+    return None if meta.edge is None else meta.edge[0]
+
+
+def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
+    """Say that `t` is output `output_nr` of `node`; returns `t`. Integers have no history."""
+    g = t._geometry
+    if g.dtype.category < FLOATING:
+        node.input_metadata += (None,)
+        return t
+    if g.dtype.category > FLOATING:
+        raise _complex_error()
+    t._geometry = g.with_grad or requiring_grad(g)
+    meta = t._autograd_meta
+    if meta is None:
+        meta = t._autograd_meta = _new(AutogradMeta)
+        meta.grad = meta.accumulator = meta.hooks = None
+        meta.retains_grad = False
+    meta.edge = (node, output_nr)
+    node.input_metadata += (g.without_grad,)
+    return t
+
+
+def below(op: OperatorHandle, keys: int, *args: Any) -> Any:
+    """The long way to the layers under autograd."""
+    return dispatcher.redispatch(op, keys, *args)
+
+
+def forget_history(t: Any) -> None:
+    """`t` was overwritten with values no gradient passes through, such as by `eq_`."""
+    node = Overwritten()
+    node.next_edges = (gradient_edge(t),)
+    rebase_history(t, node)
+
+
+class Overwritten(Node):
+    """What was there before does not matter: its gradient is zero."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        return (None if grads[0] is None else grads[0] * 0,)
+
+
+def check_inplace(t: Any) -> None:
+    """Raises RuntimeError where a write to `t` cannot be recorded: to a leaf, or to a view that may not be written to."""
+    meta = t._autograd_meta
+    if meta is not None and meta.base is not None:
+        _check_view(t, meta)
+    if t._geometry.keys & AUTOGRAD_MASK:
+        if grad_fn(t) is None:
+            base = None if meta is None else meta.base
+            what = "a leaf Variable" if base is None or not base.requires_grad else "a view of a leaf Variable"
+            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
+        if meta.base is not None and meta.base.requires_grad and grad_fn(meta.base) is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def rebase_history(t: Any, node: Node) -> None:
+    """`t` was written to by the operation of `node`: its history begins there now, and that of its base if it is a view."""
+    meta = autograd_meta(t)
+    g = t._geometry
+    if g.dtype.category > FLOATING:
+        raise _complex_error()
+    node.input_metadata = (g.without_grad,)
+    base = meta.base
+    if base is None:
+        _move_retain_grad(meta, node)
+        begins = not g.keys & AUTOGRAD_MASK
+        t._geometry = requiring_grad(g)
+        meta.edge = (node, 0)
+        if begins:
+            _tell_views(t)
+        return
+    from .copy_slices import CopySlices
+
+    begins = not base._geometry.keys & AUTOGRAD_MASK
+    slices = CopySlices(base, t, node, gradient_edge(base))
+    base_meta = autograd_meta(base)
+    _move_retain_grad(base_meta, slices)
+    base_meta.edge = (slices, 0)
+    base._geometry = requiring_grad(base._geometry)
+    t._geometry = requiring_grad(t._geometry)
+    if begins:
+        _tell_views(base)
+    _refresh_view(t, meta)
+
+
+def _check_view(t: Any, meta: Any) -> None:
+    """Raises RuntimeError for a write to a view whose history could not be kept."""
+    why = meta.creation_meta
+    if not why:
+        return
+    if why == "no_grad":
+        raise RuntimeError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. " + _AMBIGUOUS
+        )
+    fn = grad_fn(t)
+    if fn is None:
+        return
+    if why == "multi_output":
+        from .saved_variable import forward_name
+
+        raise RuntimeError(
+            f"Output {meta.edge[1]} of {forward_name(fn)} is a view and is being modified inplace. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
+            "should replace the inplace operation by an out-of-place one."
+        )
+    raise RuntimeError(
+        f"Output {meta.edge[1]} of {fn.name()} is a view and is being modified inplace. This view was created inside a custom "
+        "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom "
+        "backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+        "this by cloning the output of the custom Function."
+    )
+
+
+def _refresh_view(t: Any, meta: Any) -> None:
+    """Give a view whose base was written to since a new history: a strided look at the base as it is now."""
+    counter = t._version_counter
+    version = 0 if counter is None else counter.value
+    if meta.attr_version == version:
+        return
+    base = meta.base
+    if meta.creation_meta == "no_grad" and base._geometry.keys & AUTOGRAD_MASK and grad_fn(base) is not None:
+        raise RuntimeError(
+            "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode "
+            "enabled. " + _AMBIGUOUS
+        )
+    if base._geometry.keys & AUTOGRAD_MASK and base._autograd_meta.edge is not None:
+        from internals._generated.autograd_nodes import AsStridedBackward0
+
+        g, below = t._geometry, base._geometry
+        node = AsStridedBackward0()
+        node.next_edges, node.input_metadata = (gradient_edge(base),), (g.without_grad,)
+        node._saved_self_shape, node._saved_self_stride = below.sizes, below.strides
+        node._saved_self_storage_offset = base._offset
+        node._saved_size, node._saved_stride, node._saved_storage_offset = g.sizes, g.strides, t._offset
+        meta.edge = (node, 0)
+    meta.attr_version = version
+
+
+def _move_retain_grad(meta: AutogradMeta, node: Node) -> None:
+    """A tensor that retains its gradient goes on doing so after it was written to."""
+    if meta.retains_grad and meta.edge is not None:
+        old, nr = meta.edge
+        if old.extras is not None and nr in old.extras.retain_grad_hooks:
+            node._extras().retain_grad_hooks[0] = old.extras.retain_grad_hooks.pop(nr)
+
+
+def _tell_views(base: Any) -> None:
+    """`base` requires a gradient from now on, and so do its views. Their common version counter leads to them."""
+    counter = base._version_counter
+    if counter is None or sys.getrefcount(counter) <= 3:  # base, this variable, the call: nobody else
+        return
+    for t in gc.get_referrers(counter):
+        if isinstance(t, TensorImpl) and t is not base and t._base is base and t._geometry.dtype.category == FLOATING:
+            t._geometry = requiring_grad(t._geometry)
+
+
+def _complex_error() -> RuntimeError:
+    return RuntimeError("complex results have no gradient here: autograd is for real numbers only")
+
+
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
+    "the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+    "the inplace to be tracked)."
+)

@@ -1,0 +1,87 @@
+"""Kernels of the Autograd key that derivatives.yaml cannot express (`torch/csrc/autograd/VariableTypeManual.cpp`).
+
+`copy_` writes one tensor into another, of another dtype perhaps; `detach_` cuts a tensor off its history; `resize_` and `set_` take
+its memory away, which no history survives; and `out=` writes where autograd would not notice.
+
+How the real one differs: more of them (`requires_grad_`, `retain_grad`, `_backward`) are operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.dtype import FLOATING
+from internals.core.grad_mode import is_grad_enabled
+from internals.core.hot import hot
+
+from .history import check_inplace, gradient_edge, rebase_history
+from .node import NO_EDGE, Node
+
+
+class CopyBackwards(Node):
+    """`dst.copy_(src)`: the old `dst` gets nothing, `src` the gradient, summed to its shape and cast to its dtype."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        if grad is None:
+            return None, None
+        (old, _), _ = self.next_edges
+        return (None if old is None else grad.new_zeros(grad.shape)), grad
+
+
+def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool = False) -> Any:
+    if not is_grad_enabled() or self._geometry.dtype.category < FLOATING:
+        return _below(op, keys, self, src, non_blocking)
+    check_inplace(self)
+    node = CopyBackwards()
+    node.next_edges = gradient_edge(self), gradient_edge(src) if src._geometry.dtype.category == FLOATING else NO_EDGE
+    _below(op, keys, self, src, non_blocking)
+    rebase_history(self, node)
+    return self
+
+
+def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
+    """Forget the history. Raises RuntimeError for a view, whose history is that of its base."""
+    if self._is_view():
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
+            "the solution."
+        )
+    self._geometry = self._geometry.without_grad
+    meta = self._autograd_meta
+    if meta is not None:
+        meta.edge, meta.retains_grad = None, False
+    return self
+
+
+def resize_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    return _below(op, keys, self, *args)
+
+
+def set_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
+    if is_grad_enabled():
+        check_inplace(self)
+    return _below(op, keys, self, *args)
+
+
+def out_variant(op: OperatorHandle, keys: int, *args: Any) -> Any:
+    """Run `op(..., out=t)` where nothing is recorded. Raises RuntimeError where something should be."""
+    if is_grad_enabled():
+        name = op.schema.name.removeprefix("aten::")
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
+        )
+    return _below(op, keys, *args)
+
+
+def _below(op: OperatorHandle, keys: int, *args: Any) -> Any:
+    return dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)

@@ -1,0 +1,144 @@
+"""`Node`: one operation of the backward graph (`torch/csrc/autograd/function.h`, where it was called Function until 1.2).
+
+A node turns the gradients of an operation's outputs into the gradients of its inputs. Its `next_edges` point to the nodes that
+made those inputs: each edge is a pair (node, which of its outputs), and `(None, 0)` where no gradient is wanted. So the graph
+is there as soon as the forward computation has run, and points backwards.
+
+The subclasses in `internals._generated.autograd_nodes` come from derivatives.yaml, one for each entry.
+
+How the real one differs: nodes are C++ objects, shared by reference count; destroying a long chain of them needs care (`deleteNode`)
+that CPython takes for us.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, ClassVar
+
+from internals.core.geometry import Geometry
+from internals.utils.hooks import RemovableHandle
+
+from .saved_variable import SavedVariable
+
+Edge = tuple[Any, int]
+Hooks = OrderedDict[int, Callable[..., Any]]
+NO_EDGE: Edge = (None, 0)
+next_sequence_nr = count().__next__
+_new = object.__new__
+
+
+class NodeExtras:
+    """What few nodes have: hooks, and metadata (anomaly mode keeps the forward traceback there).
+
+    `tensor_pre_hooks` are pairs (output number, hook) that `Tensor.register_hook` installs; `retain_grad_hooks` maps an output
+    number to what stores the final gradient; `pre_hooks` and `post_hooks` see all gradients of the node; `post_accumulate` is for
+    an `AccumulateGrad`, called with the leaf.
+    """
+
+    __slots__ = ("tensor_pre_hooks", "retain_grad_hooks", "pre_hooks", "post_hooks", "post_accumulate", "metadata")
+
+    def __init__(self) -> None:
+        self.tensor_pre_hooks: OrderedDict[int, tuple[int, Callable[..., Any]]] = OrderedDict()
+        self.retain_grad_hooks: dict[int, Callable[..., Any]] = {}
+        self.pre_hooks: Hooks = OrderedDict()
+        self.post_hooks: Hooks = OrderedDict()
+        self.post_accumulate: Hooks = OrderedDict()
+        self.metadata: dict[str, Any] = {}
+
+
+class Node:
+    """`apply(grads)` computes; everything else is bookkeeping.
+
+    `sequence_nr` grows with every node made: the engine runs the latest first. `input_metadata` holds the `Geometry` of each
+    forward output (these are the *inputs* of the node), None where no gradient can come from it.
+    """
+
+    __slots__ = ("sequence_nr", "next_edges", "input_metadata", "extras", "__weakref__")
+
+    saved_names: ClassVar[tuple[str, ...]] = ()
+
+    sequence_nr: float
+    next_edges: tuple[Edge, ...]
+    input_metadata: tuple[Geometry | None, ...]
+    extras: NodeExtras | None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        node = _new(cls)
+        node.sequence_nr, node.next_edges, node.input_metadata, node.extras = next_sequence_nr(), (), (), None
+        return node
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """The gradients with respect to the forward inputs, one for each edge; None where there is none or nobody wants it."""
+        raise NotImplementedError(f"{self.name()} has no apply")
+
+    def release_variables(self) -> None:
+        """Let go of the saved tensors; from now on asking for them is an error."""
+        for name in self.saved_names:
+            saved = getattr(self, f"_raw_saved_{name}")
+            for s in saved if isinstance(saved, (list, tuple)) else (saved,):
+                if isinstance(s, SavedVariable):
+                    s.release()
+
+    @property
+    def released(self) -> bool:
+        """Whether saved tensors have been let go of."""
+        saved = [getattr(self, f"_raw_saved_{name}") for name in self.saved_names]
+        return any(isinstance(s, SavedVariable) and s.data is None for s in saved)
+
+    def __getattr__(self, name: str) -> Any:
+        """`_saved_self`: what is kept as `_raw_saved_self`, unpacked."""
+        if name.startswith("_saved_") and name[7:] in self.saved_names:
+            saved = getattr(self, f"_raw{name}")
+            if isinstance(saved, list):
+                return [None if s is None else s.unpack(self) for s in saved]
+            return None if saved is None else saved.unpack(self)
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
+    def __call__(self, *grads: Any) -> Any:
+        """Run this node alone, with its hooks: `t.grad_fn(grad)`."""
+        from .engine import call_node
+
+        results = call_node(self, list(grads))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[Edge, ...]:
+        return self.next_edges
+
+    def _sequence_nr(self) -> int:
+        return int(self.sequence_nr)
+
+    @property
+    def _input_metadata(self) -> tuple[Geometry | None, ...]:
+        return self.input_metadata
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self._extras().metadata
+
+    def register_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+        """`hook(grad_inputs, grad_outputs)` runs after the node; what it returns replaces the gradients it passes on."""
+        return _add(self._extras().post_hooks, hook)
+
+    def register_prehook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """`hook(grad_outputs)` runs before the node; what it returns replaces what the node gets."""
+        return _add(self._extras().pre_hooks, hook)
+
+    def _extras(self) -> NodeExtras:
+        if self.extras is None:
+            self.extras = NodeExtras()
+        return self.extras
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+
+def _add(hooks: Hooks, hook: Callable[..., Any]) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle

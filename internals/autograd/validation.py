@@ -1,0 +1,65 @@
+"""Is this gradient one for that tensor? (`validate_outputs` in `torch/csrc/autograd/engine.cpp`)
+
+A formula need not care about broadcasting or dtypes: a gradient of the broadcast shape is summed to the shape of the input, one
+of another dtype is cast. What cannot be made to fit is an error that names the node.
+
+How the real one differs: nothing but the language.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.aten.broadcasting import broadcast_shapes
+from internals.core import dtype as dt
+from internals.core.geometry import Geometry
+
+
+def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> Any:
+    """`grad` as a gradient for a tensor of geometry `expected`; `node` returned it as its result `index`.
+
+    Raises RuntimeError when the shapes, devices or kinds of dtype do not allow it.
+    """
+    if expected is None:
+        return grad
+    g = grad._geometry
+    if g.sizes != expected.sizes:
+        grad = _sum_to(grad, expected, index, node)
+    if g.dtype is not expected.dtype:
+        if g.dtype.category < dt.FLOATING:
+            raise RuntimeError(
+                f"{_who(node)}invalid gradient at index {index} - expected dtype {expected.dtype} but got {g.dtype}"
+            )
+        grad = grad.to(expected.dtype)
+    if g.device is not expected.device and g.sizes:
+        raise RuntimeError(
+            f"{_who(node)}invalid gradient at index {index} - expected device {expected.device} but got {g.device}"
+        )
+    return grad
+
+
+def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
+    """The sum over all dimensions in which `sizes` was broadcast to the shape of `grad` (`at::sum_to`)."""
+    shape = grad.shape
+    lead = len(shape) - len(sizes)
+    dims = [*range(lead), *(d + lead for d, n in enumerate(sizes) if n == 1 and shape[d + lead] != 1)]
+    if dims:
+        grad = grad.sum(dims, keepdim=True)
+    return grad.view(sizes) if lead else grad
+
+
+def _sum_to(grad: Any, expected: Geometry, index: int, node: Any) -> Any:
+    try:
+        fits = tuple(broadcast_shapes(grad.shape, expected.sizes)) == tuple(grad.shape)
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise RuntimeError(
+            f"{_who(node)}invalid gradient at index {index} - got {list(grad.shape)} but expected shape compatible with "
+            f"{list(expected.sizes)}"
+        )
+    return sum_to(grad, tuple(expected.sizes))
+
+
+def _who(node: Any) -> str:
+    return "" if node is None else f"Function {node.name()} returned an "
