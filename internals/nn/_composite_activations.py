@@ -9,12 +9,12 @@ reads the input once; `celu` and `selu` are `elu` with other constants there too
 
 from __future__ import annotations
 
-from math import isinf
 from typing import Any
 
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 from internals.aten.dtype_checks import not_implemented
+from internals.core.dtype import SCALAR_TYPE_NAME, finfo
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -82,9 +82,11 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
 
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
     """`input` moved towards 0 by `lambd`, and 0 where it would cross it. Raises RuntimeError for a negative `lambd`."""
-    _check_floating("softshrink_cpu", input)
-    if not lambd >= 0 or isinf(lambd):
-        raise RuntimeError(f"lambda must be in range [0, 3.40282e+38] for input dtype Float, but found {lambd:g}")
+    _check_floating("softshrink_check", input)
+    largest = finfo(input.dtype).max
+    if not 0 <= lambd <= largest:
+        name = SCALAR_TYPE_NAME[input.dtype]
+        raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {name}, but found {lambd:g}")
     return input - input.clamp(-lambd, lambd)
 
 
