@@ -117,6 +117,7 @@ def test_answers(call: Callable[[], Any], values: Any, dtype: Any) -> None:
          "Expected out tensor to have dtype long int, but got float instead"),
         (lambda: torch.any(t(x), out=torch.empty(0)), RuntimeError, "any only supports bool tensor for result, got: Float"),
         (lambda: torch.sum(t(x), 0, dtype=torch.float64, out=torch.empty(0)), RuntimeError, "to have dtype double"),
+        (lambda: torch.nuclear_norm(torch.ones(2, 2), out=torch.empty(0, dtype=torch.complex64)), RuntimeError, "dtype"),
     ],
 )  # fmt: skip
 def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:

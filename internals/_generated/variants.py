@@ -698,10 +698,10 @@ def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
     return norms.linalg_vector_norm(self, ord, dim, keepdim, dtype, out=out)
 
 def nuclear_norm_out(self, keepdim, out):
-    return write_out(out, ops.nuclear_norm(self, keepdim))
+    return write_exact_out(out, ops.nuclear_norm(self, keepdim))
 
 def nuclear_norm_dim_out(self, dim, keepdim, out):
-    return write_out(out, ops.nuclear_norm_dim(self, dim, keepdim))
+    return write_exact_out(out, ops.nuclear_norm_dim(self, dim, keepdim))
 
 def logsumexp_out(self, dim, keepdim, out):
     return norms.logsumexp(self, dim, keepdim, out=out)
