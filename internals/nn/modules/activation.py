@@ -2,7 +2,9 @@
 
 With `inplace=True` the input is overwritten, which saves memory; autograd complains where the input was still needed.
 
-How the real one differs: `MultiheadAttention` is in the same file, and there is a randomized leaky ReLU.
+`MultiheadAttention` has a file of its own; here it is for its path in PyTorch.
+
+How the real one differs: it is in the same file, and there is a randomized leaky ReLU.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from internals import Tensor, empty
 from internals.nn import functional as F
 from internals.nn import init as _init
 from internals.nn.module import Module
+from internals.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from internals.nn.parameter import Parameter
 
 

@@ -16,7 +16,7 @@ from internals.nn import functional as F
 from internals.nn import init
 from internals.nn.module import Module
 from internals.nn.modules.linear import reset_bias
-from internals.nn.modules.utils import ntuple, reverse_repeat
+from internals.nn.modules.utils import _pair, _reverse_repeat_tuple, _single
 from internals.nn.parameter import Parameter
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
@@ -106,8 +106,8 @@ class Conv1d(_ConvNd):
         groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            in_channels, out_channels, ntuple(kernel_size, 1), ntuple(stride, 1),
-            padding if isinstance(padding, str) else ntuple(padding, 1), ntuple(dilation, 1), False, (0,), groups, bias,
+            in_channels, out_channels, _single(kernel_size), _single(stride),
+            padding if isinstance(padding, str) else _single(padding), _single(dilation), False, (0,), groups, bias,
             padding_mode, device, dtype,
         )  # fmt: skip
 
@@ -127,8 +127,8 @@ class Conv2d(_ConvNd):
         groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            in_channels, out_channels, ntuple(kernel_size, 2), ntuple(stride, 2),
-            padding if isinstance(padding, str) else ntuple(padding, 2), ntuple(dilation, 2), False, (0, 0), groups, bias,
+            in_channels, out_channels, _pair(kernel_size), _pair(stride),
+            padding if isinstance(padding, str) else _pair(padding), _pair(dilation), False, (0, 0), groups, bias,
             padding_mode, device, dtype,
         )  # fmt: skip
 
@@ -176,8 +176,8 @@ class ConvTranspose1d(_ConvTransposeNd):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            in_channels, out_channels, ntuple(kernel_size, 1), ntuple(stride, 1), ntuple(padding, 1), ntuple(dilation, 1),
-            True, ntuple(output_padding, 1), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding), _single(dilation),
+            True, _single(output_padding), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
@@ -196,8 +196,8 @@ class ConvTranspose2d(_ConvTransposeNd):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            in_channels, out_channels, ntuple(kernel_size, 2), ntuple(stride, 2), ntuple(padding, 2), ntuple(dilation, 2),
-            True, ntuple(output_padding, 2), groups, bias, padding_mode, device, dtype,
+            in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding), _pair(dilation),
+            True, _pair(output_padding), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
@@ -210,7 +210,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 def _padding_for_pad(padding: str | tuple[int, ...], kernel_size: Sequence[int], dilation: Sequence[int]) -> Any:
     """The padding as `F.pad` wants it: (before, after) of the last dimension first. "same" may differ on both sides."""
     if not isinstance(padding, str):
-        return reverse_repeat(padding, 2)
+        return _reverse_repeat_tuple(padding, 2)
     totals = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, kernel_size)]
     return [n for total in reversed(totals) for n in (total // 2, total - total // 2)]
 

@@ -12,7 +12,7 @@ from typing import Any
 from internals import Tensor
 from internals.nn import functional as F
 from internals.nn.module import Module
-from internals.nn.modules.utils import ntuple
+from internals.nn.modules.utils import _ntuple
 
 
 class _PadNd(Module):
@@ -24,7 +24,7 @@ class _PadNd(Module):
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
-        self.padding = ntuple(padding, self.sides)
+        self.padding = _ntuple(self.sides)(padding)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self.mode)

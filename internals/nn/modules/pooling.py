@@ -10,7 +10,7 @@ from typing import Any
 from internals import Tensor
 from internals.nn import functional as F
 from internals.nn.module import Module
-from internals.nn.modules.utils import ntuple
+from internals.nn.modules.utils import _single
 
 
 class _MaxPoolNd(Module):
@@ -72,9 +72,9 @@ class AvgPool1d(_AvgPoolNd):
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kernel_size = ntuple(kernel_size, 1)
-        self.stride = ntuple(kernel_size if stride is None else stride, 1)
-        self.padding = ntuple(padding, 1)
+        self.kernel_size = _single(kernel_size)
+        self.stride = _single(kernel_size if stride is None else stride)
+        self.padding = _single(padding)
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 
