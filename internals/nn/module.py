@@ -135,7 +135,7 @@ class Module(Conversion, StateDict, Hooks):
     def __dir__(self) -> list[str]:
         members = [*self._parameters, *self._modules, *self._buffers]
         names = [*dir(type(self)), *self.__dict__, *members]
-        return sorted(name for name in names if not name[0].isdigit())
+        return sorted(name for name in names if not name[:1].isdigit())
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Enter a parameter under `name`, or None for one that is left out.
