@@ -93,7 +93,8 @@ class Life:
         return (
             everything, list(m._parameters), list(m._buffers), list(m._modules), m._non_persistent_buffers_set, shapes,
             [n for n, _ in m.named_modules(remove_duplicate=False)], [n for n, _ in m.named_parameters()],
-            [n for n, _ in m.named_buffers()], [n for n in self.names() if len(n) == 1], repr(m), getattr(m, "training", None) is True,
+            [n for n, _ in m.named_buffers()], [n for n in self.names() if len(n) == 1], repr(m),
+            getattr(m, "training", None) is True,
         )  # fmt: skip
 
 
