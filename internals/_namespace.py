@@ -10,9 +10,11 @@ from typing import Any
 
 from internals._tensor import Tensor
 from internals._tensor_str import set_printoptions
+from internals.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from internals.construction import as_tensor, asarray, tensor
 from internals.core import promotion
 from internals.core.dtype import dtype
+from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from internals.core.tensor_impl import TensorImpl
 from internals.dlpack import from_dlpack
 from internals.functional import broadcast_shapes, broadcast_tensors, einsum, nonzero, norm
