@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from internals.core.geometry import Geometry
 from internals.utils.hooks import RemovableHandle
 
+from .anomaly import anomaly, remember_traceback
 from .saved_variable import SavedVariable
 
 Edge = tuple[Any, int]
@@ -67,6 +68,8 @@ class Node:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         node = _new(cls)
         node.sequence_nr, node.next_edges, node.input_metadata, node.extras = next_sequence_nr(), (), (), None
+        if anomaly.enabled:
+            remember_traceback(node)
         return node
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -1,0 +1,274 @@
+"""`Function`: nodes written by users (`torch/autograd/function.py`, `torch/csrc/autograd/python_function.cpp`).
+
+    class Exp(Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.exp()
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        def backward(ctx, grad):
+            result, = ctx.saved_tensors
+            return grad * result
+
+    y = Exp.apply(x)
+
+`apply` makes the node, which is also the `ctx` both methods get; runs `forward` unrecorded; and ties its results to the node. As
+`backward` is written with ordinary operators it can be differentiated again, unless it is marked `once_differentiable`.
+
+How the real one differs: there `ctx` and the node are two objects tied together; `jvp`, `vmap` and `setup_context`'s functorch side.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dtype import FLOATING
+from internals.core.grad_mode import is_grad_enabled, set_grad_mode
+from internals.core.tensor_impl import TensorImpl
+
+from .history import check_inplace, gradient_edge, rebase_history, set_history
+from .node import Node
+from .saved_variable import ERR_BACKWARD_TWICE, SavedVariable, save, save_output
+
+
+class BackwardNode(Node):
+    """The node of one `apply`, and its `ctx`. Users may hang anything else they need on it."""
+
+    __slots__ = ("__dict__", "_saved", "_inputs", "_outputs", "_to_save", "_dirty", "_non_differentiable", "_materialize")
+
+    function: ClassVar[type]
+
+    needs_input_grad: tuple[bool, ...]
+
+    def __new__(cls) -> Any:
+        node = super().__new__(cls)
+        node._saved, node._to_save, node._dirty, node._non_differentiable = (), (), (), ()
+        node._inputs, node._outputs, node._materialize = (), (), True
+        return node
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors, arguments or results, for `backward`, where they are `ctx.saved_tensors`. None is kept as None."""
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, TensorImpl):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+                )
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was given to `save_for_backward`. Raises RuntimeError when it was released or written to since."""
+        if self._saved is None:
+            raise RuntimeError(ERR_BACKWARD_TWICE)
+        return tuple(None if s is None else s.unpack(self) for s in self._saved)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedVariable | None, ...]:
+        return self._saved or ()
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say that `forward` wrote to these arguments. They have to be returned."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say that no gradient comes from these results."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros (the default) or None for results nobody used."""
+        self._materialize = value
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if all(g is None for g in grads) and self.input_metadata:
+            return (None,) * len(self.next_edges)
+        given = [self._zeros(i) if g is None and self._materialize else g for i, g in enumerate(grads)]
+        results = self.function.backward(self, *given)  # type: ignore[attr-defined]
+        results = results if isinstance(results, tuple) else (results,)
+        expected = len(self._inputs)
+        if len(results) > expected and all(r is None for r in results[expected:]):
+            results = results[:expected]
+        if len(results) != expected:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)})"
+            )
+        kept = []
+        for i, (r, is_tensor) in enumerate(zip(results, self._inputs)):
+            if is_tensor:
+                if r is not None and not isinstance(r, TensorImpl):
+                    raise TypeError(f"expected Variable or None (got {type(r).__name__})")
+                kept.append(r)
+            elif r is not None:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
+                    "forward input was not a Variable"
+                )
+        return kept
+
+    def release_variables(self) -> None:
+        if self._saved:
+            self._saved = None
+
+    @property
+    def released(self) -> bool:
+        return self._saved is None
+
+    def _zeros(self, output_nr: int) -> Any:
+        from internals._generated import ops
+
+        g = self.input_metadata[output_nr]
+        return None if g is None else ops.zeros(g.sizes, g.dtype, None, g.device, None)
+
+
+FunctionCtx = BackwardNode
+
+
+class FunctionMeta(type):
+    """Gives every Function class a node class of its own: `Exp` gets `ExpBackward`."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+        super().__init__(name, bases, attributes)
+        cls._backward_cls = type(f"{name}Backward", (BackwardNode,), {"function": cls, "__slots__": ()})
+
+
+class Function(metaclass=FunctionMeta):
+    """Derive from it, write `forward` and `backward` as static methods, and call `apply`. See the module's docstring.
+
+    `forward(ctx, *args)`, or `forward(*args)` together with `setup_context(ctx, inputs, output)`. `backward(ctx, *grads)` gets
+    a gradient for each result and returns one for each argument, None where there is none.
+    """
+
+    _backward_cls: ClassVar[type[BackwardNode]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            f"Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
+            f"static forward method: {type(self).__name__}.apply(...)"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward`, recorded as one node of the graph."""
+        node = cls._backward_cls()
+        tensors = [a for a in args if isinstance(a, TensorImpl)]
+        node._inputs = tuple(isinstance(a, TensorImpl) for a in args)
+        node.needs_input_grad = tuple(isinstance(a, TensorImpl) and a.requires_grad for a in args)
+        records = is_grad_enabled() and any(t._geometry.keys & AUTOGRAD_MASK for t in tensors)
+        edges = tuple(gradient_edge(t) for t in tensors)
+        was = set_grad_mode(False)
+        try:
+            if cls.setup_context is Function.setup_context:
+                results = cls.forward(node, *args, **kwargs)
+            else:
+                results = cls.forward(*args, **kwargs)
+                cls.setup_context(node, args, results)
+        finally:
+            set_grad_mode(was)
+        if records:
+            node.next_edges = edges
+        outputs = results if isinstance(results, tuple) else (results,)
+        wrapped = [_wrap(node, r, i, args, records) for i, r in enumerate(outputs)]
+        _save(node, outputs, wrapped)
+        return tuple(wrapped) if isinstance(results, tuple) else wrapped[0]
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """For a `backward` that is not made of differentiable operators: differentiating it again is an error, not a wrong result."""
+
+    @functools.wraps(function)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        was = set_grad_mode(False)
+        try:
+            results = function(ctx, *grads)
+        finally:
+            set_grad_mode(was)
+        if not was or not any(isinstance(g, TensorImpl) and g.requires_grad for g in grads):
+            return results
+        outputs = results if isinstance(results, tuple) else (results,)
+        node = DelayedError()
+        node.next_edges = tuple(gradient_edge(g) for g in grads)
+        tied = [set_history(r.detach(), node, i) if isinstance(r, TensorImpl) else r for i, r in enumerate(outputs)]
+        return tuple(tied) if isinstance(results, tuple) else tied[0]
+
+    return backward
+
+
+class DelayedError(Node):
+    """Stands where a graph must not be continued."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], records: bool) -> Any:
+    """A result of `forward` as the user gets it: tied to the node. What is no tensor is handed through."""
+    if not isinstance(result, TensorImpl):
+        node.input_metadata += (None,)
+        return result
+    is_input = any(result is a for a in args)
+    dirty = any(result is t for t in node._dirty)
+    silent = any(result is t for t in node._non_differentiable) or result._geometry.dtype.category != FLOATING
+    if dirty:
+        return _wrap_dirty(node, result, number, records)
+    if not records or silent:
+        node.input_metadata += (None,)
+        return result.detach() if is_input and silent else result  # type: ignore[attr-defined]
+    if is_input:
+        was = set_grad_mode(False)
+        result = result.view_as(result)  # type: ignore[attr-defined]
+        set_grad_mode(was)
+    meta = result._autograd_meta
+    if meta is not None and meta.base is not None:
+        meta.creation_meta = "custom_function"  # type: ignore[attr-defined]
+        meta.attr_version = result._version  # type: ignore[attr-defined]
+    return set_history(result, node, number)
+
+
+def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
+    """An argument `forward` wrote to and returned."""
+    if not records:
+        node.input_metadata += (None,)
+        return t
+    check_inplace(t)
+    before = node.input_metadata
+    rebase_history(t, node)
+    if t._base is None:
+        t._autograd_meta.edge = (node, number)
+    node.input_metadata = (*before, t._geometry.without_grad)
+    return t
+
+
+def _save(node: BackwardNode, outputs: Sequence[Any], wrapped: Sequence[Any]) -> None:
+    """Keep what `save_for_backward` was given; results without their history, which would lead back to the node."""
+    saved: list[Any] = []
+    for t in node._to_save:
+        number = next((i for i, o in enumerate(outputs) if o is t), None)
+        if t is None:
+            saved.append(None)
+        elif number is not None and isinstance(wrapped[number], TensorImpl) and wrapped[number].requires_grad:
+            saved.append(save_output(wrapped[number], number))
+        else:
+            saved.append(save(t))
+    node._saved, node._to_save = tuple(saved), ()

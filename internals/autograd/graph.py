@@ -1,0 +1,52 @@
+"""The graph as users may handle it (`torch/autograd/graph.py`).
+
+`saved_tensors_hooks` decides what nodes keep for backward: `pack(tensor)` when one is saved, `unpack(packed)` when it is wanted.
+Saving to disk, compressing, or counting are a few lines each; `save_on_cpu` is one of them.
+
+How the real one differs: `register_multi_grad_hook`, `disable_saved_tensors_hooks`, `allow_mutation_on_saved_tensors` and gradient edges as arguments of `grad`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .history import gradient_edge
+from .node import Node
+from .saved_variable import pop_hooks, push_hooks
+
+__all__ = ["GradientEdge", "Node", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+
+
+class GradientEdge(NamedTuple):
+    """A node, and which of its forward outputs."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """Where the gradient of `tensor` goes in the graph. Raises RuntimeError if it requires none."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(*gradient_edge(tensor))
+
+
+class saved_tensors_hooks:
+    """A block in which tensors saved for backward are packed by `pack_hook` and unpacked by `unpack_hook`."""
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        push_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *exception: Any) -> None:
+        pop_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep saved tensors in CPU memory and bring them back to their device for backward."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
