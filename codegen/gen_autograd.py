@@ -15,6 +15,7 @@ come with it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from codegen.derivatives import Derivative, Formula, Saved, function_homes, home, output_names
 from codegen.model import NativeFunction, python_name
@@ -37,11 +38,14 @@ The kernels of the Autograd key: run the operator below, and record how to come 
 # ruff: noqa
 from internals._generated import autograd_nodes as nodes
 from internals.autograd.history import below, check_inplace, forget_history, gradient_edge, gradient_edges, rebase_history, set_history
+from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
 from internals.core.grad_mode import grad_mode, is_grad_enabled
 from internals.core.hot import hot
 '''
 
+# To PyTorch's operators Python's numbers are 0-d tensors: `x * 2` is recorded by the node of mul.Tensor, with an edge to nowhere.
+NUMBERS_AS_TENSORS = ("add", "sub", "mul", "div", "floor_divide")
 # Kernels written by hand in internals/autograd/manual.py (`VariableTypeManual.cpp`).
 MANUAL = ("copy_", "detach_", "resize_", "set_")
 
@@ -82,7 +86,14 @@ def derivative_of(f: NativeFunction, entries: dict[str, Derivative]) -> Derivati
         return None
     if f.base is not None:
         return None if f.base.is_composite else entries.get(f.base.schema.full_name)
-    return entries.get(f.schema.full_name)
+    own = entries.get(f.schema.full_name)
+    if own is None and f.schema.is_inplace:  # declared on its own, like index_put_
+        return entries.get(replace(f.schema, name=f.schema.name.removesuffix("_")).full_name)
+    return own
+
+
+def _takes_number(d: Derivative) -> bool:
+    return d.schema.name in NUMBERS_AS_TENSORS and d.schema.overload.startswith("Scalar")
 
 
 def _imports(functions: list[NativeFunction], derivatives: Iterable[Derivative]) -> str:
@@ -120,6 +131,7 @@ def _node(d: Derivative) -> str:
         f'    """{d.schema}"""\n\n',
         f"    __slots__ = ({slots})\n",
         f"    saved_names = ({tensors})\n\n" if tensors else "\n",
+        f'    def name(node):\n        return "{d.node[:-1]}0"\n\n' if _takes_number(d) else "",
         "    def apply(node, grads):\n",
     ]
     uses = {u for f in d.formulas for u in f.uses}
@@ -193,6 +205,8 @@ def _edges(d: Derivative) -> tuple[str, str]:
         return f"edges = gradient_edges({names[0]})", "any([n is not None for n, _ in edges])"
     edges = ", ".join(f"gradient_edge({python_name(n)})" for n in names)
     everyone = {a.name for a in d.schema.arguments if a.type.base == "Tensor"}
+    if _takes_number(d):
+        return f"edges = ({edges}, NO_EDGE)", ""
     if len(names) == 1:
         return f"edges = ({edges},)", "" if everyone == set(names) else "edges[0][0] is not None"
     statement = f"edges = {', '.join(f'to_{n}' for n in names)} = {edges}"

@@ -6,9 +6,2472 @@ The kernels of the Autograd key: run the operator below, and record how to come 
 # ruff: noqa
 from internals._generated import autograd_nodes as nodes
 from internals.autograd.history import below, check_inplace, forget_history, gradient_edge, gradient_edges, rebase_history, set_history
+from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
 from internals.core.grad_mode import grad_mode, is_grad_enabled
 from internals.core.hot import hot
+
+
+def random_(op, keys, self, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, generator) if hot.off else op.table[keys](self, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.RandomBackward2()
+    node.next_edges = edges
+    below(op, keys, self, generator) if hot.off else op.table[keys](self, generator)
+    rebase_history(self, node)
+    return self
+
+
+def random__to(op, keys, self, to, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, to, generator) if hot.off else op.table[keys](self, to, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.RandomBackward1()
+    node.next_edges = edges
+    below(op, keys, self, to, generator) if hot.off else op.table[keys](self, to, generator)
+    rebase_history(self, node)
+    return self
+
+
+def random__from(op, keys, self, from_, to, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, from_, to, generator) if hot.off else op.table[keys](self, from_, to, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.RandomBackward0()
+    node.next_edges = edges
+    below(op, keys, self, from_, to, generator) if hot.off else op.table[keys](self, from_, to, generator)
+    rebase_history(self, node)
+    return self
+
+
+def uniform_(op, keys, self, from_, to, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, from_, to, generator) if hot.off else op.table[keys](self, from_, to, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.UniformBackward0()
+    node.next_edges = edges
+    below(op, keys, self, from_, to, generator) if hot.off else op.table[keys](self, from_, to, generator)
+    rebase_history(self, node)
+    return self
+
+
+def normal_(op, keys, self, mean, std, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mean, std, generator) if hot.off else op.table[keys](self, mean, std, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.NormalBackward0()
+    node.next_edges = edges
+    below(op, keys, self, mean, std, generator) if hot.off else op.table[keys](self, mean, std, generator)
+    rebase_history(self, node)
+    return self
+
+
+def bernoulli__Tensor(op, keys, self, p, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
+    edges = to_self, to_p = gradient_edge(self), gradient_edge(p)
+    check_inplace(self)
+    node = nodes.BernoulliBackward0()
+    node.next_edges = edges
+    node._saved_p_shape = p.shape
+    below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
+    rebase_history(self, node)
+    return self
+
+
+def bernoulli__float(op, keys, self, p, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.BernoulliBackward1()
+    node.next_edges = edges
+    below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
+    rebase_history(self, node)
+    return self
+
+
+def bernoulli(op, keys, self, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, generator) if hot.off else op.table[keys](self, generator)
+    edges = (gradient_edge(self),)
+    node = nodes.BernoulliBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, generator) if hot.off else op.table[keys](self, generator)
+    set_history(result, node)
+    return result
+
+
+def bernoulli_p(op, keys, self, p, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
+    edges = (gradient_edge(self),)
+    node = nodes.BernoulliBackward1()
+    node.next_edges = edges
+    result = below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
+    set_history(result, node)
+    return result
+
+
+def normal_Tensor_float(op, keys, mean, std, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
+    edges = (gradient_edge(mean),)
+    node = nodes.NormalBackward0()
+    node.next_edges = edges
+    node._saved_mean_shape = mean.shape
+    result = below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
+    set_history(result, node)
+    return result
+
+
+def normal_float_Tensor(op, keys, mean, std, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
+    edges = (gradient_edge(std),)
+    node = nodes.NormalBackward1()
+    node.next_edges = edges
+    node._saved_std_shape = std.shape
+    result = below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
+    set_history(result, node)
+    return result
+
+
+def normal_Tensor_Tensor(op, keys, mean, std, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
+    edges = to_mean, to_std = gradient_edge(mean), gradient_edge(std)
+    node = nodes.NormalBackward2()
+    node.next_edges = edges
+    node._saved_mean_shape = mean.shape
+    node._saved_std_shape = std.shape
+    result = below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
+    set_history(result, node)
+    return result
+
+
+def fill_Scalar(op, keys, self, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
+    edges = (gradient_edge(self),)
+    node = nodes.FillBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, value) if hot.off else op.table[keys](self, value)
+    set_history(result, node)
+    return result
+
+
+def fill_Tensor(op, keys, self, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
+    edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
+    node = nodes.FillBackward1()
+    node.next_edges = edges
+    result = below(op, keys, self, value) if hot.off else op.table[keys](self, value)
+    set_history(result, node)
+    return result
+
+
+def fill__Tensor(op, keys, self, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
+    edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
+    check_inplace(self)
+    node = nodes.FillBackward1()
+    node.next_edges = edges
+    below(op, keys, self, value) if hot.off else op.table[keys](self, value)
+    rebase_history(self, node)
+    return self
+
+
+def fill__Scalar(op, keys, self, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.FillBackward0()
+    node.next_edges = edges
+    below(op, keys, self, value) if hot.off else op.table[keys](self, value)
+    rebase_history(self, node)
+    return self
+
+
+def zero_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ZeroBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def clone(op, keys, self, memory_format):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, memory_format) if hot.off else op.table[keys](self, memory_format)
+    edges = (gradient_edge(self),)
+    node = nodes.CloneBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, memory_format) if hot.off else op.table[keys](self, memory_format)
+    set_history(result, node)
+    return result
+
+
+def _to_copy(op, keys, self, dtype, layout, device, pin_memory, non_blocking, memory_format):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dtype, layout, device, pin_memory, non_blocking, memory_format) if hot.off else op.table[keys](self, dtype, layout, device, pin_memory, non_blocking, memory_format)
+    edges = (gradient_edge(self),)
+    node = nodes.ToCopyBackward0()
+    node.next_edges = edges
+    node._saved_self_dtype = self.dtype
+    result = below(op, keys, self, dtype, layout, device, pin_memory, non_blocking, memory_format) if hot.off else op.table[keys](self, dtype, layout, device, pin_memory, non_blocking, memory_format)
+    set_history(result, node)
+    return result
+
+
+def view(op, keys, self, size):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
+    edges = (gradient_edge(self),)
+    node = nodes.ViewBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, size) if hot.off else op.table[keys](self, size)
+    set_history(result, node)
+    return result
+
+
+def _unsafe_view(op, keys, self, size):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
+    edges = (gradient_edge(self),)
+    node = nodes.UnsafeViewBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, size) if hot.off else op.table[keys](self, size)
+    set_history(result, node)
+    return result
+
+
+def alias(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AliasBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def as_strided(op, keys, self, size, stride, storage_offset):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size, stride, storage_offset) if hot.off else op.table[keys](self, size, stride, storage_offset)
+    edges = (gradient_edge(self),)
+    node = nodes.AsStridedBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_self_stride = self.stride()
+    node._saved_self_storage_offset = self.storage_offset()
+    node._saved_size = tuple(size)
+    node._saved_stride = tuple(stride)
+    node._saved_storage_offset = storage_offset
+    result = below(op, keys, self, size, stride, storage_offset) if hot.off else op.table[keys](self, size, stride, storage_offset)
+    set_history(result, node)
+    return result
+
+
+def as_strided_(op, keys, self, size, stride, storage_offset):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size, stride, storage_offset) if hot.off else op.table[keys](self, size, stride, storage_offset)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.AsStridedBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_self_stride = self.stride()
+    node._saved_self_storage_offset = self.storage_offset()
+    node._saved_size = tuple(size)
+    node._saved_stride = tuple(stride)
+    node._saved_storage_offset = storage_offset
+    below(op, keys, self, size, stride, storage_offset) if hot.off else op.table[keys](self, size, stride, storage_offset)
+    rebase_history(self, node)
+    return self
+
+
+def expand(op, keys, self, size, implicit):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size, implicit) if hot.off else op.table[keys](self, size, implicit)
+    edges = (gradient_edge(self),)
+    node = nodes.ExpandBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, size, implicit) if hot.off else op.table[keys](self, size, implicit)
+    set_history(result, node)
+    return result
+
+
+def permute(op, keys, self, dims):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
+    edges = (gradient_edge(self),)
+    node = nodes.PermuteBackward0()
+    node.next_edges = edges
+    node._saved_dims = tuple(dims)
+    result = below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
+    set_history(result, node)
+    return result
+
+
+def transpose_int(op, keys, self, dim0, dim1):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
+    edges = (gradient_edge(self),)
+    node = nodes.TransposeBackward0()
+    node.next_edges = edges
+    node._saved_dim0 = dim0
+    node._saved_dim1 = dim1
+    result = below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
+    set_history(result, node)
+    return result
+
+
+def transpose_(op, keys, self, dim0, dim1):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.TransposeBackward0()
+    node.next_edges = edges
+    node._saved_dim0 = dim0
+    node._saved_dim1 = dim1
+    below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
+    rebase_history(self, node)
+    return self
+
+
+def t(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.TBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def t_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.TBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def squeeze(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SqueezeBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def squeeze_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SqueezeBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def squeeze_dim(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.SqueezeBackward1()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result, node)
+    return result
+
+
+def squeeze__dim(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SqueezeBackward1()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    rebase_history(self, node)
+    return self
+
+
+def squeeze_dims(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.SqueezeBackward2()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result, node)
+    return result
+
+
+def squeeze__dims(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SqueezeBackward2()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    rebase_history(self, node)
+    return self
+
+
+def unsqueeze(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.UnsqueezeBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result, node)
+    return result
+
+
+def unsqueeze_(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.UnsqueezeBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    rebase_history(self, node)
+    return self
+
+
+def select_int(op, keys, self, dim, index):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index) if hot.off else op.table[keys](self, dim, index)
+    edges = (gradient_edge(self),)
+    node = nodes.SelectBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_dim = dim
+    node._saved_index = index
+    result = below(op, keys, self, dim, index) if hot.off else op.table[keys](self, dim, index)
+    set_history(result, node)
+    return result
+
+
+def select_backward(op, keys, grad_output, input_sizes, dim, index):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, input_sizes, dim, index) if hot.off else op.table[keys](grad_output, input_sizes, dim, index)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.SelectBackwardBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_index = index
+    result = below(op, keys, grad_output, input_sizes, dim, index) if hot.off else op.table[keys](grad_output, input_sizes, dim, index)
+    set_history(result, node)
+    return result
+
+
+def slice_Tensor(op, keys, self, dim, start, end, step):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, start, end, step) if hot.off else op.table[keys](self, dim, start, end, step)
+    edges = (gradient_edge(self),)
+    node = nodes.SliceBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_dim = dim
+    node._saved_start = start
+    node._saved_end = end
+    node._saved_step = step
+    result = below(op, keys, self, dim, start, end, step) if hot.off else op.table[keys](self, dim, start, end, step)
+    set_history(result, node)
+    return result
+
+
+def slice_backward(op, keys, grad_output, input_sizes, dim, start, end, step):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, input_sizes, dim, start, end, step) if hot.off else op.table[keys](grad_output, input_sizes, dim, start, end, step)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.SliceBackwardBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_start = start
+    node._saved_end = end
+    node._saved_step = step
+    result = below(op, keys, grad_output, input_sizes, dim, start, end, step) if hot.off else op.table[keys](grad_output, input_sizes, dim, start, end, step)
+    set_history(result, node)
+    return result
+
+
+def diagonal(op, keys, self, offset, dim1, dim2):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, offset, dim1, dim2) if hot.off else op.table[keys](self, offset, dim1, dim2)
+    edges = (gradient_edge(self),)
+    node = nodes.DiagonalBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_offset = offset
+    node._saved_dim1 = dim1
+    node._saved_dim2 = dim2
+    result = below(op, keys, self, offset, dim1, dim2) if hot.off else op.table[keys](self, offset, dim1, dim2)
+    set_history(result, node)
+    return result
+
+
+def diagonal_backward(op, keys, grad_output, input_sizes, offset, dim1, dim2):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, input_sizes, offset, dim1, dim2) if hot.off else op.table[keys](grad_output, input_sizes, offset, dim1, dim2)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.DiagonalBackwardBackward0()
+    node.next_edges = edges
+    node._saved_offset = offset
+    node._saved_dim1 = dim1
+    node._saved_dim2 = dim2
+    result = below(op, keys, grad_output, input_sizes, offset, dim1, dim2) if hot.off else op.table[keys](grad_output, input_sizes, offset, dim1, dim2)
+    set_history(result, node)
+    return result
+
+
+def unfold(op, keys, self, dimension, size, step):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dimension, size, step) if hot.off else op.table[keys](self, dimension, size, step)
+    edges = (gradient_edge(self),)
+    node = nodes.UnfoldBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_dimension = dimension
+    node._saved_size = size
+    node._saved_step = step
+    result = below(op, keys, self, dimension, size, step) if hot.off else op.table[keys](self, dimension, size, step)
+    set_history(result, node)
+    return result
+
+
+def unfold_backward(op, keys, grad_in, input_sizes, dim, size, step):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_in, input_sizes, dim, size, step) if hot.off else op.table[keys](grad_in, input_sizes, dim, size, step)
+    edges = (gradient_edge(grad_in),)
+    node = nodes.UnfoldBackwardBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_size = size
+    node._saved_step = step
+    result = below(op, keys, grad_in, input_sizes, dim, size, step) if hot.off else op.table[keys](grad_in, input_sizes, dim, size, step)
+    set_history(result, node)
+    return result
+
+
+def split_Tensor(op, keys, self, split_size, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.SplitBackward0()
+    node.next_edges = edges
+    node._saved_split_size = split_size
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
+
+
+def split_with_sizes(op, keys, self, split_sizes, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, split_sizes, dim) if hot.off else op.table[keys](self, split_sizes, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.SplitWithSizesBackward0()
+    node.next_edges = edges
+    node._saved_split_sizes = tuple(split_sizes)
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, split_sizes, dim) if hot.off else op.table[keys](self, split_sizes, dim)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
+
+
+def unbind_int(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.UnbindBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
+
+
+def view_as_real(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ViewAsRealBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def view_as_complex(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ViewAsComplexBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def conj_physical(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ConjPhysicalBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def add_Tensor(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.AddBackward0()
+    node.next_edges = edges
+    node._saved_alpha = alpha
+    result = below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    set_history(result, node)
+    return result
+
+
+def add__Tensor(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.AddBackward0()
+    node.next_edges = edges
+    node._saved_alpha = alpha
+    below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    rebase_history(self, node)
+    return self
+
+
+def add_Scalar(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = (gradient_edge(self), NO_EDGE)
+    node = nodes.AddBackward1()
+    node.next_edges = edges
+    result = below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    set_history(result, node)
+    return result
+
+
+def add__Scalar(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = (gradient_edge(self), NO_EDGE)
+    check_inplace(self)
+    node = nodes.AddBackward1()
+    node.next_edges = edges
+    below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    rebase_history(self, node)
+    return self
+
+
+def sub_Tensor(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.SubBackward0()
+    node.next_edges = edges
+    node._saved_alpha = alpha
+    result = below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    set_history(result, node)
+    return result
+
+
+def sub__Tensor(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.SubBackward0()
+    node.next_edges = edges
+    node._saved_alpha = alpha
+    below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    rebase_history(self, node)
+    return self
+
+
+def sub_Scalar(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = (gradient_edge(self), NO_EDGE)
+    node = nodes.SubBackward1()
+    node.next_edges = edges
+    result = below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    set_history(result, node)
+    return result
+
+
+def sub__Scalar(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = (gradient_edge(self), NO_EDGE)
+    check_inplace(self)
+    node = nodes.SubBackward1()
+    node.next_edges = edges
+    below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    rebase_history(self, node)
+    return self
+
+
+def mul_Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.MulBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_self[0] is not None else None
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def mul__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.MulBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_self[0] is not None else None
+    node._raw_saved_self = save(self.clone()) if to_other[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def mul_Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self), NO_EDGE)
+    node = nodes.MulBackward1()
+    node.next_edges = edges
+    node._saved_other = other
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def mul__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self), NO_EDGE)
+    check_inplace(self)
+    node = nodes.MulBackward1()
+    node.next_edges = edges
+    node._saved_other = other
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def div_Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.DivBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def div__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.DivBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._raw_saved_self = save(self.clone()) if to_other[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def div_Tensor_mode(op, keys, self, other, rounding_mode):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, rounding_mode) if hot.off else op.table[keys](self, other, rounding_mode)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.DivBackward2()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._saved_rounding_mode = rounding_mode
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    result = below(op, keys, self, other, rounding_mode) if hot.off else op.table[keys](self, other, rounding_mode)
+    set_history(result, node)
+    return result
+
+
+def div__Tensor_mode(op, keys, self, other, rounding_mode):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, rounding_mode) if hot.off else op.table[keys](self, other, rounding_mode)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.DivBackward2()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._saved_rounding_mode = rounding_mode
+    node._raw_saved_self = save(self.clone()) if to_other[0] is not None else None
+    below(op, keys, self, other, rounding_mode) if hot.off else op.table[keys](self, other, rounding_mode)
+    rebase_history(self, node)
+    return self
+
+
+def div_Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self), NO_EDGE)
+    node = nodes.DivBackward1()
+    node.next_edges = edges
+    node._saved_other = other
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def div__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self), NO_EDGE)
+    check_inplace(self)
+    node = nodes.DivBackward1()
+    node.next_edges = edges
+    node._saved_other = other
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def div_Scalar_mode(op, keys, self, other, rounding_mode):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, rounding_mode) if hot.off else op.table[keys](self, other, rounding_mode)
+    edges = (gradient_edge(self), NO_EDGE)
+    node = nodes.DivBackward3()
+    node.next_edges = edges
+    node._saved_other = other
+    node._saved_rounding_mode = rounding_mode
+    result = below(op, keys, self, other, rounding_mode) if hot.off else op.table[keys](self, other, rounding_mode)
+    set_history(result, node)
+    return result
+
+
+def div__Scalar_mode(op, keys, self, other, rounding_mode):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, rounding_mode) if hot.off else op.table[keys](self, other, rounding_mode)
+    edges = (gradient_edge(self), NO_EDGE)
+    check_inplace(self)
+    node = nodes.DivBackward3()
+    node.next_edges = edges
+    node._saved_other = other
+    node._saved_rounding_mode = rounding_mode
+    below(op, keys, self, other, rounding_mode) if hot.off else op.table[keys](self, other, rounding_mode)
+    rebase_history(self, node)
+    return self
+
+
+def remainder_Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    node = nodes.RemainderBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def remainder__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.RemainderBackward0()
+    node.next_edges = edges
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def remainder_Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.RemainderBackward1()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def remainder__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.RemainderBackward1()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    node._raw_saved_self = save(self.clone()) if to_other[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def remainder_Scalar_Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(other),)
+    node = nodes.RemainderBackward2()
+    node.next_edges = edges
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def fmod_Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    node = nodes.FmodBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def fmod__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.FmodBackward0()
+    node.next_edges = edges
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def fmod_Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.FmodBackward1()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def fmod__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.FmodBackward1()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    node._raw_saved_self = save(self.clone()) if to_other[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def floor_divide(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.FloorDivideBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def floor_divide__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.FloorDivideBackward0()
+    node.next_edges = edges
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def floor_divide_Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self), NO_EDGE)
+    node = nodes.FloorDivideBackward1()
+    node.next_edges = edges
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def floor_divide__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self), NO_EDGE)
+    check_inplace(self)
+    node = nodes.FloorDivideBackward1()
+    node.next_edges = edges
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def pow_Tensor_Tensor(op, keys, self, exponent):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    edges = to_self, to_exponent = gradient_edge(self), gradient_edge(exponent)
+    node = nodes.PowBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_exponent = save(exponent)
+    result = below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def pow__Tensor(op, keys, self, exponent):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    edges = to_self, to_exponent = gradient_edge(self), gradient_edge(exponent)
+    check_inplace(self)
+    node = nodes.PowBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._raw_saved_exponent = save(exponent)
+    below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def pow_Scalar(op, keys, self, exponent):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    edges = (gradient_edge(exponent),)
+    node = nodes.PowBackward2()
+    node.next_edges = edges
+    node._saved_self = self
+    node._raw_saved_exponent = save(exponent)
+    result = below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def pow_Tensor_Scalar(op, keys, self, exponent):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    edges = (gradient_edge(self),)
+    node = nodes.PowBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_exponent = exponent
+    result = below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    set_history(result, node)
+    return result
+
+
+def pow__Scalar(op, keys, self, exponent):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.PowBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_exponent = exponent
+    below(op, keys, self, exponent) if hot.off else op.table[keys](self, exponent)
+    rebase_history(self, node)
+    return self
+
+
+def atan2(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.Atan2Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_other = save(other)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def atan2_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.Atan2Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._raw_saved_other = save(other)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def maximum(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.MaximumBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_other = save(other)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def minimum(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.MinimumBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_other = save(other)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def bitwise_and__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_and__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_or__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_or__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_xor__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_xor__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def logical_and_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def logical_or_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def logical_xor_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def eq__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def eq__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def ne__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def ne__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def lt__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def lt__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def le__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def le__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def gt__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def gt__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def ge__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def ge__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def rsub_Tensor(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.RsubBackward0()
+    node.next_edges = edges
+    node._saved_alpha = alpha
+    result = below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    set_history(result, node)
+    return result
+
+
+def rsub_Scalar(op, keys, self, other, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    edges = (gradient_edge(self),)
+    node = nodes.RsubBackward1()
+    node.next_edges = edges
+    node._saved_alpha = alpha
+    result = below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
+    set_history(result, node)
+    return result
+
+
+def abs(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AbsBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def abs_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.AbsBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def neg(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.NegBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def neg_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.NegBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def exp(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ExpBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def exp_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ExpBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def expm1(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.Expm1Backward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def expm1_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.Expm1Backward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def log(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.LogBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def log_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.LogBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def log1p(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.Log1PBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def log1p_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.Log1PBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def log2(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.Log2Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def log2_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.Log2Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def sqrt(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SqrtBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def sqrt_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SqrtBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def rsqrt(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.RsqrtBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def rsqrt_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.RsqrtBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def reciprocal(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ReciprocalBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def reciprocal_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ReciprocalBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def sin(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SinBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def sin_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SinBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def cos(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.CosBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def cos_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.CosBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def tan(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.TanBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def tan_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.TanBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def asin(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AsinBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def asin_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.AsinBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def acos(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AcosBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def acos_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.AcosBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def atan(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AtanBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def atan_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.AtanBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def sinh(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SinhBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def sinh_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SinhBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def cosh(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.CoshBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def cosh_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.CoshBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def tanh(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.TanhBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def tanh_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.TanhBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def sigmoid(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SigmoidBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def sigmoid_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SigmoidBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def erf(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ErfBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def erf_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ErfBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def floor(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.FloorBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def floor_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.FloorBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def ceil(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.CeilBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def ceil_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.CeilBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def round(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.RoundBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def round_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.RoundBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def round_decimals(op, keys, self, decimals):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, decimals) if hot.off else op.table[keys](self, decimals)
+    edges = (gradient_edge(self),)
+    node = nodes.RoundBackward1()
+    node.next_edges = edges
+    result = below(op, keys, self, decimals) if hot.off else op.table[keys](self, decimals)
+    set_history(result, node)
+    return result
+
+
+def round__decimals(op, keys, self, decimals):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, decimals) if hot.off else op.table[keys](self, decimals)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.RoundBackward1()
+    node.next_edges = edges
+    below(op, keys, self, decimals) if hot.off else op.table[keys](self, decimals)
+    rebase_history(self, node)
+    return self
+
+
+def trunc(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.TruncBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def trunc_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.TruncBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def frac(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.FracBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def frac_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.FracBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def sign(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SignBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def sign_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SignBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def logical_not_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    check_inplace(self)
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    forget_history(self)
+    return self
+
+
+def bitwise_not_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    check_inplace(self)
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    forget_history(self)
+    return self
+
+
+def clamp(op, keys, self, min, max):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
+    edges = (gradient_edge(self),)
+    node = nodes.ClampBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_min = min
+    node._saved_max = max
+    result = below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
+    set_history(result, node)
+    return result
+
+
+def clamp_(op, keys, self, min, max):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ClampBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_min = min
+    node._saved_max = max
+    below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
+    rebase_history(self, node)
+    return self
+
+
+def clamp_Tensor(op, keys, self, min, max):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
+    edges = to_self, to_min, to_max = gradient_edge(self), gradient_edge(min), gradient_edge(max)
+    node = nodes.ClampBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_min = save(min)
+    node._raw_saved_max = save(max)
+    result = below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
+    set_history(result, node)
+    return result
+
+
+def clamp__Tensor(op, keys, self, min, max):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
+    edges = to_self, to_min, to_max = gradient_edge(self), gradient_edge(min), gradient_edge(max)
+    check_inplace(self)
+    node = nodes.ClampBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._raw_saved_min = save(min)
+    node._raw_saved_max = save(max)
+    below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
+    rebase_history(self, node)
+    return self
+
+
+def clamp_min(op, keys, self, min):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, min) if hot.off else op.table[keys](self, min)
+    edges = (gradient_edge(self),)
+    node = nodes.ClampMinBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_min = min
+    result = below(op, keys, self, min) if hot.off else op.table[keys](self, min)
+    set_history(result, node)
+    return result
+
+
+def clamp_min_(op, keys, self, min):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, min) if hot.off else op.table[keys](self, min)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ClampMinBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_min = min
+    below(op, keys, self, min) if hot.off else op.table[keys](self, min)
+    rebase_history(self, node)
+    return self
+
+
+def clamp_min_Tensor(op, keys, self, min):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, min) if hot.off else op.table[keys](self, min)
+    edges = to_self, to_min = gradient_edge(self), gradient_edge(min)
+    node = nodes.ClampMinBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_min = save(min)
+    result = below(op, keys, self, min) if hot.off else op.table[keys](self, min)
+    set_history(result, node)
+    return result
+
+
+def clamp_min__Tensor(op, keys, self, min):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, min) if hot.off else op.table[keys](self, min)
+    edges = to_self, to_min = gradient_edge(self), gradient_edge(min)
+    check_inplace(self)
+    node = nodes.ClampMinBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._raw_saved_min = save(min)
+    below(op, keys, self, min) if hot.off else op.table[keys](self, min)
+    rebase_history(self, node)
+    return self
+
+
+def clamp_max(op, keys, self, max):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, max) if hot.off else op.table[keys](self, max)
+    edges = (gradient_edge(self),)
+    node = nodes.ClampMaxBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_max = max
+    result = below(op, keys, self, max) if hot.off else op.table[keys](self, max)
+    set_history(result, node)
+    return result
+
+
+def clamp_max_(op, keys, self, max):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, max) if hot.off else op.table[keys](self, max)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ClampMaxBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_max = max
+    below(op, keys, self, max) if hot.off else op.table[keys](self, max)
+    rebase_history(self, node)
+    return self
+
+
+def clamp_max_Tensor(op, keys, self, max):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, max) if hot.off else op.table[keys](self, max)
+    edges = to_self, to_max = gradient_edge(self), gradient_edge(max)
+    node = nodes.ClampMaxBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_max = save(max)
+    result = below(op, keys, self, max) if hot.off else op.table[keys](self, max)
+    set_history(result, node)
+    return result
+
+
+def clamp_max__Tensor(op, keys, self, max):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, max) if hot.off else op.table[keys](self, max)
+    edges = to_self, to_max = gradient_edge(self), gradient_edge(max)
+    check_inplace(self)
+    node = nodes.ClampMaxBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._raw_saved_max = save(max)
+    below(op, keys, self, max) if hot.off else op.table[keys](self, max)
+    rebase_history(self, node)
+    return self
+
+
+def lerp_Scalar(op, keys, self, end, weight):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, end, weight) if hot.off else op.table[keys](self, end, weight)
+    edges = to_self, to_end = gradient_edge(self), gradient_edge(end)
+    node = nodes.LerpBackward0()
+    node.next_edges = edges
+    node._saved_weight = weight
+    result = below(op, keys, self, end, weight) if hot.off else op.table[keys](self, end, weight)
+    set_history(result, node)
+    return result
+
+
+def lerp__Scalar(op, keys, self, end, weight):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, end, weight) if hot.off else op.table[keys](self, end, weight)
+    edges = to_self, to_end = gradient_edge(self), gradient_edge(end)
+    check_inplace(self)
+    node = nodes.LerpBackward0()
+    node.next_edges = edges
+    node._saved_weight = weight
+    below(op, keys, self, end, weight) if hot.off else op.table[keys](self, end, weight)
+    rebase_history(self, node)
+    return self
+
+
+def lerp_Tensor(op, keys, self, end, weight):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, end, weight) if hot.off else op.table[keys](self, end, weight)
+    edges = to_self, to_end, to_weight = gradient_edge(self), gradient_edge(end), gradient_edge(weight)
+    node = nodes.LerpBackward1()
+    node.next_edges = edges
+    node._raw_saved_weight = save(weight) if to_self[0] is not None or to_end[0] is not None else None
+    node._raw_saved_end = save(end) if to_weight[0] is not None else None
+    node._raw_saved_self = save(self) if to_weight[0] is not None else None
+    result = below(op, keys, self, end, weight) if hot.off else op.table[keys](self, end, weight)
+    set_history(result, node)
+    return result
+
+
+def lerp__Tensor(op, keys, self, end, weight):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, end, weight) if hot.off else op.table[keys](self, end, weight)
+    edges = to_self, to_end, to_weight = gradient_edge(self), gradient_edge(end), gradient_edge(weight)
+    check_inplace(self)
+    node = nodes.LerpBackward1()
+    node.next_edges = edges
+    node._raw_saved_weight = save(weight) if to_self[0] is not None or to_end[0] is not None else None
+    node._raw_saved_end = save(end) if to_weight[0] is not None else None
+    node._raw_saved_self = save(self.clone()) if to_weight[0] is not None else None
+    below(op, keys, self, end, weight) if hot.off else op.table[keys](self, end, weight)
+    rebase_history(self, node)
+    return self
+
+
+def addcmul(op, keys, self, tensor1, tensor2, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
+    edges = to_self, to_tensor1, to_tensor2 = gradient_edge(self), gradient_edge(tensor1), gradient_edge(tensor2)
+    node = nodes.AddcmulBackward0()
+    node.next_edges = edges
+    node._raw_saved_tensor2 = save(tensor2) if to_tensor1[0] is not None else None
+    node._saved_value = value
+    node._raw_saved_tensor1 = save(tensor1) if to_tensor2[0] is not None else None
+    result = below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
+    set_history(result, node)
+    return result
+
+
+def addcmul_(op, keys, self, tensor1, tensor2, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
+    edges = to_self, to_tensor1, to_tensor2 = gradient_edge(self), gradient_edge(tensor1), gradient_edge(tensor2)
+    check_inplace(self)
+    node = nodes.AddcmulBackward0()
+    node.next_edges = edges
+    node._raw_saved_tensor2 = save(tensor2) if to_tensor1[0] is not None else None
+    node._saved_value = value
+    node._raw_saved_tensor1 = save(tensor1) if to_tensor2[0] is not None else None
+    below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
+    rebase_history(self, node)
+    return self
+
+
+def addcdiv(op, keys, self, tensor1, tensor2, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
+    edges = to_self, to_tensor1, to_tensor2 = gradient_edge(self), gradient_edge(tensor1), gradient_edge(tensor2)
+    node = nodes.AddcdivBackward0()
+    node.next_edges = edges
+    node._saved_value = value
+    node._raw_saved_tensor2 = save(tensor2) if to_tensor1[0] is not None or to_tensor2[0] is not None else None
+    node._raw_saved_tensor1 = save(tensor1) if to_tensor2[0] is not None else None
+    result = below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
+    set_history(result, node)
+    return result
+
+
+def addcdiv_(op, keys, self, tensor1, tensor2, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
+    edges = to_self, to_tensor1, to_tensor2 = gradient_edge(self), gradient_edge(tensor1), gradient_edge(tensor2)
+    check_inplace(self)
+    node = nodes.AddcdivBackward0()
+    node.next_edges = edges
+    node._saved_value = value
+    node._raw_saved_tensor2 = save(tensor2) if to_tensor1[0] is not None or to_tensor2[0] is not None else None
+    node._raw_saved_tensor1 = save(tensor1) if to_tensor2[0] is not None else None
+    below(op, keys, self, tensor1, tensor2, value) if hot.off else op.table[keys](self, tensor1, tensor2, value)
+    rebase_history(self, node)
+    return self
+
+
+def where_self(op, keys, condition, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, condition, self, other) if hot.off else op.table[keys](condition, self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    if not (to_self[0] is not None or to_other[0] is not None):
+        return below(op, keys, condition, self, other) if hot.off else op.table[keys](condition, self, other)
+    node = nodes.WhereBackward0()
+    node.next_edges = edges
+    node._raw_saved_condition = save(condition)
+    result = below(op, keys, condition, self, other) if hot.off else op.table[keys](condition, self, other)
+    set_history(result, node)
+    return result
+
+
+def masked_fill_Scalar(op, keys, self, mask, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    node = nodes.MaskedFillBackward0()
+    node.next_edges = edges
+    node._raw_saved_mask = save(mask)
+    result = below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    set_history(result, node)
+    return result
+
+
+def masked_fill__Scalar(op, keys, self, mask, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    check_inplace(self)
+    node = nodes.MaskedFillBackward0()
+    node.next_edges = edges
+    node._raw_saved_mask = save(mask)
+    below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    rebase_history(self, node)
+    return self
+
+
+def masked_fill_Tensor(op, keys, self, mask, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
+    if not (to_self[0] is not None or to_value[0] is not None):
+        return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    node = nodes.MaskedFillBackward1()
+    node.next_edges = edges
+    node._raw_saved_mask = save(mask)
+    result = below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    set_history(result, node)
+    return result
+
+
+def masked_fill__Tensor(op, keys, self, mask, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
+    if not (to_self[0] is not None or to_value[0] is not None):
+        return below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    check_inplace(self)
+    node = nodes.MaskedFillBackward1()
+    node.next_edges = edges
+    node._raw_saved_mask = save(mask)
+    below(op, keys, self, mask, value) if hot.off else op.table[keys](self, mask, value)
+    rebase_history(self, node)
+    return self
 
 
 def sum(op, keys, self, dtype):
@@ -535,6 +2998,22 @@ def index_Tensor(op, keys, self, indices):
     result = below(op, keys, self, indices) if hot.off else op.table[keys](self, indices)
     set_history(result, node)
     return result
+
+
+def index_put_(op, keys, self, indices, values, accumulate):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, indices, values, accumulate) if hot.off else op.table[keys](self, indices, values, accumulate)
+    edges = to_self, to_values = gradient_edge(self), gradient_edge(values)
+    if not (to_self[0] is not None or to_values[0] is not None):
+        return below(op, keys, self, indices, values, accumulate) if hot.off else op.table[keys](self, indices, values, accumulate)
+    check_inplace(self)
+    node = nodes.IndexPutBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save_list(indices)
+    node._saved_accumulate = accumulate
+    below(op, keys, self, indices, values, accumulate) if hot.off else op.table[keys](self, indices, values, accumulate)
+    rebase_history(self, node)
+    return self
 
 
 def _index_put_impl_(op, keys, self, indices, values, accumulate, unsafe):

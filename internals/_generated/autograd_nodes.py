@@ -6,22 +6,1738 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 # ruff: noqa
 from internals.autograd.node import Node
 from internals.autograd.saved_variable import unpack_list, unpack_optional
-from internals._generated.functions import _adaptive_avg_pool2d, _log_softmax_backward_data, _softmax_backward_data, zeros_like
+from internals._generated.functions import _adaptive_avg_pool2d, _log_softmax_backward_data, _softmax_backward_data, view_as_complex, view_as_real, where, zeros_like
 from internals._generated.nn_functions import avg_pool2d, col2im, im2col, nll_loss, nll_loss2d, upsample_bilinear2d, upsample_nearest2d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, silu_backward, smooth_l1_loss_backward, softplus_backward, threshold_backward, upsample_bilinear2d_backward, upsample_nearest2d_backward
+from internals._generated.ops import _adaptive_avg_pool2d_backward, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, threshold_backward, unfold_backward, upsample_bilinear2d_backward, upsample_nearest2d_backward
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
 from internals.autograd.formulas.convolution import convolution_double_backward
 from internals.autograd.formulas.indexing import gather_backward, index_backward, index_put_self_backward, index_put_values_backward, index_select_backward, masked_select_backward, scatter_not_implemented
 from internals.autograd.formulas.joining import cat_tensors_backward, repeat_backward, roll_backward, stack_tensors_backward
-from internals.autograd.formulas.linear_algebra import bmm_mat1_backward, bmm_mat2_backward, maybe_multiply, mm_mat1_backward, mm_mat2_backward
+from internals.autograd.formulas.linear_algebra import bmm_mat1_backward, bmm_mat2_backward, mm_mat1_backward, mm_mat2_backward
 from internals.autograd.formulas.losses import binary_cross_entropy_double_backward, binary_cross_entropy_double_backward_target, binary_cross_entropy_target_backward, binary_cross_entropy_with_logits_backward, binary_cross_entropy_with_logits_target_backward, huber_loss_double_backward, mse_loss_double_backward, smooth_l1_loss_double_backward
 from internals.autograd.formulas.moments import std_backward, std_mean_backward, var_backward, var_mean_backward
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
+from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, div_other_backward, div_self_backward, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
 from internals.autograd.formulas.pooling import constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
 from internals.autograd.formulas.reductions import amax_backward, evenly_distribute_backward, mean_backward, sum_backward, value_selecting_reduction_backward
 from internals.autograd.formulas.scans import cumprod_backward, cumsum_backward, prod_backward, prod_dim_backward
 from internals.autograd.formulas.svd import svd_backward
+from internals.autograd.formulas.views import as_strided_backward, permute_backward, slice_backward_wrapper, split_backward, split_with_sizes_backward, sum_to, unbind_backward
+from math import pi
+
+
+class RandomBackward0(Node):
+    """aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class RandomBackward1(Node):
+    """aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class RandomBackward2(Node):
+    """aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class UniformBackward0(Node):
+    """aten::uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class NormalBackward0(Node):
+    """aten::normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class NormalBackward0(Node):
+    """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ('_saved_mean_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        mean_shape = node._saved_mean_shape
+        return (grad.new_zeros(mean_shape),)
+
+
+class NormalBackward1(Node):
+    """aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ('_saved_std_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        std_shape = node._saved_std_shape
+        return (grad.new_zeros(std_shape),)
+
+
+class NormalBackward2(Node):
+    """aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ('_saved_mean_shape', '_saved_std_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_mean, _), (to_std, _) = node.next_edges
+        grad_mean = grad_std = None
+        if to_mean is not None:
+            mean_shape = node._saved_mean_shape
+            grad_mean = grad.new_zeros(mean_shape)
+        if to_std is not None:
+            std_shape = node._saved_std_shape
+            grad_std = grad.new_zeros(std_shape)
+        return grad_mean, grad_std
+
+
+class BernoulliBackward0(Node):
+    """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class BernoulliBackward0(Node):
+    """aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ('_saved_p_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_p, _) = node.next_edges
+        grad_self = grad_p = None
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        if to_p is not None:
+            p_shape = node._saved_p_shape
+            grad_p = grad.new_zeros(p_shape)
+        return grad_self, grad_p
+
+
+class BernoulliBackward1(Node):
+    """aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class BernoulliBackward1(Node):
+    """aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (not_implemented('bernoulli'),)
+
+
+class FillBackward0(Node):
+    """aten::fill.Scalar(Tensor self, Scalar value) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class FillBackward1(Node):
+    """aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_value, _) = node.next_edges
+        grad_self = grad_value = None
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        if to_value is not None:
+            grad_value = grad.sum()
+        return grad_self, grad_value
+
+
+class FillBackward0(Node):
+    """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class FillBackward1(Node):
+    """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_value, _) = node.next_edges
+        grad_self = grad_value = None
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        if to_value is not None:
+            grad_value = grad.sum()
+        return grad_self, grad_value
+
+
+class ZeroBackward0(Node):
+    """aten::zero_(Tensor(a!) self) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class CloneBackward0(Node):
+    """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
+class ToCopyBackward0(Node):
+    """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"""
+
+    __slots__ = ('_saved_self_dtype', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_dtype = node._saved_self_dtype
+        return (grad.to(self_dtype),)
+
+
+class ViewBackward0(Node):
+    """aten::view(Tensor(a) self, int[] size) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        return (grad.reshape(self_shape),)
+
+
+class UnsafeViewBackward0(Node):
+    """aten::_unsafe_view(Tensor self, int[] size) -> Tensor"""
+
+    __slots__ = ('_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        return (grad.reshape(self_shape),)
+
+
+class AliasBackward0(Node):
+    """aten::alias(Tensor(a) self) -> Tensor(a)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
+class AsStridedBackward0(Node):
+    """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', '_saved_self_stride', '_saved_self_storage_offset', '_saved_size', '_saved_stride', '_saved_storage_offset', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        self_stride = node._saved_self_stride
+        self_storage_offset = node._saved_self_storage_offset
+        size = node._saved_size
+        stride = node._saved_stride
+        storage_offset = node._saved_storage_offset
+        return (as_strided_backward(grad, self_shape, self_stride, self_storage_offset, size, stride, storage_offset),)
+
+
+class ExpandBackward0(Node):
+    """aten::expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        return (sum_to(grad, self_shape),)
+
+
+class PermuteBackward0(Node):
+    """aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
+
+    __slots__ = ('_saved_dims', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dims = node._saved_dims
+        return (permute_backward(grad, dims),)
+
+
+class TransposeBackward0(Node):
+    """aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
+
+    __slots__ = ('_saved_dim0', '_saved_dim1', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim0 = node._saved_dim0
+        dim1 = node._saved_dim1
+        return (grad.transpose(dim0, dim1),)
+
+
+class TBackward0(Node):
+    """aten::t(Tensor(a) self) -> Tensor(a)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad.t(),)
+
+
+class SqueezeBackward0(Node):
+    """aten::squeeze(Tensor(a) self) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        return (grad.reshape(self_shape),)
+
+
+class SqueezeBackward1(Node):
+    """aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        return (grad.reshape(self_shape),)
+
+
+class SqueezeBackward2(Node):
+    """aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        return (grad.reshape(self_shape),)
+
+
+class UnsqueezeBackward0(Node):
+    """aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
+
+    __slots__ = ('_saved_dim', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        return (grad.squeeze(dim),)
+
+
+class SelectBackward0(Node):
+    """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_index', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        dim = node._saved_dim
+        index = node._saved_index
+        return (select_backward(grad, self_shape, dim, index),)
+
+
+class SelectBackwardBackward0(Node):
+    """aten::select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_saved_index', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        index = node._saved_index
+        return (grad.select(dim, index),)
+
+
+class SliceBackward0(Node):
+    """aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_start', '_saved_end', '_saved_step', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        dim = node._saved_dim
+        start = node._saved_start
+        end = node._saved_end
+        step = node._saved_step
+        return (slice_backward_wrapper(grad, self_shape, dim, start, end, step),)
+
+
+class SliceBackwardBackward0(Node):
+    """aten::slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_saved_start', '_saved_end', '_saved_step', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        start = node._saved_start
+        end = node._saved_end
+        step = node._saved_step
+        return (slice_Tensor(grad, dim, start, end, step),)
+
+
+class DiagonalBackward0(Node):
+    """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', '_saved_offset', '_saved_dim1', '_saved_dim2', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        offset = node._saved_offset
+        dim1 = node._saved_dim1
+        dim2 = node._saved_dim2
+        return (diagonal_backward(grad, self_shape, offset, dim1, dim2),)
+
+
+class DiagonalBackwardBackward0(Node):
+    """aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor"""
+
+    __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        offset = node._saved_offset
+        dim1 = node._saved_dim1
+        dim2 = node._saved_dim2
+        return (grad.diagonal(offset, dim1, dim2),)
+
+
+class UnfoldBackward0(Node):
+    """aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', '_saved_dimension', '_saved_size', '_saved_step', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        dimension = node._saved_dimension
+        size = node._saved_size
+        step = node._saved_step
+        return (unfold_backward(grad, self_shape, dimension, size, step),)
+
+
+class UnfoldBackwardBackward0(Node):
+    """aten::unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_saved_size', '_saved_step', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        size = node._saved_size
+        step = node._saved_step
+        return (grad.unfold(dim, size, step),)
+
+
+class SplitBackward0(Node):
+    """aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]"""
+
+    __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        split_size = node._saved_split_size
+        dim = node._saved_dim
+        self_shape = node._saved_self_shape
+        return (split_backward(grads, split_size, dim, self_shape),)
+
+
+class SplitWithSizesBackward0(Node):
+    """aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"""
+
+    __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        split_sizes = node._saved_split_sizes
+        dim = node._saved_dim
+        self_shape = node._saved_self_shape
+        return (split_with_sizes_backward(grads, split_sizes, dim, self_shape),)
+
+
+class UnbindBackward0(Node):
+    """aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]"""
+
+    __slots__ = ('_saved_dim', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        return (unbind_backward(grads, dim),)
+
+
+class ViewAsRealBackward0(Node):
+    """aten::view_as_real(Tensor(a) self) -> Tensor(a)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (view_as_complex(grad.contiguous()),)
+
+
+class ViewAsComplexBackward0(Node):
+    """aten::view_as_complex(Tensor(a) self) -> Tensor(a)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (view_as_real(grad),)
+
+
+class ConjPhysicalBackward0(Node):
+    """aten::conj_physical(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
+class AddBackward0(Node):
+    """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
+
+    __slots__ = ('_saved_alpha', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            grad_self = grad
+        if to_other is not None:
+            alpha = node._saved_alpha
+            grad_other = maybe_multiply(grad, alpha)
+        return grad_self, grad_other
+
+
+class AddBackward1(Node):
+    """aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
+
+    __slots__ = ()
+
+    def name(node):
+        return "AddBackward0"
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
+class SubBackward0(Node):
+    """aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
+
+    __slots__ = ('_saved_alpha', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            grad_self = grad
+        if to_other is not None:
+            alpha = node._saved_alpha
+            grad_other = maybe_multiply(-grad, alpha)
+        return grad_self, grad_other
+
+
+class SubBackward1(Node):
+    """aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
+
+    __slots__ = ()
+
+    def name(node):
+        return "SubBackward0"
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
+class RsubBackward0(Node):
+    """aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
+
+    __slots__ = ('_saved_alpha', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            alpha = node._saved_alpha
+            grad_self = maybe_multiply(-grad, alpha)
+        if to_other is not None:
+            grad_other = grad
+        return grad_self, grad_other
+
+
+class RsubBackward1(Node):
+    """aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
+
+    __slots__ = ('_saved_alpha', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        alpha = node._saved_alpha
+        return (maybe_multiply(-grad, alpha),)
+
+
+class MulBackward0(Node):
+    """aten::mul.Tensor(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            grad_self = grad * other
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_other = grad * self
+        return grad_self, grad_other
+
+
+class MulBackward1(Node):
+    """aten::mul.Scalar(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ('_saved_other', )
+
+    def name(node):
+        return "MulBackward0"
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        other = node._saved_other
+        return (grad * other,)
+
+
+class DivBackward0(Node):
+    """aten::div.Tensor(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            grad_self = grad / other
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = div_other_backward(grad, self, other)
+        return grad_self, grad_other
+
+
+class DivBackward1(Node):
+    """aten::div.Scalar(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ('_saved_other', )
+
+    def name(node):
+        return "DivBackward0"
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        other = node._saved_other
+        return (grad / other,)
+
+
+class DivBackward2(Node):
+    """aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_saved_rounding_mode', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            rounding_mode = node._saved_rounding_mode
+            grad_self = div_self_backward(grad, other, rounding_mode)
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            rounding_mode = node._saved_rounding_mode
+            grad_other = div_other_backward(grad, self, other, rounding_mode)
+        return grad_self, grad_other
+
+
+class DivBackward3(Node):
+    """aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
+
+    __slots__ = ('_saved_other', '_saved_rounding_mode', )
+
+    def name(node):
+        return "DivBackward0"
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        other = node._saved_other
+        rounding_mode = node._saved_rounding_mode
+        return (div_self_backward(grad, other, rounding_mode),)
+
+
+class FloorDivideBackward0(Node):
+    """aten::floor_divide(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None or to_other is not None:
+            grad_self, grad_other = not_implemented('floor_divide')
+        return grad_self, grad_other
+
+
+class FloorDivideBackward1(Node):
+    """aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ()
+
+    def name(node):
+        return "FloorDivideBackward0"
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (not_implemented('floor_divide'),)
+
+
+class RemainderBackward0(Node):
+    """aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
+class RemainderBackward1(Node):
+    """aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            grad_self = grad
+        if to_other is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_other = -grad * self.div(other, rounding_mode='floor')
+        return grad_self, grad_other
+
+
+class RemainderBackward2(Node):
+    """aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (not_implemented('remainder'),)
+
+
+class FmodBackward0(Node):
+    """aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
+class FmodBackward1(Node):
+    """aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            grad_self = grad
+        if to_other is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_other = -grad * self.div(other, rounding_mode='trunc')
+        return grad_self, grad_other
+
+
+class PowBackward0(Node):
+    """aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_exponent', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        exponent = node._saved_exponent
+        return (pow_backward(grad, self, exponent),)
+
+
+class PowBackward1(Node):
+    """aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
+    saved_names = ('self', 'exponent', 'result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_exponent, _) = node.next_edges
+        grad_self = grad_exponent = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            exponent = node._raw_saved_exponent.unpack(node)
+            grad_self = pow_backward_self(grad, self, exponent)
+        if to_exponent is not None:
+            self = node._raw_saved_self.unpack(node)
+            exponent = node._raw_saved_exponent.unpack(node)
+            result = node._raw_saved_result.unpack(node)
+            grad_exponent = pow_backward_exponent(grad, self, exponent, result)
+        return grad_self, grad_exponent
+
+
+class PowBackward2(Node):
+    """aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"""
+
+    __slots__ = ('_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
+    saved_names = ('exponent', 'result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._saved_self
+        exponent = node._raw_saved_exponent.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        return (pow_backward_exponent(grad, self, exponent, result),)
+
+
+class Atan2Backward0(Node):
+    """aten::atan2(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    saved_names = ('self', 'other', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None or to_other is not None:
+            grad_input_mask = (to_self is not None, to_other is not None,)
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_self, grad_other = atan2_backward(grad, self, other, grad_input_mask)
+        return grad_self, grad_other
+
+
+class MaximumBackward0(Node):
+    """aten::maximum(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    saved_names = ('self', 'other', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_self = where(self == other, grad / 2, grad).masked_fill(self < other, 0)
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = where(self == other, grad / 2, grad).masked_fill(self > other, 0)
+        return grad_self, grad_other
+
+
+class MinimumBackward0(Node):
+    """aten::minimum(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    saved_names = ('self', 'other', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_self = where(self == other, grad / 2, grad).masked_fill(self > other, 0)
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = where(self == other, grad / 2, grad).masked_fill(self < other, 0)
+        return grad_self, grad_other
+
+
+class AbsBackward0(Node):
+    """aten::abs(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * self.sign(),)
+
+
+class NegBackward0(Node):
+    """aten::neg(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (-grad,)
+
+
+class ExpBackward0(Node):
+    """aten::exp(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (grad * result,)
+
+
+class Expm1Backward0(Node):
+    """aten::expm1(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (grad * (result + 1),)
+
+
+class LogBackward0(Node):
+    """aten::log(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad / self,)
+
+
+class Log1PBackward0(Node):
+    """aten::log1p(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad / (self + 1),)
+
+
+class Log2Backward0(Node):
+    """aten::log2(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad / (self * 0.6931471805599453),)
+
+
+class SqrtBackward0(Node):
+    """aten::sqrt(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (grad / (2 * result),)
+
+
+class RsqrtBackward0(Node):
+    """aten::rsqrt(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (-0.5 * grad * result.pow(3),)
+
+
+class ReciprocalBackward0(Node):
+    """aten::reciprocal(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (-grad * (result * result),)
+
+
+class SinBackward0(Node):
+    """aten::sin(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * self.cos(),)
+
+
+class CosBackward0(Node):
+    """aten::cos(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * -self.sin(),)
+
+
+class TanBackward0(Node):
+    """aten::tan(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (grad * (1 + result.pow(2)),)
+
+
+class AsinBackward0(Node):
+    """aten::asin(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * (-self * self + 1).rsqrt(),)
+
+
+class AcosBackward0(Node):
+    """aten::acos(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * -(-self * self + 1).rsqrt(),)
+
+
+class AtanBackward0(Node):
+    """aten::atan(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad / (self * self + 1),)
+
+
+class SinhBackward0(Node):
+    """aten::sinh(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * self.cosh(),)
+
+
+class CoshBackward0(Node):
+    """aten::cosh(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * self.sinh(),)
+
+
+class TanhBackward0(Node):
+    """aten::tanh(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (grad * (1 - result * result),)
+
+
+class SigmoidBackward0(Node):
+    """aten::sigmoid(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (grad * (1 - result) * result,)
+
+
+class ErfBackward0(Node):
+    """aten::erf(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (2 / pi ** 0.5 * (-(self * self)).exp() * grad,)
+
+
+class FloorBackward0(Node):
+    """aten::floor(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class CeilBackward0(Node):
+    """aten::ceil(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class RoundBackward0(Node):
+    """aten::round(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class RoundBackward1(Node):
+    """aten::round.decimals(Tensor self, *, int decimals) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class TruncBackward0(Node):
+    """aten::trunc(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class FracBackward0(Node):
+    """aten::frac(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
+class SignBackward0(Node):
+    """aten::sign(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class ClampBackward0(Node):
+    """aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', )
+    saved_names = ('self', 'min', 'max', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_min, _), (to_max, _) = node.next_edges
+        grad_self = grad_min = grad_max = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            min = unpack_optional(node._raw_saved_min, node)
+            max = unpack_optional(node._raw_saved_max, node)
+            grad_self = clamp_backward(grad, self, min, max)
+        if to_min is not None or to_max is not None:
+            grad_input_mask = (to_min is not None, to_max is not None,)
+            self = node._raw_saved_self.unpack(node)
+            min = unpack_optional(node._raw_saved_min, node)
+            max = unpack_optional(node._raw_saved_max, node)
+            grad_min, grad_max = clamp_backward_min_max(grad, self, min, max, grad_input_mask)
+        return grad_self, grad_min, grad_max
+
+
+class ClampBackward1(Node):
+    """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_min', '_saved_max', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        min = node._saved_min
+        max = node._saved_max
+        return (clamp_backward(grad, self, min, max),)
+
+
+class ClampMinBackward0(Node):
+    """aten::clamp_min(Tensor self, Scalar min) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_min', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        min = node._saved_min
+        return (where(self >= min, grad, 0),)
+
+
+class ClampMinBackward1(Node):
+    """aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_min', )
+    saved_names = ('self', 'min', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_min, _) = node.next_edges
+        grad_self = grad_min = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            min = node._raw_saved_min.unpack(node)
+            grad_self = where(self >= min, grad, 0)
+        if to_min is not None:
+            self = node._raw_saved_self.unpack(node)
+            min = node._raw_saved_min.unpack(node)
+            grad_min = where(self < min, grad, 0)
+        return grad_self, grad_min
+
+
+class ClampMaxBackward0(Node):
+    """aten::clamp_max(Tensor self, Scalar max) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_max', )
+    saved_names = ('self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        max = node._saved_max
+        return (where(self <= max, grad, 0),)
+
+
+class ClampMaxBackward1(Node):
+    """aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_max', )
+    saved_names = ('self', 'max', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_max, _) = node.next_edges
+        grad_self = grad_max = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            max = node._raw_saved_max.unpack(node)
+            grad_self = where(self <= max, grad, 0)
+        if to_max is not None:
+            self = node._raw_saved_self.unpack(node)
+            max = node._raw_saved_max.unpack(node)
+            grad_max = where(self > max, grad, 0)
+        return grad_self, grad_max
+
+
+class LerpBackward0(Node):
+    """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"""
+
+    __slots__ = ('_saved_weight', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_end, _) = node.next_edges
+        grad_self = grad_end = None
+        if to_self is not None:
+            weight = node._saved_weight
+            grad_self = grad * (1 - weight)
+        if to_end is not None:
+            weight = node._saved_weight
+            grad_end = grad * weight
+        return grad_self, grad_end
+
+
+class LerpBackward1(Node):
+    """aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
+
+    __slots__ = ('_raw_saved_weight', '_raw_saved_end', '_raw_saved_self', )
+    saved_names = ('weight', 'end', 'self', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_end, _), (to_weight, _) = node.next_edges
+        grad_self = grad_end = grad_weight = None
+        if to_self is not None:
+            weight = node._raw_saved_weight.unpack(node)
+            grad_self = grad * (1 - weight)
+        if to_end is not None:
+            weight = node._raw_saved_weight.unpack(node)
+            grad_end = grad * weight
+        if to_weight is not None:
+            end = node._raw_saved_end.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_weight = grad * (end - self)
+        return grad_self, grad_end, grad_weight
+
+
+class AddcmulBackward0(Node):
+    """aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
+
+    __slots__ = ('_raw_saved_tensor2', '_saved_value', '_raw_saved_tensor1', )
+    saved_names = ('tensor2', 'tensor1', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_tensor1, _), (to_tensor2, _) = node.next_edges
+        grad_self = grad_tensor1 = grad_tensor2 = None
+        if to_self is not None:
+            grad_self = grad
+        if to_tensor1 is not None:
+            tensor2 = node._raw_saved_tensor2.unpack(node)
+            value = node._saved_value
+            grad_tensor1 = grad * (tensor2 * value)
+        if to_tensor2 is not None:
+            tensor1 = node._raw_saved_tensor1.unpack(node)
+            value = node._saved_value
+            grad_tensor2 = grad * (tensor1 * value)
+        return grad_self, grad_tensor1, grad_tensor2
+
+
+class AddcdivBackward0(Node):
+    """aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
+
+    __slots__ = ('_saved_value', '_raw_saved_tensor2', '_raw_saved_tensor1', )
+    saved_names = ('tensor2', 'tensor1', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_tensor1, _), (to_tensor2, _) = node.next_edges
+        grad_self = grad_tensor1 = grad_tensor2 = None
+        if to_self is not None:
+            grad_self = grad
+        if to_tensor1 is not None:
+            value = node._saved_value
+            tensor2 = node._raw_saved_tensor2.unpack(node)
+            grad_tensor1 = grad * (value / tensor2)
+        if to_tensor2 is not None:
+            value = node._saved_value
+            tensor1 = node._raw_saved_tensor1.unpack(node)
+            tensor2 = node._raw_saved_tensor2.unpack(node)
+            grad_tensor2 = -grad * (value * tensor1 / (tensor2 * tensor2))
+        return grad_self, grad_tensor1, grad_tensor2
+
+
+class WhereBackward0(Node):
+    """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_condition', )
+    saved_names = ('condition', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            condition = node._raw_saved_condition.unpack(node)
+            grad_self = where(condition, grad, 0)
+        if to_other is not None:
+            condition = node._raw_saved_condition.unpack(node)
+            grad_other = where(condition, 0, grad)
+        return grad_self, grad_other
+
+
+class MaskedFillBackward0(Node):
+    """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"""
+
+    __slots__ = ('_raw_saved_mask', )
+    saved_names = ('mask', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        mask = node._raw_saved_mask.unpack(node)
+        return (grad.masked_fill(mask, 0),)
+
+
+class MaskedFillBackward1(Node):
+    """aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"""
+
+    __slots__ = ('_raw_saved_mask', )
+    saved_names = ('mask', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_value, _) = node.next_edges
+        grad_self = grad_value = None
+        if to_self is not None:
+            mask = node._raw_saved_mask.unpack(node)
+            grad_self = grad.masked_fill(mask, 0)
+        if to_value is not None:
+            mask = node._raw_saved_mask.unpack(node)
+            grad_value = where(mask, grad, 0).sum()
+        return grad_self, grad_value
 
 
 class SumBackward0(Node):

@@ -188,43 +188,43 @@ def scalar_tensor(s, dtype, layout, device, pin_memory, _table=scalar_tensor_op.
         return scalar_tensor_op(s, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](s, dtype, layout, device, pin_memory)
 
-random__op = define('random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_')
+random__op = define('random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_', Autograd='_generated.autograd_kernels.random_')
 def random_(self, generator, _table=random__op.table):
     if hot.off:
         return random__op(self, generator)
     return _table[self._geometry.keys](self, generator)
 
-random__to_op = define('random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_to_')
+random__to_op = define('random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_to_', Autograd='_generated.autograd_kernels.random__to')
 def random__to(self, to, generator, _table=random__to_op.table):
     if hot.off:
         return random__to_op(self, to, generator)
     return _table[self._geometry.keys](self, to, generator)
 
-random__from_op = define('random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_from_')
+random__from_op = define('random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_from_', Autograd='_generated.autograd_kernels.random__from')
 def random__from(self, from_, to, generator, _table=random__from_op.table):
     if hot.off:
         return random__from_op(self, from_, to, generator)
     return _table[self._geometry.keys](self, from_, to, generator)
 
-uniform__op = define('uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.uniform_')
+uniform__op = define('uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.uniform_', Autograd='_generated.autograd_kernels.uniform_')
 def uniform_(self, from_, to, generator, _table=uniform__op.table):
     if hot.off:
         return uniform__op(self, from_, to, generator)
     return _table[self._geometry.keys](self, from_, to, generator)
 
-normal__op = define('normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.normal_')
+normal__op = define('normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.normal_', Autograd='_generated.autograd_kernels.normal_')
 def normal_(self, mean, std, generator, _table=normal__op.table):
     if hot.off:
         return normal__op(self, mean, std, generator)
     return _table[self._geometry.keys](self, mean, std, generator)
 
-bernoulli__Tensor_op = define('bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__Tensor')
+bernoulli__Tensor_op = define('bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__Tensor', Autograd='_generated.autograd_kernels.bernoulli__Tensor')
 def bernoulli__Tensor(self, p, generator, _table=bernoulli__Tensor_op.table):
     if hot.off:
         return bernoulli__Tensor_op(self, p, generator)
     return _table[self._geometry.keys | p._geometry.keys](self, p, generator)
 
-bernoulli__float_op = define('bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__float')
+bernoulli__float_op = define('bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__float', Autograd='_generated.autograd_kernels.bernoulli__float')
 def bernoulli__float(self, p, generator, _table=bernoulli__float_op.table):
     if hot.off:
         return bernoulli__float_op(self, p, generator)
@@ -356,7 +356,7 @@ def randint_like_low_dtype(self, low, high, dtype, layout, device, pin_memory, m
         return randint_like_low_dtype_op(self, low, high, dtype, layout, device, pin_memory, memory_format)
     return _table[self._geometry.keys](self, low, high, dtype, layout, device, pin_memory, memory_format)
 
-bernoulli_op = define('bernoulli(Tensor self, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.bernoulli')
+bernoulli_op = define('bernoulli(Tensor self, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.bernoulli', Autograd='_generated.autograd_kernels.bernoulli')
 def bernoulli(self, generator, _table=bernoulli_op.table):
     if hot.off:
         return bernoulli_op(self, generator)
@@ -368,13 +368,13 @@ def bernoulli_out(self, generator, out, _table=bernoulli_out_op.table):
         return bernoulli_out_op(self, generator, out)
     return _table[self._geometry.keys | out._geometry.keys](self, generator, out)
 
-bernoulli_p_op = define('bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.bernoulli_p')
+bernoulli_p_op = define('bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.bernoulli_p', Autograd='_generated.autograd_kernels.bernoulli_p')
 def bernoulli_p(self, p, generator, _table=bernoulli_p_op.table):
     if hot.off:
         return bernoulli_p_op(self, p, generator)
     return _table[self._geometry.keys](self, p, generator)
 
-normal_Tensor_float_op = define('normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_Tensor_float')
+normal_Tensor_float_op = define('normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_Tensor_float', Autograd='_generated.autograd_kernels.normal_Tensor_float')
 def normal_Tensor_float(mean, std, generator, _table=normal_Tensor_float_op.table):
     if hot.off:
         return normal_Tensor_float_op(mean, std, generator)
@@ -386,7 +386,7 @@ def normal_Tensor_float_out(mean, std, generator, out, _table=normal_Tensor_floa
         return normal_Tensor_float_out_op(mean, std, generator, out)
     return _table[mean._geometry.keys | out._geometry.keys](mean, std, generator, out)
 
-normal_float_Tensor_op = define('normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_float_Tensor')
+normal_float_Tensor_op = define('normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_float_Tensor', Autograd='_generated.autograd_kernels.normal_float_Tensor')
 def normal_float_Tensor(mean, std, generator, _table=normal_float_Tensor_op.table):
     if hot.off:
         return normal_float_Tensor_op(mean, std, generator)
@@ -398,7 +398,7 @@ def normal_float_Tensor_out(mean, std, generator, out, _table=normal_float_Tenso
         return normal_float_Tensor_out_op(mean, std, generator, out)
     return _table[std._geometry.keys | out._geometry.keys](mean, std, generator, out)
 
-normal_Tensor_Tensor_op = define('normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_Tensor_Tensor')
+normal_Tensor_Tensor_op = define('normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_Tensor_Tensor', Autograd='_generated.autograd_kernels.normal_Tensor_Tensor')
 def normal_Tensor_Tensor(mean, std, generator, _table=normal_Tensor_Tensor_op.table):
     if hot.off:
         return normal_Tensor_Tensor_op(mean, std, generator)
@@ -422,19 +422,31 @@ def copy_(self, src, non_blocking, _table=copy__op.table):
         return copy__op(self, src, non_blocking)
     return _table[self._geometry.keys | src._geometry.keys](self, src, non_blocking)
 
-fill__Tensor_op = define('fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)', CPU='copying.fill__Tensor', Meta='copying.fill__Tensor')
+fill_Scalar_op = define('fill.Scalar(Tensor self, Scalar value) -> Tensor', CompositeExplicitAutograd='copying.fill_Scalar', Autograd='_generated.autograd_kernels.fill_Scalar')
+def fill_Scalar(self, value, _table=fill_Scalar_op.table):
+    if hot.off:
+        return fill_Scalar_op(self, value)
+    return _table[self._geometry.keys](self, value)
+
+fill_Tensor_op = define('fill.Tensor(Tensor self, Tensor value) -> Tensor', CompositeExplicitAutograd='copying.fill_Tensor', Autograd='_generated.autograd_kernels.fill_Tensor')
+def fill_Tensor(self, value, _table=fill_Tensor_op.table):
+    if hot.off:
+        return fill_Tensor_op(self, value)
+    return _table[self._geometry.keys | value._geometry.keys](self, value)
+
+fill__Tensor_op = define('fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)', CPU='copying.fill__Tensor', Meta='copying.fill__Tensor', Autograd='_generated.autograd_kernels.fill__Tensor')
 def fill__Tensor(self, value, _table=fill__Tensor_op.table):
     if hot.off:
         return fill__Tensor_op(self, value)
     return _table[self._geometry.keys | value._geometry.keys](self, value)
 
-fill__Scalar_op = define('fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)', CPU='copying.fill__Scalar', Meta='copying.fill__Scalar')
+fill__Scalar_op = define('fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)', CPU='copying.fill__Scalar', Meta='copying.fill__Scalar', Autograd='_generated.autograd_kernels.fill__Scalar')
 def fill__Scalar(self, value, _table=fill__Scalar_op.table):
     if hot.off:
         return fill__Scalar_op(self, value)
     return _table[self._geometry.keys](self, value)
 
-zero__op = define('zero_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.zero_', Meta='copying.zero_')
+zero__op = define('zero_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.zero_', Meta='copying.zero_', Autograd='_generated.autograd_kernels.zero_')
 def zero_(self, _table=zero__op.table):
     if hot.off:
         return zero__op(self)
@@ -476,13 +488,13 @@ def set_(self, _table=set__op.table):
         return set__op(self)
     return _table[self._geometry.keys](self)
 
-clone_op = define('clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor', CPU='copying.clone', Meta='copying.clone')
+clone_op = define('clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor', CPU='copying.clone', Meta='copying.clone', Autograd='_generated.autograd_kernels.clone')
 def clone(self, memory_format, _table=clone_op.table):
     if hot.off:
         return clone_op(self, memory_format)
     return _table[self._geometry.keys](self, memory_format)
 
-_to_copy_op = define('_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor', CPU='copying._to_copy', Meta='copying._to_copy')
+_to_copy_op = define('_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor', CPU='copying._to_copy', Meta='copying._to_copy', Autograd='_generated.autograd_kernels._to_copy')
 def _to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format, _table=_to_copy_op.table):
     if hot.off:
         return _to_copy_op(self, dtype, layout, device, pin_memory, non_blocking, memory_format)
@@ -566,7 +578,7 @@ def is_nonzero(self, _table=is_nonzero_op.table):
         return is_nonzero_op(self)
     return _table[self._geometry.keys](self)
 
-view_op = define('view(Tensor(a) self, int[] size) -> Tensor(a)', CompositeExplicitAutograd='views.view')
+view_op = define('view(Tensor(a) self, int[] size) -> Tensor(a)', CompositeExplicitAutograd='views.view', Autograd='_generated.autograd_kernels.view')
 def view(self, size, _table=view_op.table):
     if hot.off:
         return view_op(self, size)
@@ -578,139 +590,163 @@ def view_dtype(self, dtype, _table=view_dtype_op.table):
         return view_dtype_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
 
-_unsafe_view_op = define('_unsafe_view(Tensor self, int[] size) -> Tensor', CompositeExplicitAutograd='views._unsafe_view')
+_unsafe_view_op = define('_unsafe_view(Tensor self, int[] size) -> Tensor', CompositeExplicitAutograd='views._unsafe_view', Autograd='_generated.autograd_kernels._unsafe_view')
 def _unsafe_view(self, size, _table=_unsafe_view_op.table):
     if hot.off:
         return _unsafe_view_op(self, size)
     return _table[self._geometry.keys](self, size)
 
-alias_op = define('alias(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.alias')
+alias_op = define('alias(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.alias', Autograd='_generated.autograd_kernels.alias')
 def alias(self, _table=alias_op.table):
     if hot.off:
         return alias_op(self)
     return _table[self._geometry.keys](self)
 
-as_strided_op = define('as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)', CompositeExplicitAutograd='views.as_strided')
+as_strided_op = define('as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)', CompositeExplicitAutograd='views.as_strided', Autograd='_generated.autograd_kernels.as_strided')
 def as_strided(self, size, stride, storage_offset, _table=as_strided_op.table):
     if hot.off:
         return as_strided_op(self, size, stride, storage_offset)
     return _table[self._geometry.keys](self, size, stride, storage_offset)
 
-as_strided__op = define('as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.as_strided_')
+as_strided__op = define('as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.as_strided_', Autograd='_generated.autograd_kernels.as_strided_')
 def as_strided_(self, size, stride, storage_offset, _table=as_strided__op.table):
     if hot.off:
         return as_strided__op(self, size, stride, storage_offset)
     return _table[self._geometry.keys](self, size, stride, storage_offset)
 
-expand_op = define('expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)', CompositeExplicitAutograd='views.expand')
+expand_op = define('expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)', CompositeExplicitAutograd='views.expand', Autograd='_generated.autograd_kernels.expand')
 def expand(self, size, implicit, _table=expand_op.table):
     if hot.off:
         return expand_op(self, size, implicit)
     return _table[self._geometry.keys](self, size, implicit)
 
-permute_op = define('permute(Tensor(a) self, int[] dims) -> Tensor(a)', CompositeExplicitAutograd='views.permute')
+permute_op = define('permute(Tensor(a) self, int[] dims) -> Tensor(a)', CompositeExplicitAutograd='views.permute', Autograd='_generated.autograd_kernels.permute')
 def permute(self, dims, _table=permute_op.table):
     if hot.off:
         return permute_op(self, dims)
     return _table[self._geometry.keys](self, dims)
 
-transpose_int_op = define('transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', CompositeExplicitAutograd='views.transpose')
+transpose_int_op = define('transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', CompositeExplicitAutograd='views.transpose', Autograd='_generated.autograd_kernels.transpose_int')
 def transpose_int(self, dim0, dim1, _table=transpose_int_op.table):
     if hot.off:
         return transpose_int_op(self, dim0, dim1)
     return _table[self._geometry.keys](self, dim0, dim1)
 
-transpose__op = define('transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.transpose_')
+transpose__op = define('transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.transpose_', Autograd='_generated.autograd_kernels.transpose_')
 def transpose_(self, dim0, dim1, _table=transpose__op.table):
     if hot.off:
         return transpose__op(self, dim0, dim1)
     return _table[self._geometry.keys](self, dim0, dim1)
 
-t_op = define('t(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.t')
+t_op = define('t(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.t', Autograd='_generated.autograd_kernels.t')
 def t(self, _table=t_op.table):
     if hot.off:
         return t_op(self)
     return _table[self._geometry.keys](self)
 
-t__op = define('t_(Tensor(a!) self) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.t_')
+t__op = define('t_(Tensor(a!) self) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.t_', Autograd='_generated.autograd_kernels.t_')
 def t_(self, _table=t__op.table):
     if hot.off:
         return t__op(self)
     return _table[self._geometry.keys](self)
 
-squeeze_op = define('squeeze(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze')
+squeeze_op = define('squeeze(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze', Autograd='_generated.autograd_kernels.squeeze')
 def squeeze(self, _table=squeeze_op.table):
     if hot.off:
         return squeeze_op(self)
     return _table[self._geometry.keys](self)
 
-squeeze__op = define('squeeze_(Tensor(a!) self) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze_')
+squeeze__op = define('squeeze_(Tensor(a!) self) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze_', Autograd='_generated.autograd_kernels.squeeze_')
 def squeeze_(self, _table=squeeze__op.table):
     if hot.off:
         return squeeze__op(self)
     return _table[self._geometry.keys](self)
 
-squeeze_dim_op = define('squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze_dim')
+squeeze_dim_op = define('squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze_dim', Autograd='_generated.autograd_kernels.squeeze_dim')
 def squeeze_dim(self, dim, _table=squeeze_dim_op.table):
     if hot.off:
         return squeeze_dim_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-squeeze__dim_op = define('squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze__dim')
+squeeze__dim_op = define('squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze__dim', Autograd='_generated.autograd_kernels.squeeze__dim')
 def squeeze__dim(self, dim, _table=squeeze__dim_op.table):
     if hot.off:
         return squeeze__dim_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-squeeze_dims_op = define('squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze_dims')
+squeeze_dims_op = define('squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze_dims', Autograd='_generated.autograd_kernels.squeeze_dims')
 def squeeze_dims(self, dim, _table=squeeze_dims_op.table):
     if hot.off:
         return squeeze_dims_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-squeeze__dims_op = define('squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze__dims')
+squeeze__dims_op = define('squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze__dims', Autograd='_generated.autograd_kernels.squeeze__dims')
 def squeeze__dims(self, dim, _table=squeeze__dims_op.table):
     if hot.off:
         return squeeze__dims_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-unsqueeze_op = define('unsqueeze(Tensor(a) self, int dim) -> Tensor(a)', CompositeExplicitAutograd='views.unsqueeze')
+unsqueeze_op = define('unsqueeze(Tensor(a) self, int dim) -> Tensor(a)', CompositeExplicitAutograd='views.unsqueeze', Autograd='_generated.autograd_kernels.unsqueeze')
 def unsqueeze(self, dim, _table=unsqueeze_op.table):
     if hot.off:
         return unsqueeze_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-unsqueeze__op = define('unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.unsqueeze_')
+unsqueeze__op = define('unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.unsqueeze_', Autograd='_generated.autograd_kernels.unsqueeze_')
 def unsqueeze_(self, dim, _table=unsqueeze__op.table):
     if hot.off:
         return unsqueeze__op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-select_int_op = define('select.int(Tensor(a) self, int dim, int index) -> Tensor(a)', CompositeExplicitAutograd='views.select')
+select_int_op = define('select.int(Tensor(a) self, int dim, int index) -> Tensor(a)', CompositeExplicitAutograd='views.select', Autograd='_generated.autograd_kernels.select_int')
 def select_int(self, dim, index, _table=select_int_op.table):
     if hot.off:
         return select_int_op(self, dim, index)
     return _table[self._geometry.keys](self, dim, index)
 
-slice_Tensor_op = define('slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)', CompositeExplicitAutograd='views.slice')
+select_backward_op = define('select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor', CPU='view_backwards.select_backward', Autograd='_generated.autograd_kernels.select_backward')
+def select_backward(grad_output, input_sizes, dim, index, _table=select_backward_op.table):
+    if hot.off:
+        return select_backward_op(grad_output, input_sizes, dim, index)
+    return _table[grad_output._geometry.keys](grad_output, input_sizes, dim, index)
+
+slice_Tensor_op = define('slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)', CompositeExplicitAutograd='views.slice', Autograd='_generated.autograd_kernels.slice_Tensor')
 def slice_Tensor(self, dim, start, end, step, _table=slice_Tensor_op.table):
     if hot.off:
         return slice_Tensor_op(self, dim, start, end, step)
     return _table[self._geometry.keys](self, dim, start, end, step)
 
-diagonal_op = define('diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)', CompositeExplicitAutograd='views.diagonal')
+slice_backward_op = define('slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor', CPU='view_backwards.slice_backward', Autograd='_generated.autograd_kernels.slice_backward')
+def slice_backward(grad_output, input_sizes, dim, start, end, step, _table=slice_backward_op.table):
+    if hot.off:
+        return slice_backward_op(grad_output, input_sizes, dim, start, end, step)
+    return _table[grad_output._geometry.keys](grad_output, input_sizes, dim, start, end, step)
+
+diagonal_op = define('diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)', CompositeExplicitAutograd='views.diagonal', Autograd='_generated.autograd_kernels.diagonal')
 def diagonal(self, offset, dim1, dim2, _table=diagonal_op.table):
     if hot.off:
         return diagonal_op(self, offset, dim1, dim2)
     return _table[self._geometry.keys](self, offset, dim1, dim2)
 
-unfold_op = define('unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)', CompositeExplicitAutograd='views.unfold')
+diagonal_backward_op = define('diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor', CPU='view_backwards.diagonal_backward', Autograd='_generated.autograd_kernels.diagonal_backward')
+def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2, _table=diagonal_backward_op.table):
+    if hot.off:
+        return diagonal_backward_op(grad_output, input_sizes, offset, dim1, dim2)
+    return _table[grad_output._geometry.keys](grad_output, input_sizes, offset, dim1, dim2)
+
+unfold_op = define('unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)', CompositeExplicitAutograd='views.unfold', Autograd='_generated.autograd_kernels.unfold')
 def unfold(self, dimension, size, step, _table=unfold_op.table):
     if hot.off:
         return unfold_op(self, dimension, size, step)
     return _table[self._geometry.keys](self, dimension, size, step)
 
-split_Tensor_op = define('split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]', CompositeExplicitAutograd='views.split_Tensor')
+unfold_backward_op = define('unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor', CPU='view_backwards.unfold_backward', Autograd='_generated.autograd_kernels.unfold_backward')
+def unfold_backward(grad_in, input_sizes, dim, size, step, _table=unfold_backward_op.table):
+    if hot.off:
+        return unfold_backward_op(grad_in, input_sizes, dim, size, step)
+    return _table[grad_in._geometry.keys](grad_in, input_sizes, dim, size, step)
+
+split_Tensor_op = define('split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]', CompositeExplicitAutograd='views.split_Tensor', Autograd='_generated.autograd_kernels.split_Tensor')
 def split_Tensor(self, split_size, dim, _table=split_Tensor_op.table):
     if hot.off:
         return split_Tensor_op(self, split_size, dim)
@@ -722,13 +758,13 @@ def split_sizes(self, split_size, dim, _table=split_sizes_op.table):
         return split_sizes_op(self, split_size, dim)
     return _table[self._geometry.keys](self, split_size, dim)
 
-split_with_sizes_op = define('split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]', CompositeExplicitAutograd='views.split_with_sizes')
+split_with_sizes_op = define('split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]', CompositeExplicitAutograd='views.split_with_sizes', Autograd='_generated.autograd_kernels.split_with_sizes')
 def split_with_sizes(self, split_sizes, dim, _table=split_with_sizes_op.table):
     if hot.off:
         return split_with_sizes_op(self, split_sizes, dim)
     return _table[self._geometry.keys](self, split_sizes, dim)
 
-unbind_int_op = define('unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]', CompositeExplicitAutograd='views.unbind')
+unbind_int_op = define('unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]', CompositeExplicitAutograd='views.unbind', Autograd='_generated.autograd_kernels.unbind_int')
 def unbind_int(self, dim, _table=unbind_int_op.table):
     if hot.off:
         return unbind_int_op(self, dim)
@@ -872,13 +908,13 @@ def ravel(self, _table=ravel_op.table):
         return ravel_op(self)
     return _table[self._geometry.keys](self)
 
-view_as_real_op = define('view_as_real(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='complex.view_as_real')
+view_as_real_op = define('view_as_real(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='complex.view_as_real', Autograd='_generated.autograd_kernels.view_as_real')
 def view_as_real(self, _table=view_as_real_op.table):
     if hot.off:
         return view_as_real_op(self)
     return _table[self._geometry.keys](self)
 
-view_as_complex_op = define('view_as_complex(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='complex.view_as_complex')
+view_as_complex_op = define('view_as_complex(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='complex.view_as_complex', Autograd='_generated.autograd_kernels.view_as_complex')
 def view_as_complex(self, _table=view_as_complex_op.table):
     if hot.off:
         return view_as_complex_op(self)
@@ -902,7 +938,7 @@ def conj(self, _table=conj_op.table):
         return conj_op(self)
     return _table[self._geometry.keys](self)
 
-conj_physical_op = define('conj_physical(Tensor self) -> Tensor', CPU='complex.conj_physical')
+conj_physical_op = define('conj_physical(Tensor self) -> Tensor', CPU='complex.conj_physical', Autograd='_generated.autograd_kernels.conj_physical')
 def conj_physical(self, _table=conj_physical_op.table):
     if hot.off:
         return conj_physical_op(self)
@@ -920,13 +956,13 @@ def matrix_H(self, _table=matrix_H_op.table):
         return matrix_H_op(self)
     return _table[self._geometry.keys](self)
 
-add_Tensor_op = define('add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.add')
+add_Tensor_op = define('add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.add', Autograd='_generated.autograd_kernels.add_Tensor')
 def add_Tensor(self, other, alpha, _table=add_Tensor_op.table):
     if hot.off:
         return add_Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-add__Tensor_op = define('add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.add__Tensor')
+add__Tensor_op = define('add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.add__Tensor', Autograd='_generated.autograd_kernels.add__Tensor')
 def add__Tensor(self, other, alpha, _table=add__Tensor_op.table):
     if hot.off:
         return add__Tensor_op(self, other, alpha)
@@ -938,25 +974,25 @@ def add_out(self, other, alpha, out, _table=add_out_op.table):
         return add_out_op(self, other, alpha, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, alpha, out)
 
-add_Scalar_op = define('add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.add')
+add_Scalar_op = define('add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.add', Autograd='_generated.autograd_kernels.add_Scalar')
 def add_Scalar(self, other, alpha, _table=add_Scalar_op.table):
     if hot.off:
         return add_Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-add__Scalar_op = define('add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.add__Scalar')
+add__Scalar_op = define('add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.add__Scalar', Autograd='_generated.autograd_kernels.add__Scalar')
 def add__Scalar(self, other, alpha, _table=add__Scalar_op.table):
     if hot.off:
         return add__Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-sub_Tensor_op = define('sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.sub')
+sub_Tensor_op = define('sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.sub', Autograd='_generated.autograd_kernels.sub_Tensor')
 def sub_Tensor(self, other, alpha, _table=sub_Tensor_op.table):
     if hot.off:
         return sub_Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-sub__Tensor_op = define('sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.sub__Tensor')
+sub__Tensor_op = define('sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.sub__Tensor', Autograd='_generated.autograd_kernels.sub__Tensor')
 def sub__Tensor(self, other, alpha, _table=sub__Tensor_op.table):
     if hot.off:
         return sub__Tensor_op(self, other, alpha)
@@ -968,25 +1004,25 @@ def sub_out(self, other, alpha, out, _table=sub_out_op.table):
         return sub_out_op(self, other, alpha, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, alpha, out)
 
-sub_Scalar_op = define('sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.sub')
+sub_Scalar_op = define('sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.sub', Autograd='_generated.autograd_kernels.sub_Scalar')
 def sub_Scalar(self, other, alpha, _table=sub_Scalar_op.table):
     if hot.off:
         return sub_Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-sub__Scalar_op = define('sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.sub__Scalar')
+sub__Scalar_op = define('sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.sub__Scalar', Autograd='_generated.autograd_kernels.sub__Scalar')
 def sub__Scalar(self, other, alpha, _table=sub__Scalar_op.table):
     if hot.off:
         return sub__Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-mul_Tensor_op = define('mul.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.mul')
+mul_Tensor_op = define('mul.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.mul', Autograd='_generated.autograd_kernels.mul_Tensor')
 def mul_Tensor(self, other, _table=mul_Tensor_op.table):
     if hot.off:
         return mul_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-mul__Tensor_op = define('mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.mul__Tensor')
+mul__Tensor_op = define('mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.mul__Tensor', Autograd='_generated.autograd_kernels.mul__Tensor')
 def mul__Tensor(self, other, _table=mul__Tensor_op.table):
     if hot.off:
         return mul__Tensor_op(self, other)
@@ -998,25 +1034,25 @@ def mul_out(self, other, out, _table=mul_out_op.table):
         return mul_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-mul_Scalar_op = define('mul.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.mul')
+mul_Scalar_op = define('mul.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.mul', Autograd='_generated.autograd_kernels.mul_Scalar')
 def mul_Scalar(self, other, _table=mul_Scalar_op.table):
     if hot.off:
         return mul_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-mul__Scalar_op = define('mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.mul__Scalar')
+mul__Scalar_op = define('mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.mul__Scalar', Autograd='_generated.autograd_kernels.mul__Scalar')
 def mul__Scalar(self, other, _table=mul__Scalar_op.table):
     if hot.off:
         return mul__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-div_Tensor_op = define('div.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.div')
+div_Tensor_op = define('div.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.div', Autograd='_generated.autograd_kernels.div_Tensor')
 def div_Tensor(self, other, _table=div_Tensor_op.table):
     if hot.off:
         return div_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-div__Tensor_op = define('div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.div__Tensor')
+div__Tensor_op = define('div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.div__Tensor', Autograd='_generated.autograd_kernels.div__Tensor')
 def div__Tensor(self, other, _table=div__Tensor_op.table):
     if hot.off:
         return div__Tensor_op(self, other)
@@ -1028,13 +1064,13 @@ def div_out(self, other, out, _table=div_out_op.table):
         return div_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-div_Tensor_mode_op = define('div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', CPU='pointwise.div_mode')
+div_Tensor_mode_op = define('div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', CPU='pointwise.div_mode', Autograd='_generated.autograd_kernels.div_Tensor_mode')
 def div_Tensor_mode(self, other, rounding_mode, _table=div_Tensor_mode_op.table):
     if hot.off:
         return div_Tensor_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys | other._geometry.keys](self, other, rounding_mode)
 
-div__Tensor_mode_op = define('div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', CPU='_generated.variants.div__Tensor_mode')
+div__Tensor_mode_op = define('div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', CPU='_generated.variants.div__Tensor_mode', Autograd='_generated.autograd_kernels.div__Tensor_mode')
 def div__Tensor_mode(self, other, rounding_mode, _table=div__Tensor_mode_op.table):
     if hot.off:
         return div__Tensor_mode_op(self, other, rounding_mode)
@@ -1046,37 +1082,37 @@ def div_out_mode(self, other, rounding_mode, out, _table=div_out_mode_op.table):
         return div_out_mode_op(self, other, rounding_mode, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, rounding_mode, out)
 
-div_Scalar_op = define('div.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.div')
+div_Scalar_op = define('div.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.div', Autograd='_generated.autograd_kernels.div_Scalar')
 def div_Scalar(self, other, _table=div_Scalar_op.table):
     if hot.off:
         return div_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-div__Scalar_op = define('div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.div__Scalar')
+div__Scalar_op = define('div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.div__Scalar', Autograd='_generated.autograd_kernels.div__Scalar')
 def div__Scalar(self, other, _table=div__Scalar_op.table):
     if hot.off:
         return div__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-div_Scalar_mode_op = define('div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', CPU='pointwise.div_mode')
+div_Scalar_mode_op = define('div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', CPU='pointwise.div_mode', Autograd='_generated.autograd_kernels.div_Scalar_mode')
 def div_Scalar_mode(self, other, rounding_mode, _table=div_Scalar_mode_op.table):
     if hot.off:
         return div_Scalar_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys](self, other, rounding_mode)
 
-div__Scalar_mode_op = define('div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', CPU='_generated.variants.div__Scalar_mode')
+div__Scalar_mode_op = define('div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', CPU='_generated.variants.div__Scalar_mode', Autograd='_generated.autograd_kernels.div__Scalar_mode')
 def div__Scalar_mode(self, other, rounding_mode, _table=div__Scalar_mode_op.table):
     if hot.off:
         return div__Scalar_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys](self, other, rounding_mode)
 
-remainder_Scalar_op = define('remainder.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.remainder')
+remainder_Scalar_op = define('remainder.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Scalar')
 def remainder_Scalar(self, other, _table=remainder_Scalar_op.table):
     if hot.off:
         return remainder_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-remainder__Scalar_op = define('remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.remainder__Scalar')
+remainder__Scalar_op = define('remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.remainder__Scalar', Autograd='_generated.autograd_kernels.remainder__Scalar')
 def remainder__Scalar(self, other, _table=remainder__Scalar_op.table):
     if hot.off:
         return remainder__Scalar_op(self, other)
@@ -1088,13 +1124,13 @@ def remainder_Scalar_out(self, other, out, _table=remainder_Scalar_out_op.table)
         return remainder_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-remainder_Tensor_op = define('remainder.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.remainder')
+remainder_Tensor_op = define('remainder.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Tensor')
 def remainder_Tensor(self, other, _table=remainder_Tensor_op.table):
     if hot.off:
         return remainder_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-remainder__Tensor_op = define('remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.remainder__Tensor')
+remainder__Tensor_op = define('remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.remainder__Tensor', Autograd='_generated.autograd_kernels.remainder__Tensor')
 def remainder__Tensor(self, other, _table=remainder__Tensor_op.table):
     if hot.off:
         return remainder__Tensor_op(self, other)
@@ -1106,7 +1142,7 @@ def remainder_Tensor_out(self, other, out, _table=remainder_Tensor_out_op.table)
         return remainder_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-remainder_Scalar_Tensor_op = define('remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='pointwise.remainder')
+remainder_Scalar_Tensor_op = define('remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Scalar_Tensor')
 def remainder_Scalar_Tensor(self, other, _table=remainder_Scalar_Tensor_op.table):
     if hot.off:
         return remainder_Scalar_Tensor_op(self, other)
@@ -1118,13 +1154,13 @@ def remainder_Scalar_Tensor_out(self, other, out, _table=remainder_Scalar_Tensor
         return remainder_Scalar_Tensor_out_op(self, other, out)
     return _table[other._geometry.keys | out._geometry.keys](self, other, out)
 
-fmod_Scalar_op = define('fmod.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.fmod')
+fmod_Scalar_op = define('fmod.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.fmod', Autograd='_generated.autograd_kernels.fmod_Scalar')
 def fmod_Scalar(self, other, _table=fmod_Scalar_op.table):
     if hot.off:
         return fmod_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-fmod__Scalar_op = define('fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.fmod__Scalar')
+fmod__Scalar_op = define('fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.fmod__Scalar', Autograd='_generated.autograd_kernels.fmod__Scalar')
 def fmod__Scalar(self, other, _table=fmod__Scalar_op.table):
     if hot.off:
         return fmod__Scalar_op(self, other)
@@ -1136,13 +1172,13 @@ def fmod_Scalar_out(self, other, out, _table=fmod_Scalar_out_op.table):
         return fmod_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-fmod_Tensor_op = define('fmod.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmod')
+fmod_Tensor_op = define('fmod.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmod', Autograd='_generated.autograd_kernels.fmod_Tensor')
 def fmod_Tensor(self, other, _table=fmod_Tensor_op.table):
     if hot.off:
         return fmod_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-fmod__Tensor_op = define('fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.fmod__Tensor')
+fmod__Tensor_op = define('fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.fmod__Tensor', Autograd='_generated.autograd_kernels.fmod__Tensor')
 def fmod__Tensor(self, other, _table=fmod__Tensor_op.table):
     if hot.off:
         return fmod__Tensor_op(self, other)
@@ -1154,13 +1190,13 @@ def fmod_Tensor_out(self, other, out, _table=fmod_Tensor_out_op.table):
         return fmod_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-floor_divide_op = define('floor_divide(Tensor self, Tensor other) -> Tensor', CPU='pointwise.floor_divide')
+floor_divide_op = define('floor_divide(Tensor self, Tensor other) -> Tensor', CPU='pointwise.floor_divide', Autograd='_generated.autograd_kernels.floor_divide')
 def floor_divide(self, other, _table=floor_divide_op.table):
     if hot.off:
         return floor_divide_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-floor_divide__Tensor_op = define('floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.floor_divide__Tensor')
+floor_divide__Tensor_op = define('floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.floor_divide__Tensor', Autograd='_generated.autograd_kernels.floor_divide__Tensor')
 def floor_divide__Tensor(self, other, _table=floor_divide__Tensor_op.table):
     if hot.off:
         return floor_divide__Tensor_op(self, other)
@@ -1172,25 +1208,25 @@ def floor_divide_out(self, other, out, _table=floor_divide_out_op.table):
         return floor_divide_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-floor_divide_Scalar_op = define('floor_divide.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.floor_divide')
+floor_divide_Scalar_op = define('floor_divide.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.floor_divide', Autograd='_generated.autograd_kernels.floor_divide_Scalar')
 def floor_divide_Scalar(self, other, _table=floor_divide_Scalar_op.table):
     if hot.off:
         return floor_divide_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-floor_divide__Scalar_op = define('floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.floor_divide__Scalar')
+floor_divide__Scalar_op = define('floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.floor_divide__Scalar', Autograd='_generated.autograd_kernels.floor_divide__Scalar')
 def floor_divide__Scalar(self, other, _table=floor_divide__Scalar_op.table):
     if hot.off:
         return floor_divide__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-pow_Tensor_Tensor_op = define('pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', CPU='pointwise.pow')
+pow_Tensor_Tensor_op = define('pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', CPU='pointwise.pow', Autograd='_generated.autograd_kernels.pow_Tensor_Tensor')
 def pow_Tensor_Tensor(self, exponent, _table=pow_Tensor_Tensor_op.table):
     if hot.off:
         return pow_Tensor_Tensor_op(self, exponent)
     return _table[self._geometry.keys | exponent._geometry.keys](self, exponent)
 
-pow__Tensor_op = define('pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', CPU='_generated.variants.pow__Tensor')
+pow__Tensor_op = define('pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', CPU='_generated.variants.pow__Tensor', Autograd='_generated.autograd_kernels.pow__Tensor')
 def pow__Tensor(self, exponent, _table=pow__Tensor_op.table):
     if hot.off:
         return pow__Tensor_op(self, exponent)
@@ -1202,7 +1238,7 @@ def pow_Tensor_Tensor_out(self, exponent, out, _table=pow_Tensor_Tensor_out_op.t
         return pow_Tensor_Tensor_out_op(self, exponent, out)
     return _table[self._geometry.keys | exponent._geometry.keys | out._geometry.keys](self, exponent, out)
 
-pow_Scalar_op = define('pow.Scalar(Scalar self, Tensor exponent) -> Tensor', CPU='pointwise.pow_Scalar')
+pow_Scalar_op = define('pow.Scalar(Scalar self, Tensor exponent) -> Tensor', CPU='pointwise.pow_Scalar', Autograd='_generated.autograd_kernels.pow_Scalar')
 def pow_Scalar(self, exponent, _table=pow_Scalar_op.table):
     if hot.off:
         return pow_Scalar_op(self, exponent)
@@ -1214,13 +1250,13 @@ def pow_Scalar_out(self, exponent, out, _table=pow_Scalar_out_op.table):
         return pow_Scalar_out_op(self, exponent, out)
     return _table[exponent._geometry.keys | out._geometry.keys](self, exponent, out)
 
-pow_Tensor_Scalar_op = define('pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor', CPU='pointwise.pow')
+pow_Tensor_Scalar_op = define('pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor', CPU='pointwise.pow', Autograd='_generated.autograd_kernels.pow_Tensor_Scalar')
 def pow_Tensor_Scalar(self, exponent, _table=pow_Tensor_Scalar_op.table):
     if hot.off:
         return pow_Tensor_Scalar_op(self, exponent)
     return _table[self._geometry.keys](self, exponent)
 
-pow__Scalar_op = define('pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', CPU='_generated.variants.pow__Scalar')
+pow__Scalar_op = define('pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', CPU='_generated.variants.pow__Scalar', Autograd='_generated.autograd_kernels.pow__Scalar')
 def pow__Scalar(self, exponent, _table=pow__Scalar_op.table):
     if hot.off:
         return pow__Scalar_op(self, exponent)
@@ -1232,13 +1268,13 @@ def pow_Tensor_Scalar_out(self, exponent, out, _table=pow_Tensor_Scalar_out_op.t
         return pow_Tensor_Scalar_out_op(self, exponent, out)
     return _table[self._geometry.keys | out._geometry.keys](self, exponent, out)
 
-atan2_op = define('atan2(Tensor self, Tensor other) -> Tensor', CPU='pointwise.atan2')
+atan2_op = define('atan2(Tensor self, Tensor other) -> Tensor', CPU='pointwise.atan2', Autograd='_generated.autograd_kernels.atan2')
 def atan2(self, other, _table=atan2_op.table):
     if hot.off:
         return atan2_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-atan2__op = define('atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.atan2_')
+atan2__op = define('atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.atan2_', Autograd='_generated.autograd_kernels.atan2_')
 def atan2_(self, other, _table=atan2__op.table):
     if hot.off:
         return atan2__op(self, other)
@@ -1250,7 +1286,7 @@ def atan2_out(self, other, out, _table=atan2_out_op.table):
         return atan2_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-maximum_op = define('maximum(Tensor self, Tensor other) -> Tensor', CPU='pointwise.maximum')
+maximum_op = define('maximum(Tensor self, Tensor other) -> Tensor', CPU='pointwise.maximum', Autograd='_generated.autograd_kernels.maximum')
 def maximum(self, other, _table=maximum_op.table):
     if hot.off:
         return maximum_op(self, other)
@@ -1262,7 +1298,7 @@ def maximum_out(self, other, out, _table=maximum_out_op.table):
         return maximum_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-minimum_op = define('minimum(Tensor self, Tensor other) -> Tensor', CPU='pointwise.minimum')
+minimum_op = define('minimum(Tensor self, Tensor other) -> Tensor', CPU='pointwise.minimum', Autograd='_generated.autograd_kernels.minimum')
 def minimum(self, other, _table=minimum_op.table):
     if hot.off:
         return minimum_op(self, other)
@@ -1280,7 +1316,7 @@ def bitwise_and_Scalar(self, other, _table=bitwise_and_Scalar_op.table):
         return bitwise_and_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_and__Scalar_op = define('bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Scalar')
+bitwise_and__Scalar_op = define('bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Scalar', Autograd='_generated.autograd_kernels.bitwise_and__Scalar')
 def bitwise_and__Scalar(self, other, _table=bitwise_and__Scalar_op.table):
     if hot.off:
         return bitwise_and__Scalar_op(self, other)
@@ -1304,7 +1340,7 @@ def bitwise_and_Tensor(self, other, _table=bitwise_and_Tensor_op.table):
         return bitwise_and_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_and__Tensor_op = define('bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Tensor')
+bitwise_and__Tensor_op = define('bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Tensor', Autograd='_generated.autograd_kernels.bitwise_and__Tensor')
 def bitwise_and__Tensor(self, other, _table=bitwise_and__Tensor_op.table):
     if hot.off:
         return bitwise_and__Tensor_op(self, other)
@@ -1322,7 +1358,7 @@ def bitwise_or_Scalar(self, other, _table=bitwise_or_Scalar_op.table):
         return bitwise_or_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_or__Scalar_op = define('bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Scalar')
+bitwise_or__Scalar_op = define('bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Scalar', Autograd='_generated.autograd_kernels.bitwise_or__Scalar')
 def bitwise_or__Scalar(self, other, _table=bitwise_or__Scalar_op.table):
     if hot.off:
         return bitwise_or__Scalar_op(self, other)
@@ -1346,7 +1382,7 @@ def bitwise_or_Tensor(self, other, _table=bitwise_or_Tensor_op.table):
         return bitwise_or_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_or__Tensor_op = define('bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Tensor')
+bitwise_or__Tensor_op = define('bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Tensor', Autograd='_generated.autograd_kernels.bitwise_or__Tensor')
 def bitwise_or__Tensor(self, other, _table=bitwise_or__Tensor_op.table):
     if hot.off:
         return bitwise_or__Tensor_op(self, other)
@@ -1364,7 +1400,7 @@ def bitwise_xor_Scalar(self, other, _table=bitwise_xor_Scalar_op.table):
         return bitwise_xor_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_xor__Scalar_op = define('bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Scalar')
+bitwise_xor__Scalar_op = define('bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Scalar', Autograd='_generated.autograd_kernels.bitwise_xor__Scalar')
 def bitwise_xor__Scalar(self, other, _table=bitwise_xor__Scalar_op.table):
     if hot.off:
         return bitwise_xor__Scalar_op(self, other)
@@ -1388,7 +1424,7 @@ def bitwise_xor_Tensor(self, other, _table=bitwise_xor_Tensor_op.table):
         return bitwise_xor_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_xor__Tensor_op = define('bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Tensor')
+bitwise_xor__Tensor_op = define('bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Tensor', Autograd='_generated.autograd_kernels.bitwise_xor__Tensor')
 def bitwise_xor__Tensor(self, other, _table=bitwise_xor__Tensor_op.table):
     if hot.off:
         return bitwise_xor__Tensor_op(self, other)
@@ -1406,7 +1442,7 @@ def logical_and(self, other, _table=logical_and_op.table):
         return logical_and_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_and__op = define('logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_and_')
+logical_and__op = define('logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_and_', Autograd='_generated.autograd_kernels.logical_and_')
 def logical_and_(self, other, _table=logical_and__op.table):
     if hot.off:
         return logical_and__op(self, other)
@@ -1424,7 +1460,7 @@ def logical_or(self, other, _table=logical_or_op.table):
         return logical_or_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_or__op = define('logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_or_')
+logical_or__op = define('logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_or_', Autograd='_generated.autograd_kernels.logical_or_')
 def logical_or_(self, other, _table=logical_or__op.table):
     if hot.off:
         return logical_or__op(self, other)
@@ -1442,7 +1478,7 @@ def logical_xor(self, other, _table=logical_xor_op.table):
         return logical_xor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_xor__op = define('logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_xor_')
+logical_xor__op = define('logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_xor_', Autograd='_generated.autograd_kernels.logical_xor_')
 def logical_xor_(self, other, _table=logical_xor__op.table):
     if hot.off:
         return logical_xor__op(self, other)
@@ -1460,7 +1496,7 @@ def eq_Scalar(self, other, _table=eq_Scalar_op.table):
         return eq_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-eq__Scalar_op = define('eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.eq__Scalar')
+eq__Scalar_op = define('eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.eq__Scalar', Autograd='_generated.autograd_kernels.eq__Scalar')
 def eq__Scalar(self, other, _table=eq__Scalar_op.table):
     if hot.off:
         return eq__Scalar_op(self, other)
@@ -1478,7 +1514,7 @@ def eq_Tensor(self, other, _table=eq_Tensor_op.table):
         return eq_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-eq__Tensor_op = define('eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.eq__Tensor')
+eq__Tensor_op = define('eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.eq__Tensor', Autograd='_generated.autograd_kernels.eq__Tensor')
 def eq__Tensor(self, other, _table=eq__Tensor_op.table):
     if hot.off:
         return eq__Tensor_op(self, other)
@@ -1496,7 +1532,7 @@ def ne_Scalar(self, other, _table=ne_Scalar_op.table):
         return ne_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ne__Scalar_op = define('ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.ne__Scalar')
+ne__Scalar_op = define('ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.ne__Scalar', Autograd='_generated.autograd_kernels.ne__Scalar')
 def ne__Scalar(self, other, _table=ne__Scalar_op.table):
     if hot.off:
         return ne__Scalar_op(self, other)
@@ -1514,7 +1550,7 @@ def ne_Tensor(self, other, _table=ne_Tensor_op.table):
         return ne_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ne__Tensor_op = define('ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ne__Tensor')
+ne__Tensor_op = define('ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ne__Tensor', Autograd='_generated.autograd_kernels.ne__Tensor')
 def ne__Tensor(self, other, _table=ne__Tensor_op.table):
     if hot.off:
         return ne__Tensor_op(self, other)
@@ -1532,7 +1568,7 @@ def lt_Scalar(self, other, _table=lt_Scalar_op.table):
         return lt_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-lt__Scalar_op = define('lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.lt__Scalar')
+lt__Scalar_op = define('lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.lt__Scalar', Autograd='_generated.autograd_kernels.lt__Scalar')
 def lt__Scalar(self, other, _table=lt__Scalar_op.table):
     if hot.off:
         return lt__Scalar_op(self, other)
@@ -1550,7 +1586,7 @@ def lt_Tensor(self, other, _table=lt_Tensor_op.table):
         return lt_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-lt__Tensor_op = define('lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.lt__Tensor')
+lt__Tensor_op = define('lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.lt__Tensor', Autograd='_generated.autograd_kernels.lt__Tensor')
 def lt__Tensor(self, other, _table=lt__Tensor_op.table):
     if hot.off:
         return lt__Tensor_op(self, other)
@@ -1568,7 +1604,7 @@ def le_Scalar(self, other, _table=le_Scalar_op.table):
         return le_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-le__Scalar_op = define('le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.le__Scalar')
+le__Scalar_op = define('le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.le__Scalar', Autograd='_generated.autograd_kernels.le__Scalar')
 def le__Scalar(self, other, _table=le__Scalar_op.table):
     if hot.off:
         return le__Scalar_op(self, other)
@@ -1586,7 +1622,7 @@ def le_Tensor(self, other, _table=le_Tensor_op.table):
         return le_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-le__Tensor_op = define('le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.le__Tensor')
+le__Tensor_op = define('le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.le__Tensor', Autograd='_generated.autograd_kernels.le__Tensor')
 def le__Tensor(self, other, _table=le__Tensor_op.table):
     if hot.off:
         return le__Tensor_op(self, other)
@@ -1604,7 +1640,7 @@ def gt_Scalar(self, other, _table=gt_Scalar_op.table):
         return gt_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-gt__Scalar_op = define('gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.gt__Scalar')
+gt__Scalar_op = define('gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.gt__Scalar', Autograd='_generated.autograd_kernels.gt__Scalar')
 def gt__Scalar(self, other, _table=gt__Scalar_op.table):
     if hot.off:
         return gt__Scalar_op(self, other)
@@ -1622,7 +1658,7 @@ def gt_Tensor(self, other, _table=gt_Tensor_op.table):
         return gt_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-gt__Tensor_op = define('gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.gt__Tensor')
+gt__Tensor_op = define('gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.gt__Tensor', Autograd='_generated.autograd_kernels.gt__Tensor')
 def gt__Tensor(self, other, _table=gt__Tensor_op.table):
     if hot.off:
         return gt__Tensor_op(self, other)
@@ -1640,7 +1676,7 @@ def ge_Scalar(self, other, _table=ge_Scalar_op.table):
         return ge_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ge__Scalar_op = define('ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.ge__Scalar')
+ge__Scalar_op = define('ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.ge__Scalar', Autograd='_generated.autograd_kernels.ge__Scalar')
 def ge__Scalar(self, other, _table=ge__Scalar_op.table):
     if hot.off:
         return ge__Scalar_op(self, other)
@@ -1658,7 +1694,7 @@ def ge_Tensor(self, other, _table=ge_Tensor_op.table):
         return ge_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ge__Tensor_op = define('ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ge__Tensor')
+ge__Tensor_op = define('ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ge__Tensor', Autograd='_generated.autograd_kernels.ge__Tensor')
 def ge__Tensor(self, other, _table=ge__Tensor_op.table):
     if hot.off:
         return ge__Tensor_op(self, other)
@@ -1670,13 +1706,13 @@ def ge_Tensor_out(self, other, out, _table=ge_Tensor_out_op.table):
         return ge_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-rsub_Tensor_op = define('rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub')
+rsub_Tensor_op = define('rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub', Autograd='_generated.autograd_kernels.rsub_Tensor')
 def rsub_Tensor(self, other, alpha, _table=rsub_Tensor_op.table):
     if hot.off:
         return rsub_Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-rsub_Scalar_op = define('rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub')
+rsub_Scalar_op = define('rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub', Autograd='_generated.autograd_kernels.rsub_Scalar')
 def rsub_Scalar(self, other, alpha, _table=rsub_Scalar_op.table):
     if hot.off:
         return rsub_Scalar_op(self, other, alpha)
@@ -1748,13 +1784,13 @@ def __xor___Tensor(self, other, _table=__xor___Tensor_op.table):
         return __xor___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-abs_op = define('abs(Tensor self) -> Tensor', CPU='pointwise_unary.abs')
+abs_op = define('abs(Tensor self) -> Tensor', CPU='pointwise_unary.abs', Autograd='_generated.autograd_kernels.abs')
 def abs(self, _table=abs_op.table):
     if hot.off:
         return abs_op(self)
     return _table[self._geometry.keys](self)
 
-abs__op = define('abs_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.abs_')
+abs__op = define('abs_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.abs_', Autograd='_generated.autograd_kernels.abs_')
 def abs_(self, _table=abs__op.table):
     if hot.off:
         return abs__op(self)
@@ -1766,13 +1802,13 @@ def abs_out(self, out, _table=abs_out_op.table):
         return abs_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-neg_op = define('neg(Tensor self) -> Tensor', CPU='pointwise_unary.neg')
+neg_op = define('neg(Tensor self) -> Tensor', CPU='pointwise_unary.neg', Autograd='_generated.autograd_kernels.neg')
 def neg(self, _table=neg_op.table):
     if hot.off:
         return neg_op(self)
     return _table[self._geometry.keys](self)
 
-neg__op = define('neg_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.neg_')
+neg__op = define('neg_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.neg_', Autograd='_generated.autograd_kernels.neg_')
 def neg_(self, _table=neg__op.table):
     if hot.off:
         return neg__op(self)
@@ -1784,13 +1820,13 @@ def neg_out(self, out, _table=neg_out_op.table):
         return neg_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-exp_op = define('exp(Tensor self) -> Tensor', CPU='pointwise_unary.exp')
+exp_op = define('exp(Tensor self) -> Tensor', CPU='pointwise_unary.exp', Autograd='_generated.autograd_kernels.exp')
 def exp(self, _table=exp_op.table):
     if hot.off:
         return exp_op(self)
     return _table[self._geometry.keys](self)
 
-exp__op = define('exp_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.exp_')
+exp__op = define('exp_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.exp_', Autograd='_generated.autograd_kernels.exp_')
 def exp_(self, _table=exp__op.table):
     if hot.off:
         return exp__op(self)
@@ -1802,13 +1838,13 @@ def exp_out(self, out, _table=exp_out_op.table):
         return exp_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-expm1_op = define('expm1(Tensor self) -> Tensor', CPU='pointwise_unary.expm1')
+expm1_op = define('expm1(Tensor self) -> Tensor', CPU='pointwise_unary.expm1', Autograd='_generated.autograd_kernels.expm1')
 def expm1(self, _table=expm1_op.table):
     if hot.off:
         return expm1_op(self)
     return _table[self._geometry.keys](self)
 
-expm1__op = define('expm1_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.expm1_')
+expm1__op = define('expm1_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.expm1_', Autograd='_generated.autograd_kernels.expm1_')
 def expm1_(self, _table=expm1__op.table):
     if hot.off:
         return expm1__op(self)
@@ -1820,13 +1856,13 @@ def expm1_out(self, out, _table=expm1_out_op.table):
         return expm1_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log_op = define('log(Tensor self) -> Tensor', CPU='pointwise_unary.log')
+log_op = define('log(Tensor self) -> Tensor', CPU='pointwise_unary.log', Autograd='_generated.autograd_kernels.log')
 def log(self, _table=log_op.table):
     if hot.off:
         return log_op(self)
     return _table[self._geometry.keys](self)
 
-log__op = define('log_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log_')
+log__op = define('log_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log_', Autograd='_generated.autograd_kernels.log_')
 def log_(self, _table=log__op.table):
     if hot.off:
         return log__op(self)
@@ -1838,13 +1874,13 @@ def log_out(self, out, _table=log_out_op.table):
         return log_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log1p_op = define('log1p(Tensor self) -> Tensor', CPU='pointwise_unary.log1p')
+log1p_op = define('log1p(Tensor self) -> Tensor', CPU='pointwise_unary.log1p', Autograd='_generated.autograd_kernels.log1p')
 def log1p(self, _table=log1p_op.table):
     if hot.off:
         return log1p_op(self)
     return _table[self._geometry.keys](self)
 
-log1p__op = define('log1p_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log1p_')
+log1p__op = define('log1p_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log1p_', Autograd='_generated.autograd_kernels.log1p_')
 def log1p_(self, _table=log1p__op.table):
     if hot.off:
         return log1p__op(self)
@@ -1856,13 +1892,13 @@ def log1p_out(self, out, _table=log1p_out_op.table):
         return log1p_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log2_op = define('log2(Tensor self) -> Tensor', CPU='pointwise_unary.log2')
+log2_op = define('log2(Tensor self) -> Tensor', CPU='pointwise_unary.log2', Autograd='_generated.autograd_kernels.log2')
 def log2(self, _table=log2_op.table):
     if hot.off:
         return log2_op(self)
     return _table[self._geometry.keys](self)
 
-log2__op = define('log2_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log2_')
+log2__op = define('log2_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log2_', Autograd='_generated.autograd_kernels.log2_')
 def log2_(self, _table=log2__op.table):
     if hot.off:
         return log2__op(self)
@@ -1874,13 +1910,13 @@ def log2_out(self, out, _table=log2_out_op.table):
         return log2_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sqrt_op = define('sqrt(Tensor self) -> Tensor', CPU='pointwise_unary.sqrt')
+sqrt_op = define('sqrt(Tensor self) -> Tensor', CPU='pointwise_unary.sqrt', Autograd='_generated.autograd_kernels.sqrt')
 def sqrt(self, _table=sqrt_op.table):
     if hot.off:
         return sqrt_op(self)
     return _table[self._geometry.keys](self)
 
-sqrt__op = define('sqrt_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sqrt_')
+sqrt__op = define('sqrt_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sqrt_', Autograd='_generated.autograd_kernels.sqrt_')
 def sqrt_(self, _table=sqrt__op.table):
     if hot.off:
         return sqrt__op(self)
@@ -1892,13 +1928,13 @@ def sqrt_out(self, out, _table=sqrt_out_op.table):
         return sqrt_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-rsqrt_op = define('rsqrt(Tensor self) -> Tensor', CPU='pointwise_unary.rsqrt')
+rsqrt_op = define('rsqrt(Tensor self) -> Tensor', CPU='pointwise_unary.rsqrt', Autograd='_generated.autograd_kernels.rsqrt')
 def rsqrt(self, _table=rsqrt_op.table):
     if hot.off:
         return rsqrt_op(self)
     return _table[self._geometry.keys](self)
 
-rsqrt__op = define('rsqrt_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.rsqrt_')
+rsqrt__op = define('rsqrt_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.rsqrt_', Autograd='_generated.autograd_kernels.rsqrt_')
 def rsqrt_(self, _table=rsqrt__op.table):
     if hot.off:
         return rsqrt__op(self)
@@ -1910,13 +1946,13 @@ def rsqrt_out(self, out, _table=rsqrt_out_op.table):
         return rsqrt_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-reciprocal_op = define('reciprocal(Tensor self) -> Tensor', CPU='pointwise_unary.reciprocal')
+reciprocal_op = define('reciprocal(Tensor self) -> Tensor', CPU='pointwise_unary.reciprocal', Autograd='_generated.autograd_kernels.reciprocal')
 def reciprocal(self, _table=reciprocal_op.table):
     if hot.off:
         return reciprocal_op(self)
     return _table[self._geometry.keys](self)
 
-reciprocal__op = define('reciprocal_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.reciprocal_')
+reciprocal__op = define('reciprocal_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.reciprocal_', Autograd='_generated.autograd_kernels.reciprocal_')
 def reciprocal_(self, _table=reciprocal__op.table):
     if hot.off:
         return reciprocal__op(self)
@@ -1928,13 +1964,13 @@ def reciprocal_out(self, out, _table=reciprocal_out_op.table):
         return reciprocal_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sin_op = define('sin(Tensor self) -> Tensor', CPU='pointwise_unary.sin')
+sin_op = define('sin(Tensor self) -> Tensor', CPU='pointwise_unary.sin', Autograd='_generated.autograd_kernels.sin')
 def sin(self, _table=sin_op.table):
     if hot.off:
         return sin_op(self)
     return _table[self._geometry.keys](self)
 
-sin__op = define('sin_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sin_')
+sin__op = define('sin_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sin_', Autograd='_generated.autograd_kernels.sin_')
 def sin_(self, _table=sin__op.table):
     if hot.off:
         return sin__op(self)
@@ -1946,13 +1982,13 @@ def sin_out(self, out, _table=sin_out_op.table):
         return sin_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-cos_op = define('cos(Tensor self) -> Tensor', CPU='pointwise_unary.cos')
+cos_op = define('cos(Tensor self) -> Tensor', CPU='pointwise_unary.cos', Autograd='_generated.autograd_kernels.cos')
 def cos(self, _table=cos_op.table):
     if hot.off:
         return cos_op(self)
     return _table[self._geometry.keys](self)
 
-cos__op = define('cos_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.cos_')
+cos__op = define('cos_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.cos_', Autograd='_generated.autograd_kernels.cos_')
 def cos_(self, _table=cos__op.table):
     if hot.off:
         return cos__op(self)
@@ -1964,13 +2000,13 @@ def cos_out(self, out, _table=cos_out_op.table):
         return cos_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-tan_op = define('tan(Tensor self) -> Tensor', CPU='pointwise_unary.tan')
+tan_op = define('tan(Tensor self) -> Tensor', CPU='pointwise_unary.tan', Autograd='_generated.autograd_kernels.tan')
 def tan(self, _table=tan_op.table):
     if hot.off:
         return tan_op(self)
     return _table[self._geometry.keys](self)
 
-tan__op = define('tan_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.tan_')
+tan__op = define('tan_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.tan_', Autograd='_generated.autograd_kernels.tan_')
 def tan_(self, _table=tan__op.table):
     if hot.off:
         return tan__op(self)
@@ -1982,13 +2018,13 @@ def tan_out(self, out, _table=tan_out_op.table):
         return tan_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-asin_op = define('asin(Tensor self) -> Tensor', CPU='pointwise_unary.asin')
+asin_op = define('asin(Tensor self) -> Tensor', CPU='pointwise_unary.asin', Autograd='_generated.autograd_kernels.asin')
 def asin(self, _table=asin_op.table):
     if hot.off:
         return asin_op(self)
     return _table[self._geometry.keys](self)
 
-asin__op = define('asin_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.asin_')
+asin__op = define('asin_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.asin_', Autograd='_generated.autograd_kernels.asin_')
 def asin_(self, _table=asin__op.table):
     if hot.off:
         return asin__op(self)
@@ -2000,13 +2036,13 @@ def asin_out(self, out, _table=asin_out_op.table):
         return asin_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-acos_op = define('acos(Tensor self) -> Tensor', CPU='pointwise_unary.acos')
+acos_op = define('acos(Tensor self) -> Tensor', CPU='pointwise_unary.acos', Autograd='_generated.autograd_kernels.acos')
 def acos(self, _table=acos_op.table):
     if hot.off:
         return acos_op(self)
     return _table[self._geometry.keys](self)
 
-acos__op = define('acos_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.acos_')
+acos__op = define('acos_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.acos_', Autograd='_generated.autograd_kernels.acos_')
 def acos_(self, _table=acos__op.table):
     if hot.off:
         return acos__op(self)
@@ -2018,13 +2054,13 @@ def acos_out(self, out, _table=acos_out_op.table):
         return acos_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-atan_op = define('atan(Tensor self) -> Tensor', CPU='pointwise_unary.atan')
+atan_op = define('atan(Tensor self) -> Tensor', CPU='pointwise_unary.atan', Autograd='_generated.autograd_kernels.atan')
 def atan(self, _table=atan_op.table):
     if hot.off:
         return atan_op(self)
     return _table[self._geometry.keys](self)
 
-atan__op = define('atan_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.atan_')
+atan__op = define('atan_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.atan_', Autograd='_generated.autograd_kernels.atan_')
 def atan_(self, _table=atan__op.table):
     if hot.off:
         return atan__op(self)
@@ -2036,13 +2072,13 @@ def atan_out(self, out, _table=atan_out_op.table):
         return atan_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sinh_op = define('sinh(Tensor self) -> Tensor', CPU='pointwise_unary.sinh')
+sinh_op = define('sinh(Tensor self) -> Tensor', CPU='pointwise_unary.sinh', Autograd='_generated.autograd_kernels.sinh')
 def sinh(self, _table=sinh_op.table):
     if hot.off:
         return sinh_op(self)
     return _table[self._geometry.keys](self)
 
-sinh__op = define('sinh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sinh_')
+sinh__op = define('sinh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sinh_', Autograd='_generated.autograd_kernels.sinh_')
 def sinh_(self, _table=sinh__op.table):
     if hot.off:
         return sinh__op(self)
@@ -2054,13 +2090,13 @@ def sinh_out(self, out, _table=sinh_out_op.table):
         return sinh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-cosh_op = define('cosh(Tensor self) -> Tensor', CPU='pointwise_unary.cosh')
+cosh_op = define('cosh(Tensor self) -> Tensor', CPU='pointwise_unary.cosh', Autograd='_generated.autograd_kernels.cosh')
 def cosh(self, _table=cosh_op.table):
     if hot.off:
         return cosh_op(self)
     return _table[self._geometry.keys](self)
 
-cosh__op = define('cosh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.cosh_')
+cosh__op = define('cosh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.cosh_', Autograd='_generated.autograd_kernels.cosh_')
 def cosh_(self, _table=cosh__op.table):
     if hot.off:
         return cosh__op(self)
@@ -2072,13 +2108,13 @@ def cosh_out(self, out, _table=cosh_out_op.table):
         return cosh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-tanh_op = define('tanh(Tensor self) -> Tensor', CPU='pointwise_unary.tanh')
+tanh_op = define('tanh(Tensor self) -> Tensor', CPU='pointwise_unary.tanh', Autograd='_generated.autograd_kernels.tanh')
 def tanh(self, _table=tanh_op.table):
     if hot.off:
         return tanh_op(self)
     return _table[self._geometry.keys](self)
 
-tanh__op = define('tanh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.tanh_')
+tanh__op = define('tanh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.tanh_', Autograd='_generated.autograd_kernels.tanh_')
 def tanh_(self, _table=tanh__op.table):
     if hot.off:
         return tanh__op(self)
@@ -2090,13 +2126,13 @@ def tanh_out(self, out, _table=tanh_out_op.table):
         return tanh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sigmoid_op = define('sigmoid(Tensor self) -> Tensor', CPU='pointwise_unary.sigmoid')
+sigmoid_op = define('sigmoid(Tensor self) -> Tensor', CPU='pointwise_unary.sigmoid', Autograd='_generated.autograd_kernels.sigmoid')
 def sigmoid(self, _table=sigmoid_op.table):
     if hot.off:
         return sigmoid_op(self)
     return _table[self._geometry.keys](self)
 
-sigmoid__op = define('sigmoid_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sigmoid_')
+sigmoid__op = define('sigmoid_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sigmoid_', Autograd='_generated.autograd_kernels.sigmoid_')
 def sigmoid_(self, _table=sigmoid__op.table):
     if hot.off:
         return sigmoid__op(self)
@@ -2108,13 +2144,13 @@ def sigmoid_out(self, out, _table=sigmoid_out_op.table):
         return sigmoid_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-erf_op = define('erf(Tensor self) -> Tensor', CPU='pointwise_unary.erf')
+erf_op = define('erf(Tensor self) -> Tensor', CPU='pointwise_unary.erf', Autograd='_generated.autograd_kernels.erf')
 def erf(self, _table=erf_op.table):
     if hot.off:
         return erf_op(self)
     return _table[self._geometry.keys](self)
 
-erf__op = define('erf_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.erf_')
+erf__op = define('erf_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.erf_', Autograd='_generated.autograd_kernels.erf_')
 def erf_(self, _table=erf__op.table):
     if hot.off:
         return erf__op(self)
@@ -2126,13 +2162,13 @@ def erf_out(self, out, _table=erf_out_op.table):
         return erf_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-floor_op = define('floor(Tensor self) -> Tensor', CPU='pointwise_unary.floor')
+floor_op = define('floor(Tensor self) -> Tensor', CPU='pointwise_unary.floor', Autograd='_generated.autograd_kernels.floor')
 def floor(self, _table=floor_op.table):
     if hot.off:
         return floor_op(self)
     return _table[self._geometry.keys](self)
 
-floor__op = define('floor_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.floor_')
+floor__op = define('floor_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.floor_', Autograd='_generated.autograd_kernels.floor_')
 def floor_(self, _table=floor__op.table):
     if hot.off:
         return floor__op(self)
@@ -2144,13 +2180,13 @@ def floor_out(self, out, _table=floor_out_op.table):
         return floor_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-ceil_op = define('ceil(Tensor self) -> Tensor', CPU='pointwise_unary.ceil')
+ceil_op = define('ceil(Tensor self) -> Tensor', CPU='pointwise_unary.ceil', Autograd='_generated.autograd_kernels.ceil')
 def ceil(self, _table=ceil_op.table):
     if hot.off:
         return ceil_op(self)
     return _table[self._geometry.keys](self)
 
-ceil__op = define('ceil_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.ceil_')
+ceil__op = define('ceil_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.ceil_', Autograd='_generated.autograd_kernels.ceil_')
 def ceil_(self, _table=ceil__op.table):
     if hot.off:
         return ceil__op(self)
@@ -2162,13 +2198,13 @@ def ceil_out(self, out, _table=ceil_out_op.table):
         return ceil_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-round_op = define('round(Tensor self) -> Tensor', CPU='pointwise_unary.round')
+round_op = define('round(Tensor self) -> Tensor', CPU='pointwise_unary.round', Autograd='_generated.autograd_kernels.round')
 def round(self, _table=round_op.table):
     if hot.off:
         return round_op(self)
     return _table[self._geometry.keys](self)
 
-round__op = define('round_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.round_')
+round__op = define('round_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.round_', Autograd='_generated.autograd_kernels.round_')
 def round_(self, _table=round__op.table):
     if hot.off:
         return round__op(self)
@@ -2180,13 +2216,13 @@ def round_out(self, out, _table=round_out_op.table):
         return round_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-round_decimals_op = define('round.decimals(Tensor self, *, int decimals) -> Tensor', CPU='pointwise_unary.round_decimals')
+round_decimals_op = define('round.decimals(Tensor self, *, int decimals) -> Tensor', CPU='pointwise_unary.round_decimals', Autograd='_generated.autograd_kernels.round_decimals')
 def round_decimals(self, decimals, _table=round_decimals_op.table):
     if hot.off:
         return round_decimals_op(self, decimals)
     return _table[self._geometry.keys](self, decimals)
 
-round__decimals_op = define('round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)', CPU='_generated.variants.round__decimals')
+round__decimals_op = define('round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)', CPU='_generated.variants.round__decimals', Autograd='_generated.autograd_kernels.round__decimals')
 def round__decimals(self, decimals, _table=round__decimals_op.table):
     if hot.off:
         return round__decimals_op(self, decimals)
@@ -2198,13 +2234,13 @@ def round_decimals_out(self, decimals, out, _table=round_decimals_out_op.table):
         return round_decimals_out_op(self, decimals, out)
     return _table[self._geometry.keys | out._geometry.keys](self, decimals, out)
 
-trunc_op = define('trunc(Tensor self) -> Tensor', CPU='pointwise_unary.trunc')
+trunc_op = define('trunc(Tensor self) -> Tensor', CPU='pointwise_unary.trunc', Autograd='_generated.autograd_kernels.trunc')
 def trunc(self, _table=trunc_op.table):
     if hot.off:
         return trunc_op(self)
     return _table[self._geometry.keys](self)
 
-trunc__op = define('trunc_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.trunc_')
+trunc__op = define('trunc_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.trunc_', Autograd='_generated.autograd_kernels.trunc_')
 def trunc_(self, _table=trunc__op.table):
     if hot.off:
         return trunc__op(self)
@@ -2216,13 +2252,13 @@ def trunc_out(self, out, _table=trunc_out_op.table):
         return trunc_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-frac_op = define('frac(Tensor self) -> Tensor', CPU='pointwise_unary.frac')
+frac_op = define('frac(Tensor self) -> Tensor', CPU='pointwise_unary.frac', Autograd='_generated.autograd_kernels.frac')
 def frac(self, _table=frac_op.table):
     if hot.off:
         return frac_op(self)
     return _table[self._geometry.keys](self)
 
-frac__op = define('frac_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.frac_')
+frac__op = define('frac_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.frac_', Autograd='_generated.autograd_kernels.frac_')
 def frac_(self, _table=frac__op.table):
     if hot.off:
         return frac__op(self)
@@ -2234,13 +2270,13 @@ def frac_out(self, out, _table=frac_out_op.table):
         return frac_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sign_op = define('sign(Tensor self) -> Tensor', CPU='pointwise_unary.sign')
+sign_op = define('sign(Tensor self) -> Tensor', CPU='pointwise_unary.sign', Autograd='_generated.autograd_kernels.sign')
 def sign(self, _table=sign_op.table):
     if hot.off:
         return sign_op(self)
     return _table[self._geometry.keys](self)
 
-sign__op = define('sign_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sign_')
+sign__op = define('sign_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sign_', Autograd='_generated.autograd_kernels.sign_')
 def sign_(self, _table=sign__op.table):
     if hot.off:
         return sign__op(self)
@@ -2258,7 +2294,7 @@ def logical_not(self, _table=logical_not_op.table):
         return logical_not_op(self)
     return _table[self._geometry.keys](self)
 
-logical_not__op = define('logical_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.logical_not_')
+logical_not__op = define('logical_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.logical_not_', Autograd='_generated.autograd_kernels.logical_not_')
 def logical_not_(self, _table=logical_not__op.table):
     if hot.off:
         return logical_not__op(self)
@@ -2276,7 +2312,7 @@ def bitwise_not(self, _table=bitwise_not_op.table):
         return bitwise_not_op(self)
     return _table[self._geometry.keys](self)
 
-bitwise_not__op = define('bitwise_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_')
+bitwise_not__op = define('bitwise_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_', Autograd='_generated.autograd_kernels.bitwise_not_')
 def bitwise_not_(self, _table=bitwise_not__op.table):
     if hot.off:
         return bitwise_not__op(self)
@@ -2396,13 +2432,13 @@ def clip__Tensor(self, min, max, _table=clip__Tensor_op.table):
         return clip__Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clamp_op = define('clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CPU='clamping.clamp')
+clamp_op = define('clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CPU='clamping.clamp', Autograd='_generated.autograd_kernels.clamp')
 def clamp(self, min, max, _table=clamp_op.table):
     if hot.off:
         return clamp_op(self, min, max)
     return _table[self._geometry.keys](self, min, max)
 
-clamp__op = define('clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CPU='_generated.variants.clamp_')
+clamp__op = define('clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CPU='_generated.variants.clamp_', Autograd='_generated.autograd_kernels.clamp_')
 def clamp_(self, min, max, _table=clamp__op.table):
     if hot.off:
         return clamp__op(self, min, max)
@@ -2414,13 +2450,13 @@ def clamp_out(self, min, max, out, _table=clamp_out_op.table):
         return clamp_out_op(self, min, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, max, out)
 
-clamp_Tensor_op = define('clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CPU='clamping.clamp_Tensor')
+clamp_Tensor_op = define('clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CPU='clamping.clamp_Tensor', Autograd='_generated.autograd_kernels.clamp_Tensor')
 def clamp_Tensor(self, min, max, _table=clamp_Tensor_op.table):
     if hot.off:
         return clamp_Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clamp__Tensor_op = define('clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CPU='_generated.variants.clamp__Tensor')
+clamp__Tensor_op = define('clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CPU='_generated.variants.clamp__Tensor', Autograd='_generated.autograd_kernels.clamp__Tensor')
 def clamp__Tensor(self, min, max, _table=clamp__Tensor_op.table):
     if hot.off:
         return clamp__Tensor_op(self, min, max)
@@ -2432,13 +2468,13 @@ def clamp_Tensor_out(self, min, max, out, _table=clamp_Tensor_out_op.table):
         return clamp_Tensor_out_op(self, min, max, out)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys) | out._geometry.keys](self, min, max, out)
 
-clamp_min_op = define('clamp_min(Tensor self, Scalar min) -> Tensor', CPU='clamping.clamp_min')
+clamp_min_op = define('clamp_min(Tensor self, Scalar min) -> Tensor', CPU='clamping.clamp_min', Autograd='_generated.autograd_kernels.clamp_min')
 def clamp_min(self, min, _table=clamp_min_op.table):
     if hot.off:
         return clamp_min_op(self, min)
     return _table[self._geometry.keys](self, min)
 
-clamp_min__op = define('clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)', CPU='_generated.variants.clamp_min_')
+clamp_min__op = define('clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)', CPU='_generated.variants.clamp_min_', Autograd='_generated.autograd_kernels.clamp_min_')
 def clamp_min_(self, min, _table=clamp_min__op.table):
     if hot.off:
         return clamp_min__op(self, min)
@@ -2450,13 +2486,13 @@ def clamp_min_out(self, min, out, _table=clamp_min_out_op.table):
         return clamp_min_out_op(self, min, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, out)
 
-clamp_min_Tensor_op = define('clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', CPU='clamping.clamp_min_Tensor')
+clamp_min_Tensor_op = define('clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', CPU='clamping.clamp_min_Tensor', Autograd='_generated.autograd_kernels.clamp_min_Tensor')
 def clamp_min_Tensor(self, min, _table=clamp_min_Tensor_op.table):
     if hot.off:
         return clamp_min_Tensor_op(self, min)
     return _table[self._geometry.keys | min._geometry.keys](self, min)
 
-clamp_min__Tensor_op = define('clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)', CPU='_generated.variants.clamp_min__Tensor')
+clamp_min__Tensor_op = define('clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)', CPU='_generated.variants.clamp_min__Tensor', Autograd='_generated.autograd_kernels.clamp_min__Tensor')
 def clamp_min__Tensor(self, min, _table=clamp_min__Tensor_op.table):
     if hot.off:
         return clamp_min__Tensor_op(self, min)
@@ -2468,13 +2504,13 @@ def clamp_min_Tensor_out(self, min, out, _table=clamp_min_Tensor_out_op.table):
         return clamp_min_Tensor_out_op(self, min, out)
     return _table[self._geometry.keys | min._geometry.keys | out._geometry.keys](self, min, out)
 
-clamp_max_op = define('clamp_max(Tensor self, Scalar max) -> Tensor', CPU='clamping.clamp_max')
+clamp_max_op = define('clamp_max(Tensor self, Scalar max) -> Tensor', CPU='clamping.clamp_max', Autograd='_generated.autograd_kernels.clamp_max')
 def clamp_max(self, max, _table=clamp_max_op.table):
     if hot.off:
         return clamp_max_op(self, max)
     return _table[self._geometry.keys](self, max)
 
-clamp_max__op = define('clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)', CPU='_generated.variants.clamp_max_')
+clamp_max__op = define('clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)', CPU='_generated.variants.clamp_max_', Autograd='_generated.autograd_kernels.clamp_max_')
 def clamp_max_(self, max, _table=clamp_max__op.table):
     if hot.off:
         return clamp_max__op(self, max)
@@ -2486,13 +2522,13 @@ def clamp_max_out(self, max, out, _table=clamp_max_out_op.table):
         return clamp_max_out_op(self, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, max, out)
 
-clamp_max_Tensor_op = define('clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', CPU='clamping.clamp_max_Tensor')
+clamp_max_Tensor_op = define('clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', CPU='clamping.clamp_max_Tensor', Autograd='_generated.autograd_kernels.clamp_max_Tensor')
 def clamp_max_Tensor(self, max, _table=clamp_max_Tensor_op.table):
     if hot.off:
         return clamp_max_Tensor_op(self, max)
     return _table[self._geometry.keys | max._geometry.keys](self, max)
 
-clamp_max__Tensor_op = define('clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)', CPU='_generated.variants.clamp_max__Tensor')
+clamp_max__Tensor_op = define('clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)', CPU='_generated.variants.clamp_max__Tensor', Autograd='_generated.autograd_kernels.clamp_max__Tensor')
 def clamp_max__Tensor(self, max, _table=clamp_max__Tensor_op.table):
     if hot.off:
         return clamp_max__Tensor_op(self, max)
@@ -2504,13 +2540,13 @@ def clamp_max_Tensor_out(self, max, out, _table=clamp_max_Tensor_out_op.table):
         return clamp_max_Tensor_out_op(self, max, out)
     return _table[self._geometry.keys | max._geometry.keys | out._geometry.keys](self, max, out)
 
-lerp_Scalar_op = define('lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor', CPU='pointwise_ternary.lerp_Scalar')
+lerp_Scalar_op = define('lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor', CPU='pointwise_ternary.lerp_Scalar', Autograd='_generated.autograd_kernels.lerp_Scalar')
 def lerp_Scalar(self, end, weight, _table=lerp_Scalar_op.table):
     if hot.off:
         return lerp_Scalar_op(self, end, weight)
     return _table[self._geometry.keys | end._geometry.keys](self, end, weight)
 
-lerp__Scalar_op = define('lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)', CPU='_generated.variants.lerp__Scalar')
+lerp__Scalar_op = define('lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)', CPU='_generated.variants.lerp__Scalar', Autograd='_generated.autograd_kernels.lerp__Scalar')
 def lerp__Scalar(self, end, weight, _table=lerp__Scalar_op.table):
     if hot.off:
         return lerp__Scalar_op(self, end, weight)
@@ -2522,13 +2558,13 @@ def lerp_Scalar_out(self, end, weight, out, _table=lerp_Scalar_out_op.table):
         return lerp_Scalar_out_op(self, end, weight, out)
     return _table[self._geometry.keys | end._geometry.keys | out._geometry.keys](self, end, weight, out)
 
-lerp_Tensor_op = define('lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor', CPU='pointwise_ternary.lerp_Tensor')
+lerp_Tensor_op = define('lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor', CPU='pointwise_ternary.lerp_Tensor', Autograd='_generated.autograd_kernels.lerp_Tensor')
 def lerp_Tensor(self, end, weight, _table=lerp_Tensor_op.table):
     if hot.off:
         return lerp_Tensor_op(self, end, weight)
     return _table[self._geometry.keys | end._geometry.keys | weight._geometry.keys](self, end, weight)
 
-lerp__Tensor_op = define('lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)', CPU='_generated.variants.lerp__Tensor')
+lerp__Tensor_op = define('lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)', CPU='_generated.variants.lerp__Tensor', Autograd='_generated.autograd_kernels.lerp__Tensor')
 def lerp__Tensor(self, end, weight, _table=lerp__Tensor_op.table):
     if hot.off:
         return lerp__Tensor_op(self, end, weight)
@@ -2540,13 +2576,13 @@ def lerp_Tensor_out(self, end, weight, out, _table=lerp_Tensor_out_op.table):
         return lerp_Tensor_out_op(self, end, weight, out)
     return _table[self._geometry.keys | end._geometry.keys | weight._geometry.keys | out._geometry.keys](self, end, weight, out)
 
-addcmul_op = define('addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', CPU='pointwise_ternary.addcmul')
+addcmul_op = define('addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', CPU='pointwise_ternary.addcmul', Autograd='_generated.autograd_kernels.addcmul')
 def addcmul(self, tensor1, tensor2, value, _table=addcmul_op.table):
     if hot.off:
         return addcmul_op(self, tensor1, tensor2, value)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys](self, tensor1, tensor2, value)
 
-addcmul__op = define('addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', CPU='_generated.variants.addcmul_')
+addcmul__op = define('addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', CPU='_generated.variants.addcmul_', Autograd='_generated.autograd_kernels.addcmul_')
 def addcmul_(self, tensor1, tensor2, value, _table=addcmul__op.table):
     if hot.off:
         return addcmul__op(self, tensor1, tensor2, value)
@@ -2558,13 +2594,13 @@ def addcmul_out(self, tensor1, tensor2, value, out, _table=addcmul_out_op.table)
         return addcmul_out_op(self, tensor1, tensor2, value, out)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys | out._geometry.keys](self, tensor1, tensor2, value, out)
 
-addcdiv_op = define('addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', CPU='pointwise_ternary.addcdiv')
+addcdiv_op = define('addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', CPU='pointwise_ternary.addcdiv', Autograd='_generated.autograd_kernels.addcdiv')
 def addcdiv(self, tensor1, tensor2, value, _table=addcdiv_op.table):
     if hot.off:
         return addcdiv_op(self, tensor1, tensor2, value)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys](self, tensor1, tensor2, value)
 
-addcdiv__op = define('addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', CPU='_generated.variants.addcdiv_')
+addcdiv__op = define('addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', CPU='_generated.variants.addcdiv_', Autograd='_generated.autograd_kernels.addcdiv_')
 def addcdiv_(self, tensor1, tensor2, value, _table=addcdiv__op.table):
     if hot.off:
         return addcdiv__op(self, tensor1, tensor2, value)
@@ -2576,7 +2612,7 @@ def addcdiv_out(self, tensor1, tensor2, value, out, _table=addcdiv_out_op.table)
         return addcdiv_out_op(self, tensor1, tensor2, value, out)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys | out._geometry.keys](self, tensor1, tensor2, value, out)
 
-where_self_op = define('where.self(Tensor condition, Tensor self, Tensor other) -> Tensor', CPU='pointwise_ternary.where_self')
+where_self_op = define('where.self(Tensor condition, Tensor self, Tensor other) -> Tensor', CPU='pointwise_ternary.where_self', Autograd='_generated.autograd_kernels.where_self')
 def where_self(condition, self, other, _table=where_self_op.table):
     if hot.off:
         return where_self_op(condition, self, other)
@@ -2588,13 +2624,13 @@ def where_self_out(condition, self, other, out, _table=where_self_out_op.table):
         return where_self_out_op(condition, self, other, out)
     return _table[condition._geometry.keys | self._geometry.keys | other._geometry.keys | out._geometry.keys](condition, self, other, out)
 
-where_ScalarSelf_op = define('where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor', CPU='pointwise_ternary.where_ScalarSelf')
+where_ScalarSelf_op = define('where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor', CompositeImplicitAutograd='pointwise_ternary.where_ScalarSelf')
 def where_ScalarSelf(condition, self, other, _table=where_ScalarSelf_op.table):
     if hot.off:
         return where_ScalarSelf_op(condition, self, other)
     return _table[condition._geometry.keys | other._geometry.keys](condition, self, other)
 
-where_ScalarOther_op = define('where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor', CPU='pointwise_ternary.where_ScalarOther')
+where_ScalarOther_op = define('where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='pointwise_ternary.where_ScalarOther')
 def where_ScalarOther(condition, self, other, _table=where_ScalarOther_op.table):
     if hot.off:
         return where_ScalarOther_op(condition, self, other)
@@ -2612,25 +2648,25 @@ def where(condition, _table=where_op.table):
         return where_op(condition)
     return _table[condition._geometry.keys](condition)
 
-masked_fill_Scalar_op = define('masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor', CPU='pointwise_ternary.masked_fill_Scalar')
+masked_fill_Scalar_op = define('masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor', CPU='pointwise_ternary.masked_fill_Scalar', Autograd='_generated.autograd_kernels.masked_fill_Scalar')
 def masked_fill_Scalar(self, mask, value, _table=masked_fill_Scalar_op.table):
     if hot.off:
         return masked_fill_Scalar_op(self, mask, value)
     return _table[self._geometry.keys | mask._geometry.keys](self, mask, value)
 
-masked_fill__Scalar_op = define('masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)', CPU='_generated.variants.masked_fill__Scalar')
+masked_fill__Scalar_op = define('masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)', CPU='_generated.variants.masked_fill__Scalar', Autograd='_generated.autograd_kernels.masked_fill__Scalar')
 def masked_fill__Scalar(self, mask, value, _table=masked_fill__Scalar_op.table):
     if hot.off:
         return masked_fill__Scalar_op(self, mask, value)
     return _table[self._geometry.keys | mask._geometry.keys](self, mask, value)
 
-masked_fill_Tensor_op = define('masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor', CPU='pointwise_ternary.masked_fill_Tensor')
+masked_fill_Tensor_op = define('masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor', CPU='pointwise_ternary.masked_fill_Tensor', Autograd='_generated.autograd_kernels.masked_fill_Tensor')
 def masked_fill_Tensor(self, mask, value, _table=masked_fill_Tensor_op.table):
     if hot.off:
         return masked_fill_Tensor_op(self, mask, value)
     return _table[self._geometry.keys | mask._geometry.keys | value._geometry.keys](self, mask, value)
 
-masked_fill__Tensor_op = define('masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)', CPU='_generated.variants.masked_fill__Tensor')
+masked_fill__Tensor_op = define('masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)', CPU='_generated.variants.masked_fill__Tensor', Autograd='_generated.autograd_kernels.masked_fill__Tensor')
 def masked_fill__Tensor(self, mask, value, _table=masked_fill__Tensor_op.table):
     if hot.off:
         return masked_fill__Tensor_op(self, mask, value)
@@ -3230,7 +3266,7 @@ def index_Tensor_out(self, indices, out, _table=index_Tensor_out_op.table):
         return index_Tensor_out_op(self, indices, out)
     return _table[self._geometry.keys | list_keys(indices) | out._geometry.keys](self, indices, out)
 
-index_put__op = define('index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)', CPU='indexing.index_put_')
+index_put__op = define('index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)', CPU='indexing.index_put_', Autograd='_generated.autograd_kernels.index_put_')
 def index_put_(self, indices, values, accumulate, _table=index_put__op.table):
     if hot.off:
         return index_put__op(self, indices, values, accumulate)

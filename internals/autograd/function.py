@@ -26,6 +26,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from internals.aten.adinplaceorview import count_write
 from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
@@ -249,9 +250,11 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
 def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
     """An argument `forward` wrote to and returned."""
     if not records:
+        count_write(t)
         node.input_metadata += (None,)
         return t
     check_inplace(t)
+    count_write(t)
     before = node.input_metadata
     rebase_history(t, node)
     if t._base is None:
