@@ -22,12 +22,12 @@ from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
 
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .api import backward, grad
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # now: later, the module would hide the function of its name
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 if TYPE_CHECKING:
     from . import functional, graph
     from .function import Function
-    from .gradcheck import GradcheckError, gradcheck, gradgradcheck
     from .variable import Variable
 
 __all__ = [
@@ -36,8 +36,7 @@ __all__ = [
     "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 _HOMES = {
-    "Function": "function", "Variable": "variable", "GradcheckError": "gradcheck", "gradgradcheck": "gradcheck",
-    "functional": "", "graph": "", "function": "",
+    "Function": "function", "Variable": "variable", "functional": "", "graph": "", "function": "",
 }  # fmt: skip
 
 
@@ -45,13 +44,9 @@ def __getattr__(name: str) -> Any:
     """What is not needed for every program is imported when first used."""
     import importlib
 
-    if name == "gradcheck":  # a function in a module of the same name: the function is what PyTorch has here
-        value = importlib.import_module("internals.autograd.gradcheck").gradcheck
-    elif name not in _HOMES:
+    if name not in _HOMES:
         raise AttributeError(f"module 'internals.autograd' has no attribute '{name}'")
-    elif _HOMES[name]:
-        value = getattr(importlib.import_module(f"internals.autograd.{_HOMES[name]}"), name)
-    else:
+    if not _HOMES[name]:
         return importlib.import_module(f"internals.autograd.{name}")
-    globals()[name] = value
+    value = globals()[name] = getattr(importlib.import_module(f"internals.autograd.{_HOMES[name]}"), name)
     return value

@@ -85,8 +85,6 @@ class BackwardNode(Node):
         self._materialize = value
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        if all(g is None for g in grads) and self.input_metadata:
-            return (None,) * len(self.next_edges)
         given = [self._zeros(i) if g is None and self._materialize else g for i, g in enumerate(grads)]
         results = self.function.backward(self, *given)  # type: ignore[attr-defined]
         results = results if isinstance(results, tuple) else (results,)

@@ -1,0 +1,276 @@
+"""`gradcheck`: is what backward computes the derivative of what forward computes? (`torch/autograd/gradcheck.py`)
+
+A derivative can be measured: move one element of an input a little to both sides, and see by how much each element of the output
+changes. All those quotients make the Jacobian. Backward gives the same matrix one output element at a time, by asking for
+the gradient of that element alone. `gradcheck` computes both and compares; then it looks at three habits of a good backward: it
+gives the same twice, it is linear in the incoming gradient (zero in, zero out), and it copes with a gradient that does not come.
+
+`gradgradcheck` does the same to the function "inputs and incoming gradients to gradients of the inputs", which is backward
+itself: so it checks the derivative of the derivative.
+
+How the real one differs: it also checks forward-mode derivatives, batched gradients (`vmap`), complex functions (one real part at
+a time), and sparse and MKL-DNN tensors, none of which exist here. Shape, dtype and device of a gradient it checks once more;
+our engine (and PyTorch's today) lets no wrong ones through.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from internals import autograd
+from internals._generated import functions as fn
+from internals.autograd import gradcheck_habits as habits
+from internals.autograd import jacobians
+from internals.autograd.gradcheck_habits import GradcheckError
+from internals.core import dtype as dt
+from internals.core.promotion import promote_types
+from internals.core.tensor_impl import TensorImpl
+
+__all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Compare the gradients of `func` with finite differences, for every input that requires grad. True when they agree.
+
+    `func` takes `inputs` (a tensor or a tuple) and returns a tensor or a tuple of them. Differences of `2 * eps` only tell
+    something in float64. `|analytical - numerical| <= atol + rtol * |numerical|` is asked for every element of every Jacobian;
+    two backward passes may differ by `nondet_tol`. `fast_mode` compares one random combination of each Jacobian's entries
+    instead, at the cost of a few calls. `check_grad_dtypes` and `masked` (for sparse tensors) have nothing to check here.
+
+    Raises GradcheckError at the first disagreement, or returns False if not `raise_exception`; ValueError when no input
+    requires grad; RuntimeError for an input whose elements share memory; NotImplementedError for forward mode and batched
+    gradients. Warns about inputs that are not float64.
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    _refuse("forward-mode derivatives", check_forward_ad=check_forward_ad)
+    _refuse("batched gradients (vmap)", check_batched_grad=check_batched_grad)
+    tensors = as_tuple(inputs)
+    _check_inputs(tensors)
+    try:
+        results = _floating(func(*tensors))
+        outputs = _differentiable(results)
+        if not outputs:
+            _expect_constant(func, tensors, eps)
+        compare = _compare_combinations if fast_mode else _compare_jacobians
+        compare(func, tensors, outputs, eps, atol, rtol, nondet_tol)
+        wanted = [x for x in tensors if _wants_grad(x)]
+        habits.is_linear(outputs, wanted, bool(masked))
+        if check_undefined_grad:
+            habits.copes_with_undefined(lambda: _differentiable(func(*tensors)), wanted)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Check second derivatives: `gradcheck` of the function from inputs and `grad_outputs` to the gradients of the inputs.
+
+    `grad_outputs` are uniform random numbers in [-1, 1) that require grad when not given, non-contiguous ones with
+    `gen_non_contig_grad_outputs`. Everything else is as in `gradcheck`.
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    if check_undefined_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+    if check_batched_grad and not check_rev_over_rev:
+        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+    _refuse("forward-mode derivatives", check_fwd_over_rev=check_fwd_over_rev)
+    tensors = as_tuple(inputs)
+    if grad_outputs is None:
+        outputs = _differentiable(func(*tensors))
+        incoming = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in outputs)
+    else:
+        incoming = as_tuple(grad_outputs)
+    count = len(tensors)
+
+    def backward(*args: Any) -> tuple[Any, ...]:
+        wanted = tuple(x for x in args[:count] if _wants_grad(x))
+        outputs = _differentiable(func(*args[:count]))
+        grads = autograd.grad(outputs, wanted, args[count:], create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    return gradcheck(
+        backward, (*tensors, *incoming), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+        nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad, fast_mode=fast_mode, masked=masked,
+    )  # fmt: skip
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _compare_jacobians(
+    func: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    eps: float,
+    atol: float,
+    rtol: float,
+    tol: float,
+) -> None:
+    """Every element of every Jacobian: of each output with respect to each input that requires grad."""
+    wanted = [x for x in inputs if _wants_grad(x)]
+    measured = [jacobians.numerical(lambda: _differentiable(func(*inputs)), x, eps) for x in wanted]
+    for i, output in enumerate(outputs):
+        analytical = jacobians.analytical(output, wanted)
+        again = jacobians.analytical(output, wanted)
+        for a, b in zip(analytical, again):
+            habits.same_twice(a, b, tol)
+        for j, (a, columns) in enumerate(zip(analytical, measured)):
+            if not _close(a, columns[i], atol, rtol):
+                raise GradcheckError(_mismatch(i, j, columns[i], a))
+
+
+def _compare_combinations(
+    func: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    eps: float,
+    atol: float,
+    rtol: float,
+    tol: float,
+) -> None:
+    """For random u and v, vᵀJu: one difference quotient in the direction u, one backward pass with v. J itself is never made."""
+    wanted = [x for x in inputs if _wants_grad(x)]
+    us, vs = jacobians.random_units(wanted, outputs)
+    measured = [jacobians.directional(lambda: _differentiable(func(*inputs)), x, u, eps) for x, u in zip(wanted, us)]
+    for i, (output, v) in enumerate(zip(outputs, vs)):
+        rows, again = jacobians.row(output, wanted, v), jacobians.row(output, wanted, v)
+        for j, (a, b, u) in enumerate(zip(rows, again, us)):
+            habits.same_twice(a, b, tol)
+            analytical, numerical = a.dot(u), (measured[j][i] * v).sum()
+            if not _close(analytical, numerical, atol * float(u.sum()) * float(v.sum()), rtol):
+                slow = jacobians.numerical(lambda: _differentiable(func(*inputs)), wanted[j], eps)[i]
+                raise GradcheckError(
+                    _mismatch(i, j, numerical, analytical) + _in_full(slow, output, wanted[j], atol, rtol)
+                )
+
+
+def _expect_constant(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float) -> None:
+    """A function of which no output can be differentiated may not depend on what requires grad."""
+    for x in inputs:
+        if _wants_grad(x) and any(
+            bool((j != 0).any()) for j in jacobians.numerical(lambda: _floating(func(*inputs)), x, eps)
+        ):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
+
+
+def _check_inputs(inputs: Sequence[Any]) -> None:
+    wanted = [(i, x) for i, x in enumerate(inputs) if _wants_grad(x)]
+    for i, x in wanted:
+        if x.dtype is not dt.float64:
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. "
+                "This check will likely fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=3,
+            )
+        if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape)):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be "
+                "able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it "
+                "to gradcheck."
+            )
+    if not wanted:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+
+
+def _mismatch(output: int, input: int, numerical: Any, analytical: Any) -> str:
+    return (
+        f"Jacobian mismatch for output {output} with respect to input {input},\n"
+        f"numerical:{numerical}\nanalytical:{analytical}\n"
+    )
+
+
+def _in_full(numerical: Any, output: Any, x: Any, atol: float, rtol: float) -> str:
+    """The whole Jacobians, for the message of the fast mode."""
+    (analytical,) = jacobians.analytical(output, [x])
+    text = (
+        "\nThe above quantities are vᵀJu for random u and v (fast mode). The Jacobians themselves:\n\n"
+        f"Numerical:\n {numerical}\nAnalytical:\n{analytical}\n\n"
+        f"The max per-element difference (slow mode) is: {(numerical - analytical).abs().max()}.\n"
+    )
+    if _close(analytical, numerical, atol, rtol):
+        text += (
+            "Fast gradcheck failed but element-wise differences are small. This means that the test might've passed in "
+            "slow_mode! Call gradcheck with fast_mode=False to see."
+        )
+    return text
+
+
+def _close(a: Any, b: Any, atol: float, rtol: float) -> bool:
+    common = promote_types(a.dtype, b.dtype)
+    return bool(fn.allclose(a.to(common), b.to(common), rtol, atol))
+
+
+def _random_like(output: Any, noncontiguous: bool) -> Any:
+    """Numbers in [-1, 1) of the output's shape; non-contiguous: every second element of twice as many."""
+    shape = (*output.shape, 2) if noncontiguous else output.shape
+    values = fn.rand(shape, dtype=output.dtype, device=output.device) * 2 - 1
+    return (values.select(-1, 0) if noncontiguous else values).detach().requires_grad_()
+
+
+def _floating(results: Any) -> tuple[Any, ...]:
+    return tuple(o for o in as_tuple(results) if isinstance(o, TensorImpl) and o.is_floating_point())
+
+
+def _differentiable(results: Any) -> tuple[Any, ...]:
+    return tuple(o for o in as_tuple(results) if isinstance(o, TensorImpl) and o.requires_grad)
+
+
+def _wants_grad(x: Any) -> bool:
+    return isinstance(x, TensorImpl) and x.requires_grad
+
+
+def _refuse(what: str, **asked: bool) -> None:
+    for name, value in asked.items():
+        if value:
+            raise NotImplementedError(
+                f"gradcheck: {name}=True is not supported, there are no {what} here; leave it at False"
+            )

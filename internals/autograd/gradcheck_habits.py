@@ -1,0 +1,92 @@
+"""What a backward must do besides being right (the second half of `torch/autograd/gradcheck.py`).
+
+It gives the same twice; it multiplies by the incoming gradient, so that zeros give zeros; and it copes with an incoming gradient
+that is undefined: not zeros but nothing at all, which is what an output that nobody used gets.
+
+How the real one differs: it makes undefined gradients with a C++ node, `UndefinedGrad`; here it is an ordinary `Function`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from internals import autograd
+from internals._generated import functions as fn
+from internals.autograd.function import Function
+
+
+class GradcheckError(RuntimeError):
+    """`gradcheck` found a derivative that is not right; the message says how."""
+
+
+def same_twice(first: Any, second: Any, tolerance: float) -> None:
+    """Two backward passes over one graph agree to within `tolerance`."""
+    if first.numel() and bool((first - second).abs().max() > tolerance):
+        raise GradcheckError(
+            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+            "values, although analytical gradient matches numerical gradient."
+            f"The tolerance for nondeterminism was {tolerance}."
+        )
+
+
+def is_linear(outputs: Sequence[Any], inputs: Sequence[Any], nearly: bool) -> None:
+    """Gradients of zero give gradients of exactly zero; `nearly` zero will do for `masked`."""
+    if not outputs:
+        return
+    zeros = [fn.zeros_like(o) for o in outputs]
+    for g in autograd.grad(outputs, inputs, zeros, allow_unused=True):
+        if g is not None and not (fn.allclose(g, fn.zeros_like(g)) if nearly else _is_zero(g)):
+            raise GradcheckError("backward not multiplied by grad_output")
+
+
+def copes_with_undefined(outputs: Callable[[], Sequence[Any]], inputs: Sequence[Any]) -> None:
+    """No incoming gradient at all gives zeros or nothing; so does one missing among zeros."""
+    count = len(outputs())
+    missing: list[set[int]] = [set(range(count))]
+    if count > 1:
+        missing += [{i} for i in range(count)]
+    for undefined in missing:
+        results = [_Undefined.apply(o) if i in undefined else o for i, o in enumerate(outputs())]
+        if not results:
+            continue
+        try:
+            grads = autograd.grad(results, inputs, [fn.zeros_like(o) for o in results], allow_unused=True)
+        except RuntimeError as error:
+            _warn_may_break()
+            raise GradcheckError(
+                "Expected backward function to handle undefined output grads. "
+                'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+            ) from error
+        if any(g is not None and not _is_zero(g) for g in grads):
+            _warn_may_break()
+            raise GradcheckError(
+                "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+            )
+
+
+class _Undefined(Function):
+    """The identity, whose backward gives nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> None:
+        return None
+
+
+def _is_zero(t: Any) -> bool:
+    return bool((t == 0).all())
+
+
+def _warn_may_break() -> None:
+    warnings.warn(
+        "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
+        "existing callers of this function. If this is true for you, you can call this function with "
+        '"check_undefined_grad=False" to disable the feature',
+        stacklevel=4,
+    )

@@ -1,0 +1,84 @@
+"""Jacobians, measured and computed, for `gradcheck` (`torch/autograd/gradcheck.py`).
+
+As there, a Jacobian has a row for each element of the input and a column for each element of the output: entry [i, j] is
+the derivative of output element j by input element i, so it is the transpose of the textbook's.
+
+How the real one differs: the same algorithm, also for complex, sparse and MKL-DNN tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+from internals import autograd
+from internals._generated import functions as fn
+from internals.random import Generator
+
+Outputs = Callable[[], Sequence[Any]]
+
+
+def numerical(outputs: Outputs, x: Any, eps: float) -> list[Any]:
+    """The Jacobian of each of `outputs()` by central differences. `x` is changed in place, one element at a time, and restored.
+
+    Through `x.data`, so that no version counter sees it and leaves may be written to.
+    """
+    data = x.data
+    rows: list[list[Any]] = []
+    for index in product(*map(range, x.shape)):
+        element = data[index]
+        rows.append(_difference(outputs, element, fn.full_like(element, eps), eps, f"on index {index} "))
+    if not rows:
+        return [o.new_zeros((0, o.numel())) for o in outputs()]
+    return [fn.stack(column) for column in zip(*rows)]
+
+
+def directional(outputs: Outputs, x: Any, u: Any, eps: float) -> list[Any]:
+    """The derivative of each of `outputs()` when `x` moves in the direction `u` (as many numbers as `x` has elements)."""
+    return _difference(outputs, x.data, (u * eps).reshape(x.shape), eps)
+
+
+def analytical(output: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The Jacobian of `output` by each of `inputs`: one backward pass for each element of the output, with a 1 in its place."""
+    basis = fn.eye(output.numel(), dtype=output.dtype, device=output.device)
+    columns = [row(output, inputs, one) for one in basis]
+    if not columns:
+        return [x.new_zeros((x.numel(), 0)) for x in inputs]
+    return [fn.stack(list(column), 1) for column in zip(*columns)]
+
+
+def row(output: Any, inputs: Sequence[Any], v: Any) -> list[Any]:
+    """vᵀJ, flat, for each input: what one backward pass gives. Zeros where there is no way from the input to the output."""
+    v = v.reshape(output.shape)
+    grads = autograd.grad(output, inputs, v, retain_graph=True, allow_unused=True)
+    return [x.new_zeros(x.numel()) if g is None else g.detach().reshape(-1) for g, x in zip(grads, inputs)]
+
+
+def random_units(*groups: Sequence[Any]) -> list[list[Any]]:
+    """For each tensor a random vector of length 1 with as many entries, none negative. The user's random stream is left alone."""
+    generator = Generator()
+
+    def unit(t: Any) -> Any:
+        v = fn.rand(t.numel(), generator=generator, dtype=t.dtype, device=t.device)
+        return v / v.norm()
+
+    return [[unit(t) for t in group] for group in groups]
+
+
+def _difference(outputs: Outputs, data: Any, step: Any, eps: float, where: str = "") -> list[Any]:
+    """(f(x + step) - f(x - step)) / (2 * eps), flat, for each output."""
+    original = data.clone()
+    data.copy_(original - step)
+    below = [o.detach().clone() for o in outputs()]
+    data.copy_(original + step)
+    above = [o.detach().clone() for o in outputs()]
+    data.copy_(original)
+    for a, b in zip(below, above):
+        for what in ("shape", "dtype"):
+            if getattr(a, what) != getattr(b, what):
+                raise AssertionError(
+                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed {where}by {eps}, but got: "
+                    f"{what}s {getattr(a, what)} and {getattr(b, what)}."
+                )
+    return [((b - a) / (2 * eps)).reshape(-1) for a, b in zip(below, above)]
