@@ -73,7 +73,10 @@ def grad_fn(t: Any) -> Any:
 
 
 def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
-    """Say that `t` is output `output_nr` of `node`; returns `t`. Integers have no history."""
+    """Say that `t` is output `output_nr` of `node`; returns `t`. Integers have no history, nor has what was not asked for (None)."""
+    if t is None:
+        node.input_metadata += (None,)
+        return t
     g = t._geometry
     if g.dtype.category < FLOATING:
         node.input_metadata += (None,)
@@ -168,18 +171,18 @@ def _check_view(t: Any, meta: Any) -> None:
     fn = grad_fn(t)
     if fn is None:
         return
-    if why == "multi_output":
-        from .saved_variable import forward_name
+    from .saved_variable import forward_name
 
+    if why == "multi_output":
         raise RuntimeError(
             f"Output {meta.edge[1]} of {forward_name(fn)} is a view and is being modified inplace. This view is the output of a "
             "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
             "should replace the inplace operation by an out-of-place one."
         )
     raise RuntimeError(
-        f"Output {meta.edge[1]} of {fn.name()} is a view and is being modified inplace. This view was created inside a custom "
-        "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom "
-        "backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+        f"Output {meta.edge[1]} of {forward_name(fn)} is a view and is being modified inplace. This view was created inside a "
+        "custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the "
+        "custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
         "this by cloning the output of the custom Function."
     )
 

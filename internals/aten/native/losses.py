@@ -130,7 +130,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         )
     shape = broadcast_shapes(x1.shape, x2.shape)
     a, b = ((x if x.dtype.is_floating_point else x.to(common)).expand(shape) for x in (x1, x2))
-    a_norm, b_norm = (x.norm(2, dim, True).clamp_min(eps) for x in (a, b))
+    a_norm, b_norm = (x.norm(2, dim, True).clone() for x in (a, b))
+    for norm in (a_norm, b_norm):
+        norm.detach().clamp_min_(eps)  # unseen by autograd: the gradient is that of the norm also where it is clamped
     return ((a / a_norm) * (b / b_norm)).sum(dim)
 
 
