@@ -232,7 +232,7 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
     if dirty:
         return _wrap_dirty(node, result, number, records)
     if not records or silent:
-        node.input_metadata += (None,)
+        node.input_metadata += (result._geometry.without_grad,)  # zeros will stand for its gradient
         return result.detach() if is_input and silent else result  # type: ignore[attr-defined]
     if is_input:
         was = set_grad_mode(False)

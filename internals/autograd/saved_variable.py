@@ -222,4 +222,5 @@ def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
 
 def forward_name(node: Any) -> str:
     """`AddBackward0` as messages call it: `Add`."""
-    return str(node.name()).partition("Backward")[0]
+    name = str(node.name())
+    return name.rpartition("Backward")[0] or name

@@ -14,9 +14,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
-from internals import empty_like
+from internals import empty_like, no_grad
 from internals._tensor import _parse_to
-from internals.nn._grad_mode import no_grad
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter
 

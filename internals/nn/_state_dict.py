@@ -18,8 +18,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from internals import Tensor
-from internals.nn._grad_mode import no_grad
+from internals import Tensor, no_grad
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter
 from internals.utils.hooks import RemovableHandle, WrappedHook, register

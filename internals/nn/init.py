@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 import internals
-from internals import empty_like, randperm, where
+from internals import empty_like, no_grad, randperm, where
 from internals.core.tensor_impl import array
-from internals.nn._grad_mode import no_grad
 
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 

@@ -14,8 +14,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from internals import Tensor, clamp, norm, stack, tensor
-from internals.nn._grad_mode import no_grad
+from internals import Tensor, clamp, no_grad, norm, stack, tensor
 
 
 @no_grad()
