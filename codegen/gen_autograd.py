@@ -135,10 +135,10 @@ def _node(d: Derivative) -> str:
         "    def apply(node, grads):\n",
     ]
     uses = {u for f in d.formulas for u in f.uses}
-    count = sum(d.differentiable)
+    one_output = sum(d.differentiable) == 1 and not any(r.type.is_list for r in d.schema.returns)
     nothing = "(None,) * len(node.next_edges)"
     several_edges = len(names) == 1 and _argument(d, names[0]).type.is_list
-    if count == 1 or "grads" not in uses:
+    if one_output or "grads" not in uses:
         out.append(f"        grad = grads[0]\n        if grad is None:\n            return {nothing}\n")
     else:
         out.append(f"        if all([g is None for g in grads]):\n            return {nothing}\n")

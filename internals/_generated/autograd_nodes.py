@@ -575,8 +575,7 @@ class SplitBackward0(Node):
     __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
 
     def apply(node, grads):
-        grad = grads[0]
-        if grad is None:
+        if all([g is None for g in grads]):
             return (None,) * len(node.next_edges)
         split_size = node._saved_split_size
         dim = node._saved_dim
@@ -590,8 +589,7 @@ class SplitWithSizesBackward0(Node):
     __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
 
     def apply(node, grads):
-        grad = grads[0]
-        if grad is None:
+        if all([g is None for g in grads]):
             return (None,) * len(node.next_edges)
         split_sizes = node._saved_split_sizes
         dim = node._saved_dim
@@ -605,8 +603,7 @@ class UnbindBackward0(Node):
     __slots__ = ('_saved_dim', )
 
     def apply(node, grads):
-        grad = grads[0]
-        if grad is None:
+        if all([g is None for g in grads]):
             return (None,) * len(node.next_edges)
         dim = node._saved_dim
         return (unbind_backward(grads, dim),)
