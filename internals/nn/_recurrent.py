@@ -2,8 +2,9 @@
 
 A cell takes an input and a state to the next state. A layer unrolls the cell over a sequence; a network stacks layers, each
 reading the outputs of the one below, forwards and, if bidirectional, backwards too. The product of the inputs with `weight_ih`
-does not depend on the state: it is taken once for the whole sequence, and only the product with `weight_hh` is left for the
-loop. Everything is made of differentiable operators, so backpropagation through time is what autograd does by itself.
+does not depend on the state: it is taken once for the whole sequence, with both biases added, and only the product with
+`weight_hh` is left for the loop. Everything is made of differentiable operators, so backpropagation through time is what
+autograd does by itself.
 
 How the real one differs: its loop is the same, in C++; on GPUs cuDNN runs whole networks in one call, on CPUs oneDNN may run
 an LSTM. Packed sequences of different lengths are left out here.
@@ -20,33 +21,31 @@ from internals._generated.nn_functions import linear
 State = tuple[Any, ...]
 """(h,), or (h, c) for an LSTM."""
 
+Step = Callable[[Any, State, Any, Any, Any], State]
+
 
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
     """One step: `input` (N, I) and the state (h, c), each (N, H), to the next (h, c). `w_ih` (4H, I), `w_hh` (4H, H).
 
     The four gates lie in the order input, forget, cell, output. Raises RuntimeError for sizes that do not fit.
     """
-    _check_cell(input, hx, w_ih, w_hh)
-    h, c = _lstm_step(linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh, None)
+    h, c = _cell(_lstm_step, input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     return h, c
 
 
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step: `input` (N, I) and the state (N, H) to the next state. `w_ih` (3H, I): the gates reset, update, new."""
-    _check_cell(input, (hx,), w_ih, w_hh)
-    return _gru_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+    return _cell(_gru_step, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step: tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)."""
-    _check_cell(input, (hx,), w_ih, w_hh)
-    return _tanh_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+    return _cell(_tanh_step, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step: relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)."""
-    _check_cell(input, (hx,), w_ih, w_hh)
-    return _relu_step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh, None)[0]
+    return _cell(_relu_step, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
 
 def lstm(
@@ -91,18 +90,20 @@ def rnn_relu(
 
 
 def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
-    """`gates` is what the input contributes: (N, 4H)."""
+    """`gates` (N, 4H) is what the input contributes, the biases included; `w_hh` (H, 4H) is transposed."""
     h, c = state
-    i, f, g, o = (gates + linear(h, w_hh, b_hh)).chunk(4, 1)
+    i, f, g, o = F.addmm(gates, h, w_hh).chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     h = o.sigmoid() * c.tanh()
     return (h if w_hr is None else linear(h, w_hr)), c
 
 
 def _gru_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
+    """The reset gate multiplies what the state contributes, its bias too: so `b_hh` is not in `gates`."""
     (h,) = state
     input_r, input_z, input_n = gates.chunk(3, 1)
-    hidden_r, hidden_z, hidden_n = linear(h, w_hh, b_hh).chunk(3, 1)
+    hidden = h.mm(w_hh) if b_hh is None else F.addmm(b_hh, h, w_hh)
+    hidden_r, hidden_z, hidden_n = hidden.chunk(3, 1)
     r = (input_r + hidden_r).sigmoid()
     z = (input_z + hidden_z).sigmoid()
     n = (input_n + r * hidden_n).tanh()
@@ -110,18 +111,28 @@ def _gru_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> Stat
 
 
 def _tanh_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
-    return ((gates + linear(state[0], w_hh, b_hh)).tanh(),)
+    return (F.addmm(gates, state[0], w_hh).tanh(),)
 
 
 def _relu_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
-    return ((gates + linear(state[0], w_hh, b_hh)).relu(),)
+    return (F.addmm(gates, state[0], w_hh).relu(),)
+
+
+def _input_gates(step: Step, x: Any, w_ih: Any, b_ih: Any, b_hh: Any) -> Any:
+    """What the inputs contribute to the gates, at all times at once."""
+    return linear(x, w_ih, b_ih if b_hh is None or step is _gru_step else b_ih + b_hh)
+
+
+def _cell(step: Step, input: Any, states: State, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> State:
+    _check_cell(input, states, w_ih, w_hh)
+    return step(_input_gates(step, input, w_ih, b_ih, b_hh), states, w_hh.t(), b_hh, None)
 
 
 class _Stack:
     """Layers over layers of one kind of cell."""
 
     def __init__(
-        self, step: Callable[[Any, State, Any, Any, Any], State], params: Sequence[Any], has_biases: bool, projected: bool,
+        self, step: Step, params: Sequence[Any], has_biases: bool, projected: bool,
         num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool,
     ) -> None:  # fmt: skip
         self.step = step
@@ -150,7 +161,8 @@ class _Stack:
     def unroll(self, x: Any, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
         """The cell over time: outputs (T, N, H) in the order of time, and the state after the last step taken."""
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
-        gates = linear(x, w_ih, b_ih).unbind(0)
+        gates = _input_gates(self.step, x, w_ih, b_ih, b_hh).unbind(0)
+        w_hh = w_hh.t()
         outputs = []
         for gate in reversed(gates) if backwards else gates:
             state = self.step(gate, state, w_hh, b_hh, w_hr)
