@@ -32,7 +32,7 @@ def getitem(self: Any, index: Any) -> Any:
         return _select(self, 0, index, 0)
     if kind is slice:
         sliced = _slice(self, 0, index)
-        return ops.alias(self) if sliced is self else sliced
+        return ops.slice_Tensor(self, 0, None, None, 1) if sliced is self else sliced
     if index is Ellipsis:
         return ops.alias(self)
     if index is None:
@@ -184,9 +184,12 @@ def _write(target: Any, value: Any) -> None:
         check_no_internal_overlap(target)
         ops.fill__Scalar(target, value)
         return
-    if value.shape != target.shape:
-        value = ops.expand(_without_leading_ones(value), target.shape, False)
-    ops.copy_(target, value, False)
+    if value.shape == target.shape:
+        ops.copy_(target, value, False)
+    elif not value.shape:
+        ops.fill__Tensor(target, value)
+    else:
+        ops.copy_(target, ops.expand(_without_leading_ones(value), target.shape, False), False)
 
 
 def _without_leading_ones(value: Any) -> Any:

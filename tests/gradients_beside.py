@@ -84,7 +84,7 @@ def gradients(T: Any, case: Case, x: Leaves, second: bool, names: bool = True) -
     result = case(T, x)
     results = list(result) if isinstance(result, (list, tuple)) else [result]
     outputs = [o for o in results if o.requires_grad]
-    found = [*results, *[o.grad_fn.name() for o in outputs if names]]
+    found = [*results, *[_name(o.grad_fn) for o in outputs if names]]
     inputs, directions = list(x.made), [x.direction(o) for o in outputs]
     if not outputs:
         return found
@@ -94,6 +94,11 @@ def gradients(T: Any, case: Case, x: Leaves, second: bool, names: bool = True) -
         seconds = T.autograd.grad(again, inputs + directions, [x.direction(g) for g in again], allow_unused=True)
         first = [*first, *seconds]
     return found + [g if g is None else g.clone() for g in first]  # PyTorch's zeros without memory become ordinary ones
+
+
+def _name(node: Any) -> str:
+    """PyTorch spells out the namespace of the nodes that are not generated."""
+    return str(node.name()).removeprefix("torch::autograd::")
 
 
 def expression(text: str) -> Case:

@@ -43,9 +43,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         return ops.matmul(input, weight.t())
     if n == 2:
         return ops.addmm(bias, input, weight.t(), 1, 1)
-    if n > 2 and bias.dim() == 1 and input.is_contiguous():
+    if bias.dim() == 1 and input.is_contiguous():
         rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])
-        return ops._unsafe_view(ops.addmm(bias, rows, weight.t(), 1, 1), [*input.shape[:-1], weight.shape[0]])
+        return ops.view(ops.addmm(bias, rows, weight.t(), 1, 1), [*input.shape[:-1], weight.shape[0]])
     return ops.matmul(input, weight.t()).add(bias)
 
 

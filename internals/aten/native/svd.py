@@ -43,11 +43,10 @@ def nuclear_norm_dim(self: Any, dim: Sequence[int], keepdim: bool = False) -> An
     others = [d for d in range(self.dim()) if d not in dims]
     matrices = ops.permute(self, [*others, *dims])
     singular = ops._linalg_svd(matrices, False, self.requires_grad, None)[1]
-    result = ops.sum_dim_IntList(singular, [-1], False, None)
-    if keepdim:
-        for d in sorted(dims):
-            result = ops.unsqueeze(result, d)
-    return result
+    if not keepdim:
+        return ops.sum_dim_IntList(singular, [-1], False, None)
+    last = ops.unsqueeze(ops.sum_dim_IntList(singular, [-1], True, None), -1)
+    return ops.permute(last, [[*others, *dims].index(d) for d in range(self.dim())])
 
 
 def _linalg_svd(A: Any, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None) -> Any:

@@ -33,6 +33,8 @@ def stack_tensors_backward(grad: Any, dim: int) -> list[Any]:
 
 def repeat_backward(grad: Any, repeats: Sequence[int], sizes: Sequence[int]) -> Any:
     """Every dimension of size r·n is split into r copies of n; the copies are added, and so are dimensions that are new."""
+    if 0 in repeats:
+        return grad.new_zeros(sizes)
     new = len(repeats) - len(sizes)
     split: list[int] = list(grad.shape[:new])
     copies = list(range(new))

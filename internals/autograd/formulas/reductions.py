@@ -27,7 +27,7 @@ def sum_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, kee
 def mean_backward(grad: Any, sizes: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
     """As the sum's, divided by how many elements were averaged."""
     n = prod([sizes[d] for d in dim]) if dim and sizes else prod(sizes)
-    return sum_backward(grad / n, sizes, dim, keepdim)
+    return sum_backward(grad / max(n, 1), sizes, dim, keepdim)
 
 
 def unsqueeze_multiple(t: Any, dim: Sequence[int] | None, ndim: int) -> Any:

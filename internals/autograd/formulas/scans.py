@@ -54,7 +54,7 @@ def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
     """For each x the sum, over the results from x on, of their gradient times the product of the factors other than x."""
     if grad.dtype is not self.dtype:
         grad, result = grad.to(self.dtype), result.to(self.dtype)
-    if not self.dim() or self.shape[dim] == 1:
+    if self.numel() <= 1 or self.shape[dim] == 1:
         return grad
     zero = self == 0
     if not zero.any().item():
