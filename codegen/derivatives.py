@@ -87,9 +87,10 @@ def load(functions: list[NativeFunction], path: Path = YAML) -> dict[str, Deriva
         if schema.full_name in entries:
             raise ValueError(f"derivatives.yaml: {text} has two entries")
         flags = tuple(entry.pop("output_differentiability", [True] * len(schema.returns)))
-        index = count.get(schema.name, 0)
+        base = schema.name.strip("_")  # bernoulli and bernoulli_ are numbered together
+        index = count.get(base, 0)
         if entry:
-            count[schema.name] = index + 1
+            count[base] = index + 1
         known = {a.name for a in schema.arguments}
         formulas = []
         for key, expression in entry.items():

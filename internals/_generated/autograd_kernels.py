@@ -77,7 +77,7 @@ def bernoulli__Tensor(op, keys, self, p, generator):
         return below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
     edges = to_self, to_p = gradient_edge(self), gradient_edge(p)
     check_inplace(self)
-    node = nodes.BernoulliBackward0()
+    node = nodes.BernoulliBackward1()
     node.next_edges = edges
     node._saved_p_shape = p.shape
     below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
@@ -90,7 +90,7 @@ def bernoulli__float(op, keys, self, p, generator):
         return below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.BernoulliBackward1()
+    node = nodes.BernoulliBackward2()
     node.next_edges = edges
     below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
     rebase_history(self, node)
@@ -112,7 +112,7 @@ def bernoulli_p(op, keys, self, p, generator):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
     edges = (gradient_edge(self),)
-    node = nodes.BernoulliBackward1()
+    node = nodes.BernoulliBackward3()
     node.next_edges = edges
     result = below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
     set_history(result, node)
@@ -123,7 +123,7 @@ def normal_Tensor_float(op, keys, mean, std, generator):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
     edges = (gradient_edge(mean),)
-    node = nodes.NormalBackward0()
+    node = nodes.NormalBackward1()
     node.next_edges = edges
     node._saved_mean_shape = mean.shape
     result = below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
@@ -135,7 +135,7 @@ def normal_float_Tensor(op, keys, mean, std, generator):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
     edges = (gradient_edge(std),)
-    node = nodes.NormalBackward1()
+    node = nodes.NormalBackward2()
     node.next_edges = edges
     node._saved_std_shape = std.shape
     result = below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
@@ -147,7 +147,7 @@ def normal_Tensor_Tensor(op, keys, mean, std, generator):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
     edges = to_mean, to_std = gradient_edge(mean), gradient_edge(std)
-    node = nodes.NormalBackward2()
+    node = nodes.NormalBackward3()
     node.next_edges = edges
     node._saved_mean_shape = mean.shape
     node._saved_std_shape = std.shape
@@ -183,7 +183,7 @@ def fill__Tensor(op, keys, self, value):
         return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
     check_inplace(self)
-    node = nodes.FillBackward1()
+    node = nodes.FillBackward3()
     node.next_edges = edges
     below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     rebase_history(self, node)
@@ -195,7 +195,7 @@ def fill__Scalar(op, keys, self, value):
         return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.FillBackward0()
+    node = nodes.FillBackward2()
     node.next_edges = edges
     below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     rebase_history(self, node)

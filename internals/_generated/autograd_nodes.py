@@ -87,7 +87,7 @@ class NormalBackward0(Node):
         return (zeros_like(grad),)
 
 
-class NormalBackward0(Node):
+class NormalBackward1(Node):
     """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ('_saved_mean_shape', )
@@ -100,7 +100,7 @@ class NormalBackward0(Node):
         return (grad.new_zeros(mean_shape),)
 
 
-class NormalBackward1(Node):
+class NormalBackward2(Node):
     """aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ('_saved_std_shape', )
@@ -113,7 +113,7 @@ class NormalBackward1(Node):
         return (grad.new_zeros(std_shape),)
 
 
-class NormalBackward2(Node):
+class NormalBackward3(Node):
     """aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ('_saved_mean_shape', '_saved_std_shape', )
@@ -145,7 +145,7 @@ class BernoulliBackward0(Node):
         return (zeros_like(grad),)
 
 
-class BernoulliBackward0(Node):
+class BernoulliBackward1(Node):
     """aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ('_saved_p_shape', )
@@ -164,7 +164,7 @@ class BernoulliBackward0(Node):
         return grad_self, grad_p
 
 
-class BernoulliBackward1(Node):
+class BernoulliBackward2(Node):
     """aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
@@ -176,7 +176,7 @@ class BernoulliBackward1(Node):
         return (zeros_like(grad),)
 
 
-class BernoulliBackward1(Node):
+class BernoulliBackward3(Node):
     """aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
@@ -218,7 +218,7 @@ class FillBackward1(Node):
         return grad_self, grad_value
 
 
-class FillBackward0(Node):
+class FillBackward2(Node):
     """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
 
     __slots__ = ()
@@ -230,7 +230,7 @@ class FillBackward0(Node):
         return (zeros_like(grad),)
 
 
-class FillBackward1(Node):
+class FillBackward3(Node):
     """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"""
 
     __slots__ = ()
@@ -750,6 +750,7 @@ class MulBackward0(Node):
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     saved_names = ('other', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -787,6 +788,7 @@ class DivBackward0(Node):
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     saved_names = ('other', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -825,6 +827,7 @@ class DivBackward2(Node):
 
     __slots__ = ('_raw_saved_other', '_saved_rounding_mode', '_raw_saved_self', )
     saved_names = ('other', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -909,6 +912,7 @@ class RemainderBackward1(Node):
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     saved_names = ('other', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -954,6 +958,7 @@ class FmodBackward1(Node):
 
     __slots__ = ('_raw_saved_other', '_raw_saved_self', )
     saved_names = ('other', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -975,6 +980,7 @@ class PowBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_exponent', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -990,6 +996,7 @@ class PowBackward1(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
     saved_names = ('self', 'exponent', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1014,6 +1021,7 @@ class PowBackward2(Node):
 
     __slots__ = ('_saved_self', '_raw_saved_exponent', '_raw_saved_result', )
     saved_names = ('exponent', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1030,6 +1038,7 @@ class Atan2Backward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     saved_names = ('self', 'other', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1050,6 +1059,7 @@ class MaximumBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     saved_names = ('self', 'other', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1073,6 +1083,7 @@ class MinimumBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_other', )
     saved_names = ('self', 'other', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1096,6 +1107,7 @@ class AbsBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1122,6 +1134,7 @@ class ExpBackward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1136,6 +1149,7 @@ class Expm1Backward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1150,6 +1164,7 @@ class LogBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1164,6 +1179,7 @@ class Log1PBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1178,6 +1194,7 @@ class Log2Backward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1192,6 +1209,7 @@ class SqrtBackward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1206,6 +1224,7 @@ class RsqrtBackward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1220,6 +1239,7 @@ class ReciprocalBackward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1234,6 +1254,7 @@ class SinBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1248,6 +1269,7 @@ class CosBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1262,6 +1284,7 @@ class TanBackward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1276,6 +1299,7 @@ class AsinBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1290,6 +1314,7 @@ class AcosBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1304,6 +1329,7 @@ class AtanBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1318,6 +1344,7 @@ class SinhBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1332,6 +1359,7 @@ class CoshBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1346,6 +1374,7 @@ class TanhBackward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1360,6 +1389,7 @@ class SigmoidBackward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1374,6 +1404,7 @@ class ErfBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1472,6 +1503,7 @@ class ClampBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', )
     saved_names = ('self', 'min', 'max', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1498,6 +1530,7 @@ class ClampBackward1(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_min', '_saved_max', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1514,6 +1547,7 @@ class ClampMinBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_min', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1529,6 +1563,7 @@ class ClampMinBackward1(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_min', )
     saved_names = ('self', 'min', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1552,6 +1587,7 @@ class ClampMaxBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_max', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1567,6 +1603,7 @@ class ClampMaxBackward1(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_max', )
     saved_names = ('self', 'max', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1610,6 +1647,7 @@ class LerpBackward1(Node):
 
     __slots__ = ('_raw_saved_weight', '_raw_saved_end', '_raw_saved_self', )
     saved_names = ('weight', 'end', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1635,6 +1673,7 @@ class AddcmulBackward0(Node):
 
     __slots__ = ('_raw_saved_tensor2', '_saved_value', '_raw_saved_tensor1', )
     saved_names = ('tensor2', 'tensor1', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1660,6 +1699,7 @@ class AddcdivBackward0(Node):
 
     __slots__ = ('_saved_value', '_raw_saved_tensor2', '_raw_saved_tensor1', )
     saved_names = ('tensor2', 'tensor1', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1686,6 +1726,7 @@ class WhereBackward0(Node):
 
     __slots__ = ('_raw_saved_condition', )
     saved_names = ('condition', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1707,6 +1748,7 @@ class MaskedFillBackward0(Node):
 
     __slots__ = ('_raw_saved_mask', )
     saved_names = ('mask', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1721,6 +1763,7 @@ class MaskedFillBackward1(Node):
 
     __slots__ = ('_raw_saved_mask', )
     saved_names = ('mask', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1798,6 +1841,7 @@ class ProdBackward0(Node):
 
     __slots__ = ('_raw_saved_result', '_raw_saved_self', )
     saved_names = ('result', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1813,6 +1857,7 @@ class ProdBackward1(Node):
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_keepdim', '_raw_saved_self', )
     saved_names = ('result', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1830,6 +1875,7 @@ class VarBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_correction', '_saved_keepdim', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1847,6 +1893,7 @@ class StdBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_correction', '_saved_keepdim', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1865,6 +1912,7 @@ class VarMeanBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_correction', '_saved_keepdim', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -1881,6 +1929,7 @@ class StdMeanBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result0', '_saved_dim', '_saved_correction', '_saved_keepdim', )
     saved_names = ('self', 'result0', )
+    saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -1898,6 +1947,7 @@ class AmaxBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1915,6 +1965,7 @@ class AminBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1932,6 +1983,7 @@ class MaxBackward0(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1949,6 +2001,7 @@ class MaxBackward1(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1964,6 +2017,7 @@ class MinBackward0(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1981,6 +2035,7 @@ class MinBackward1(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -1996,6 +2051,7 @@ class NormBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2012,6 +2068,7 @@ class NormBackward1(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_p', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2030,6 +2087,7 @@ class NormBackward2(Node):
 
     __slots__ = ('_saved_p', '_raw_saved_result', '_raw_saved_self', )
     saved_names = ('result', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2046,6 +2104,7 @@ class NormBackward3(Node):
 
     __slots__ = ('_saved_p', '_raw_saved_result', '_saved_dim', '_saved_keepdim', '_raw_saved_self', )
     saved_names = ('result', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2064,6 +2123,7 @@ class LinalgVectorNormBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_ord', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2082,6 +2142,7 @@ class LogsumexpBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', '_saved_keepdim', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2113,6 +2174,7 @@ class CumprodBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_result', )
     saved_names = ('self', 'result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2129,6 +2191,7 @@ class SortBackward0(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2145,6 +2208,7 @@ class SortBackward1(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2161,6 +2225,7 @@ class TopkBackward0(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2271,6 +2336,7 @@ class IndexBackward0(Node):
 
     __slots__ = ('_saved_self_shape', '_raw_saved_indices', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2286,6 +2352,7 @@ class IndexPutBackward0(Node):
 
     __slots__ = ('_raw_saved_indices', '_saved_accumulate', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2308,6 +2375,7 @@ class IndexPutImplBackward0(Node):
 
     __slots__ = ('_raw_saved_indices', '_saved_accumulate', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2330,6 +2398,7 @@ class GatherBackward0(Node):
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_raw_saved_index', '_saved_sparse_grad', )
     saved_names = ('index', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2347,6 +2416,7 @@ class ScatterBackward0(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
     saved_names = ('index', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2370,6 +2440,7 @@ class ScatterBackward1(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
     saved_names = ('index', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2415,6 +2486,7 @@ class ScatterAddBackward0(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_index', )
     saved_names = ('index', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2436,6 +2508,7 @@ class IndexSelectBackward0(Node):
 
     __slots__ = ('_saved_self_shape', '_saved_dim', '_raw_saved_index', )
     saved_names = ('index', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2452,6 +2525,7 @@ class IndexAddBackward0(Node):
 
     __slots__ = ('_saved_alpha', '_saved_dim', '_raw_saved_index', )
     saved_names = ('index', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2474,6 +2548,7 @@ class MaskedSelectBackward0(Node):
 
     __slots__ = ('_saved_self_shape', '_raw_saved_mask', )
     saved_names = ('mask', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2489,6 +2564,7 @@ class MmBackward0(Node):
 
     __slots__ = ('_raw_saved_mat2', '_saved_self_shape', '_saved_self_stride', '_raw_saved_self', '_saved_mat2_shape', '_saved_mat2_stride', )
     saved_names = ('mat2', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2514,6 +2590,7 @@ class BmmBackward0(Node):
 
     __slots__ = ('_raw_saved_mat2', '_raw_saved_self', )
     saved_names = ('mat2', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2535,6 +2612,7 @@ class MvBackward0(Node):
 
     __slots__ = ('_raw_saved_vec', '_raw_saved_self', )
     saved_names = ('vec', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2556,6 +2634,7 @@ class DotBackward0(Node):
 
     __slots__ = ('_raw_saved_tensor', '_raw_saved_self', )
     saved_names = ('tensor', 'self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2577,6 +2656,7 @@ class AddmmBackward0(Node):
 
     __slots__ = ('_saved_beta', '_raw_saved_mat2', '_saved_mat1_shape', '_saved_mat1_stride', '_saved_alpha', '_raw_saved_mat1', '_saved_mat2_shape', '_saved_mat2_stride', )
     saved_names = ('mat2', 'mat1', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2607,6 +2687,7 @@ class AddmvBackward0(Node):
 
     __slots__ = ('_saved_beta', '_saved_alpha', '_raw_saved_vec', '_raw_saved_mat', )
     saved_names = ('vec', 'mat', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2633,6 +2714,7 @@ class AddbmmBackward0(Node):
 
     __slots__ = ('_saved_beta', '_raw_saved_batch2', '_saved_alpha', '_saved_batch1_shape', '_raw_saved_batch1', )
     saved_names = ('batch2', 'batch1', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2661,6 +2743,7 @@ class BaddbmmBackward0(Node):
 
     __slots__ = ('_saved_beta', '_raw_saved_batch2', '_saved_alpha', '_raw_saved_batch1', )
     saved_names = ('batch2', 'batch1', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2687,6 +2770,7 @@ class LinalgSvdBackward0(Node):
 
     __slots__ = ('_raw_saved_U', '_raw_saved_S', '_raw_saved_Vh', '_saved_full_matrices', )
     saved_names = ('U', 'S', 'Vh', )
+    saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -2703,6 +2787,7 @@ class ReluBackward0(Node):
 
     __slots__ = ('_raw_saved_result', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2717,6 +2802,7 @@ class GeluBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_approximate', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2732,6 +2818,7 @@ class SiluBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2746,6 +2833,7 @@ class LeakyReluBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_negative_slope', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2761,6 +2849,7 @@ class EluBackward0(Node):
 
     __slots__ = ('_saved_alpha', '_saved_scale', '_saved_input_scale', '_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2778,6 +2867,7 @@ class SoftplusBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_beta', '_saved_threshold', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2794,6 +2884,7 @@ class HardtanhBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_min_val', '_saved_max_val', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2810,6 +2901,7 @@ class LogSigmoidBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_buffer', )
     saved_names = ('self', 'buffer', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2825,6 +2917,7 @@ class SoftmaxBackward0(Node):
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_self_dtype', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2841,6 +2934,7 @@ class LogSoftmaxBackward0(Node):
 
     __slots__ = ('_raw_saved_result', '_saved_dim', '_saved_self_dtype', )
     saved_names = ('result', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2857,6 +2951,7 @@ class ThresholdBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_threshold', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2878,6 +2973,7 @@ class HardtanhBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_min_val', '_saved_max_val', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2900,6 +2996,7 @@ class LeakyReluBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_negative_slope', '_saved_self_is_result', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2922,6 +3019,7 @@ class EluBackwardBackward0(Node):
 
     __slots__ = ('_saved_alpha', '_saved_scale', '_saved_input_scale', '_saved_is_result', '_raw_saved_self_or_result', '_raw_saved_grad_output', )
     saved_names = ('self_or_result', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2952,6 +3050,7 @@ class GeluBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_approximate', '_raw_saved_grad_output', )
     saved_names = ('self', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2976,6 +3075,7 @@ class SiluBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_grad_output', )
     saved_names = ('self', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -2998,6 +3098,7 @@ class SoftplusBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_beta', '_saved_threshold', '_raw_saved_grad_output', )
     saved_names = ('self', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3024,6 +3125,7 @@ class LogSigmoidBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_buffer', '_raw_saved_grad_output', )
     saved_names = ('self', 'buffer', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3047,6 +3149,7 @@ class SoftmaxBackwardDataBackward0(Node):
 
     __slots__ = ('_raw_saved_output', '_saved_dim', '_saved_input_dtype', '_raw_saved_grad_output', )
     saved_names = ('output', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3072,6 +3175,7 @@ class LogSoftmaxBackwardDataBackward0(Node):
 
     __slots__ = ('_saved_dim', '_raw_saved_output', '_raw_saved_grad_output', )
     saved_names = ('output', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3096,6 +3200,7 @@ class NativeLayerNormBackward0(Node):
 
     __slots__ = ('_raw_saved_input', '_saved_normalized_shape', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_weight', '_raw_saved_bias', )
     saved_names = ('input', 'result1', 'result2', 'weight', 'bias', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3120,6 +3225,7 @@ class NativeGroupNormBackward0(Node):
 
     __slots__ = ('_raw_saved_input', '_raw_saved_result1', '_raw_saved_result2', '_raw_saved_weight', '_saved_N', '_saved_C', '_saved_HxW', '_saved_group', )
     saved_names = ('input', 'result1', 'result2', 'weight', )
+    saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -3145,6 +3251,7 @@ class NativeBatchNormBackward0(Node):
 
     __slots__ = ('_raw_saved_input', '_raw_saved_weight', '_raw_saved_running_mean', '_raw_saved_running_var', '_raw_saved_result1', '_raw_saved_result2', '_saved_training', '_saved_eps', )
     saved_names = ('input', 'weight', 'running_mean', 'running_var', 'result1', 'result2', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3171,6 +3278,7 @@ class NativeLayerNormBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_saved_normalized_shape', '_raw_saved_mean', '_raw_saved_rstd', '_raw_saved_weight', )
     saved_names = ('grad_out', 'input', 'mean', 'rstd', 'weight', )
+    saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -3194,6 +3302,7 @@ class NativeGroupNormBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_raw_saved_mean', '_raw_saved_rstd', '_raw_saved_weight', '_saved_N', '_saved_C', '_saved_HxW', '_saved_group', )
     saved_names = ('grad_out', 'input', 'mean', 'rstd', 'weight', )
+    saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -3220,6 +3329,7 @@ class NativeBatchNormBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_grad_out', '_raw_saved_input', '_raw_saved_weight', '_raw_saved_running_mean', '_raw_saved_running_var', '_raw_saved_save_mean', '_raw_saved_save_invstd', '_saved_train', '_saved_eps', )
     saved_names = ('grad_out', 'input', 'weight', 'running_mean', 'running_var', 'save_mean', 'save_invstd', )
+    saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -3246,6 +3356,7 @@ class ConvolutionBackward0(Node):
 
     __slots__ = ('_raw_saved_input', '_raw_saved_weight', '_saved_bias_shape', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', )
     saved_names = ('input', 'weight', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3273,6 +3384,7 @@ class ConvolutionBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_weight', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_transposed', '_saved_output_padding', '_saved_groups', )
     saved_names = ('grad_output', 'input', 'weight', )
+    saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
@@ -3299,6 +3411,7 @@ class MaxPool2DWithIndicesBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_ceil_mode', '_raw_saved_result1', )
     saved_names = ('self', 'result1', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3319,6 +3432,7 @@ class MaxPool2DWithIndicesBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_indices', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3339,6 +3453,7 @@ class AvgPool2DBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3383,6 +3498,7 @@ class AdaptiveAvgPool2DBackward0(Node):
 
     __slots__ = ('_raw_saved_self', )
     saved_names = ('self', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3526,6 +3642,7 @@ class EmbeddingBackward0(Node):
 
     __slots__ = ('_raw_saved_indices', '_saved_padding_idx', '_saved_scale_grad_by_freq', '_saved_weight_shape', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3543,6 +3660,7 @@ class EmbeddingDenseBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_indices', '_saved_num_weights', '_saved_padding_idx', '_saved_scale_grad_by_freq', )
     saved_names = ('indices', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3572,6 +3690,7 @@ class NllLossBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', '_raw_saved_total_weight', )
     saved_names = ('self', 'target', 'weight', 'total_weight', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3591,6 +3710,7 @@ class NllLoss2DBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', '_raw_saved_total_weight', )
     saved_names = ('self', 'target', 'weight', 'total_weight', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3610,6 +3730,7 @@ class MseLossBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', )
     saved_names = ('self', 'target', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3635,6 +3756,7 @@ class SmoothL1LossBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_beta', )
     saved_names = ('self', 'target', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3662,6 +3784,7 @@ class HuberLossBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_delta', )
     saved_names = ('self', 'target', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3689,6 +3812,7 @@ class BinaryCrossEntropyBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', )
     saved_names = ('self', 'target', 'weight', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3716,6 +3840,7 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_raw_saved_pos_weight', '_saved_reduction', )
     saved_names = ('self', 'target', 'weight', 'pos_weight', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3745,6 +3870,7 @@ class NllLossBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', )
     saved_names = ('target', 'weight', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3768,6 +3894,7 @@ class NllLoss2DBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_saved_ignore_index', )
     saved_names = ('target', 'weight', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3791,6 +3918,7 @@ class MseLossBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_raw_saved_grad_output', )
     saved_names = ('self', 'target', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3821,6 +3949,7 @@ class SmoothL1LossBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_beta', '_raw_saved_grad_output', )
     saved_names = ('self', 'target', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3856,6 +3985,7 @@ class HuberLossBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_saved_reduction', '_saved_delta', '_raw_saved_grad_output', )
     saved_names = ('self', 'target', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
@@ -3891,6 +4021,7 @@ class BinaryCrossEntropyBackwardBackward0(Node):
 
     __slots__ = ('_raw_saved_self', '_raw_saved_target', '_raw_saved_weight', '_saved_reduction', '_raw_saved_grad_output', )
     saved_names = ('self', 'target', 'weight', 'grad_output', )
+    saves = True
 
     def apply(node, grads):
         grad = grads[0]
