@@ -62,16 +62,19 @@ def test_outputs_and_gradients_with_the_same_weights(name: str) -> None:
     x = inputs(name, batch=2)
 
     got, expected = scores(ours.eval(), x), scores(theirs.eval(), to_torch(x))
-    np.testing.assert_allclose(to_numpy(got.detach()), expected.detach(), **tolerance(expected))
+    np.testing.assert_allclose(to_numpy(got.detach()), expected.detach(), **tolerance(expected, 1e-4))
 
-    scores(ours.train(), x).square().mean().backward()
-    scores(theirs.train(), to_torch(x)).square().mean().backward()
-    wanted = dict(theirs.named_parameters())
+    # In double: small batch norms multiply rounding errors until single precision agrees on one digit only.
+    ours.double().train(), theirs.double().train()
+    x = x.double() if x.is_floating_point() else x
+    scores(ours, x).square().mean().backward()
+    scores(theirs, to_torch(x)).square().mean().backward()
+    wanted, running = dict(theirs.named_parameters()), dict(theirs.named_buffers())
     for key, parameter in ours.named_parameters():
         gradient = wanted[key].grad
-        np.testing.assert_allclose(to_numpy(parameter.grad), gradient, **tolerance(gradient), err_msg=key)
-    for key, buffer in ours.named_buffers():  # the running statistics
-        assert_same(buffer, dict(theirs.named_buffers())[key], rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(to_numpy(parameter.grad), gradient, **tolerance(gradient, 1e-7), err_msg=key)
+    for key, buffer in ours.named_buffers():
+        assert_same(buffer, running[key], rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2_narrow", "vit_small", "gpt"])
@@ -204,6 +207,6 @@ def scores(model: Any, x: Any) -> Any:
     return model(x, x)[0] if type(model).__name__ == "GPT" else model(x)
 
 
-def tolerance(expected: Any) -> dict[str, float]:
-    """float32 sums in another order: relative to the largest number there is."""
-    return {"rtol": 2e-3, "atol": 2e-4 * max(expected.abs().max().item(), 1e-6)}
+def tolerance(expected: Any, of_the_largest: float) -> dict[str, float]:
+    """Sums in another order differ relative to the largest number there is."""
+    return {"rtol": 10 * of_the_largest, "atol": of_the_largest * max(expected.abs().max().item(), 1e-6)}
