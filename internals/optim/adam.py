@@ -1,0 +1,127 @@
+"""Adam (`torch/optim/adam.py`): Kingma and Ba, "Adam: A method for stochastic optimization", 2014.
+
+Two running averages per element: of the gradient (`exp_avg`) and of its square (`exp_avg_sq`). A step is the first divided by the
+root of the second: about `lr` for an element whose gradient keeps its sign, whatever its size, and less where it fluctuates. Both
+averages begin at zero and would be too small at first; dividing by `1 - beta ** step` makes up for it.
+
+AMSGrad (Reddi, Kale and Kumar, "On the convergence of Adam and beyond", 2018) divides by the largest second average so far.
+`weight_decay` is an L2 penalty in the gradient, or with `decoupled_weight_decay` AdamW's.
+
+How the real one differs: see `internals.optim.optimizer`. Its `differentiable=True` lets gradients flow through the step; here
+that raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals import Tensor, maximum, tensor, zeros_like
+from internals.optim.optimizer import Optimizer, Params
+from internals.optim.options import (
+    as_real,
+    check_implementation,
+    check_not_differentiable,
+    check_not_negative,
+    check_rate,
+    number,
+    step_dtype,
+)  # fmt: skip
+
+
+class Adam(Optimizer):
+    """`p -= lr * average(grad) / sqrt(average(grad ** 2))`, element by element.
+
+    Raises ValueError for negative options, for betas outside [0, 1), and for one beta a float and the other a tensor.
+    """
+
+    added_later = {
+        "amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
+        "decoupled_weight_decay": False, "fused": None,
+    }  # fmt: skip
+    counts_steps = True
+
+    def __init__(
+        self,
+        params: Params,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_rate(lr)
+        check_not_negative(epsilon=eps)
+        check_betas(betas, foreach and not capturable)
+        check_not_negative(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": tuple(betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        check_implementation(foreach, differentiable, fused)
+        check_not_differentiable("Adam", differentiable)
+        super().__init__(params, defaults)
+
+    def update(self, group: dict[str, Any]) -> None:
+        lr, beta1, beta2 = number(group["lr"]), number(group["betas"][0]), number(group["betas"][1])
+        weight_decay, eps = group["weight_decay"], group["eps"]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if group["maximize"]:
+                grad = -grad
+            state = self.state[p]
+            if not state:
+                self._begin(state, p, group)
+            count = state["step"].add_(1).item()
+            if weight_decay and group["decoupled_weight_decay"]:
+                p.mul_(1 - lr * weight_decay)
+            elif weight_decay:
+                grad = grad.add(p, alpha=weight_decay)
+            p, grad, exp_avg, exp_avg_sq = as_real(p, grad, state["exp_avg"], state["exp_avg_sq"])
+            exp_avg.lerp_(grad, 1 - beta1)
+            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            if group["amsgrad"]:
+                (largest,) = as_real(state["max_exp_avg_sq"])
+                exp_avg_sq = maximum(largest, exp_avg_sq, out=largest)
+            denominator = exp_avg_sq.sqrt().div_((1 - beta2**count) ** 0.5).add_(eps)
+            p.addcdiv_(exp_avg, denominator, value=-(lr / (1 - beta1**count)))
+
+    def _begin(self, state: dict[str, Any], p: Any, group: dict[str, Any]) -> None:
+        state["step"] = tensor(0.0, dtype=step_dtype())
+        state["exp_avg"] = zeros_like(p)
+        state["exp_avg_sq"] = zeros_like(p)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = zeros_like(p)
+
+
+def check_betas(betas: tuple[Any, Any], no_tensors: bool | None) -> None:
+    """Raises ValueError for what cannot be Adam's betas."""
+    for i, beta in enumerate(betas[:2]):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    if not any(isinstance(betas[0], kind) and isinstance(betas[1], kind) for kind in (float, Tensor)):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas[:2]):
+        if isinstance(beta, Tensor) and no_tensors:
+            raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+        if isinstance(beta, Tensor) and beta.numel() != 1:
+            raise ValueError(f"Tensor betas[{i}] must be 1-element")

@@ -1,0 +1,58 @@
+"""The options of optimizers: what they may be, and how an update reads them.
+
+Mirrors the first part of `torch/optim/optimizer.py`.
+
+How the real one differs: an option that is a tensor stays one there, so that a CUDA graph can be replayed with another
+value, or a gradient reach it. Here updates see its value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._tensor import Tensor
+from internals.core.dtype import dtype, float32, float64, get_default_dtype
+
+
+def check_rate(lr: Any) -> None:
+    """Raises ValueError for a learning rate that is negative or a tensor of several elements."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_not_negative(**options: Any) -> None:
+    """Raises ValueError naming the first of `options` that is negative."""
+    for name, value in options.items():
+        if not value >= 0.0:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_implementation(foreach: bool | None, differentiable: bool, fused: bool | None) -> None:
+    """Raises RuntimeError for implementations that exclude each other."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def check_not_differentiable(name: str, differentiable: bool) -> None:
+    """Raises NotImplementedError: only SGD's steps can be differentiated here."""
+    if differentiable:
+        raise NotImplementedError(f"{name}: differentiable=True is not implemented; SGD has it")
+
+
+def number(option: Any) -> Any:
+    """An option as a Python number; a tensor of one element may stand for it."""
+    return option.item() if isinstance(option, Tensor) else option
+
+
+def step_dtype() -> dtype:
+    """The dtype in which steps are counted: as exact as the default dtype allows."""
+    return float64 if get_default_dtype() is float64 else float32
+
+
+def as_real(*tensors: Tensor) -> list[Any]:
+    """The tensors; complex ones as views with a last dimension for real and imaginary parts, which are optimized apart."""
+    return [t.view_as_real() if t.is_complex() else t for t in tensors]  # type: ignore[attr-defined]

@@ -1,0 +1,132 @@
+"""`default_collate`: a list of samples becomes one batch (`torch/utils/data/_utils/collate.py`).
+
+What holds samples together is turned inside out: a list of (image, label) pairs becomes a list of a batch of images and a
+batch of labels, a list of dicts a dict of batches. At the bottom tensors are stacked, and numbers become a tensor.
+`default_convert` does the same for one sample that is not to be batched: only arrays become tensors.
+
+How the real one differs: its workers stack into shared memory.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import numpy as np
+
+from internals import Tensor, as_tensor, float64, stack, tensor
+
+_NOT_NUMERIC = re.compile("[SaUO]")
+_WANTED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+
+CollateMap = dict[Any, Callable[..., Any]]
+
+
+def default_collate(batch: Any) -> Any:
+    """The batch made of a list of samples. Raises TypeError for samples it does not know, RuntimeError for unequal sizes."""
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def default_convert(data: Any) -> Any:
+    """The sample with its numpy arrays as tensors on the same memory; tuples become lists, what is unknown stays."""
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, np.ndarray):
+        return data if _NOT_NUMERIC.search(data.dtype.str) else as_tensor(data)
+    if isinstance(data, np.generic) and not isinstance(data, (np.str_, np.bytes_)):
+        return as_tensor(data)
+    if isinstance(data, Mapping):
+        return _same_mapping(data, {key: default_convert(data[key]) for key in data})
+    if isinstance(data, tuple):
+        values = [default_convert(d) for d in data]
+        return type(data)(*values) if hasattr(data, "_fields") else values
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _same_sequence(data, [default_convert(d) for d in data])
+    return data
+
+
+def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Like `default_collate`, with a table of your own. Containers of what is in the table are taken apart as usual.
+
+    `collate_fn_map` goes from a type, or a tuple of types, to a function `f(batch, *, collate_fn_map)`.
+    """
+    first = batch[0]
+    kind = type(first)
+    for key in (kind, *(key for key in collate_fn_map or () if isinstance(first, key))):
+        if collate_fn_map is not None and key in collate_fn_map:
+            return collate_fn_map[key](batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        values = {key: collate([sample[key] for sample in batch], collate_fn_map=collate_fn_map) for key in first}
+        return _same_mapping(first, values)
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return kind(*(collate(samples, collate_fn_map=collate_fn_map) for samples in zip(*batch)))
+    if isinstance(first, Sequence):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [collate(samples, collate_fn_map=collate_fn_map) for samples in zip(*batch)]
+        return columns if isinstance(first, tuple) else _same_sequence(first, columns)
+    raise TypeError(_WANTED.format(kind))
+
+
+def _same_mapping(like: Any, values: dict[Any, Any]) -> Any:
+    """`values` in a mapping of the type of `like`, with its attributes if it can be copied; a dict if that fails."""
+    try:
+        if not isinstance(like, MutableMapping):
+            return type(like)(values)
+        clone = copy.copy(like)
+        clone.update(values)
+        return clone
+    except TypeError:
+        return values
+
+
+def _same_sequence(like: Any, values: list[Any]) -> Any:
+    """`values` in a sequence of the type of `like`; a list if that fails."""
+    try:
+        if not isinstance(like, MutableSequence):
+            return type(like)(values)
+        clone = copy.copy(like)
+        for i, value in enumerate(values):
+            clone[i] = value
+        return clone
+    except TypeError:
+        return values
+
+
+def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    return stack(list(batch), 0)
+
+
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    if _NOT_NUMERIC.search(batch[0].dtype.str):
+        raise TypeError(_WANTED.format(batch[0].dtype))
+    return collate([as_tensor(a) for a in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    return as_tensor(batch)
+
+
+def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    return tensor(batch, dtype=float64)
+
+
+def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    return tensor(batch)
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    return batch
+
+
+default_collate_fn_map: CollateMap = {
+    Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
