@@ -90,10 +90,11 @@ def nll_loss2d(self: Any, target: Any, weight: Any = None, reduction: int = MEAN
 
 def nll_loss_nd(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
     """Any number of further dimensions: (N, C, ...) and (N, ...). Raises ValueError when the batches differ."""
-    sizes, n = list(self.shape), self.dim()
+    sizes = list(self.shape)
+    n = len(sizes)
     if n < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {n})")
-    target_batch = target.shape[0] if target.dim() else 0
+    target_batch = next(iter(target.shape), 0)
     if n != 1 and sizes[0] != target_batch:
         raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({target_batch}).")
     if n <= 2:
@@ -191,9 +192,9 @@ def _pick(
             f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
         )
     x, t = array(self), array(target).astype(np.int64, copy=False)
-    if weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16:
-        if _all_count(t, classes, ignore_index):
-            return _reduce_all(x, t, class_dim, reduction)
+    usual = weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16
+    if usual and _all_count(t, classes, ignore_index):
+        return _reduce_all(x, t, class_dim, reduction)
     counts = t != ignore_index
     wrong = counts & ((t < 0) | (t >= classes))
     if wrong.any():

@@ -22,7 +22,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 
 def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
@@ -74,12 +74,12 @@ def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim:
 
 def softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
     """Positive numbers that sum to 1 along `dim`. Raises IndexError for a dimension out of range."""
-    return ops._softmax(self if dtype is None else self.to(dtype), dim, False)
+    return ops._softmax(self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False)
 
 
 def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
     """The logarithm of softmax, computed so that it does not lose small probabilities."""
-    return ops._log_softmax(self if dtype is None else self.to(dtype), dim, False)
+    return ops._log_softmax(self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False)
 
 
 def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int]:
@@ -101,4 +101,4 @@ def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> 
     g, y = array(grad_output), array(output)
     if output.dtype is dt.float16:
         g, y = g.astype(np.float32), y.astype(np.float32)
-    return set_output(output.shape, output.dtype), g, y, wrap_dim(dim, output.dim()) if output.dim() else None
+    return empty_contiguous(output.shape, output.dtype), g, y, wrap_dim(dim, y.ndim) if y.ndim else None
