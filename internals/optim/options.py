@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from internals import view_as_real
 from internals._tensor import Tensor
 from internals.core.dtype import dtype, float32, float64, get_default_dtype
 
@@ -55,4 +56,4 @@ def step_dtype() -> dtype:
 
 def as_real(*tensors: Tensor) -> list[Any]:
     """The tensors; complex ones as views with a last dimension for real and imaginary parts, which are optimized apart."""
-    return [t.view_as_real() if t.is_complex() else t for t in tensors]  # type: ignore[attr-defined]
+    return [view_as_real(t) if t.is_complex() else t for t in tensors]
