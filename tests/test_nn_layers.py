@@ -182,6 +182,50 @@ def test_golden_numbers(case: str, training: bool) -> None:
     GOLDEN.check(case, training, gradients=True)
 
 
+@st.composite
+def convolutions(draw: Any) -> str:
+    """A case with any arguments that fit each other."""
+    groups = draw(st.sampled_from([1, 1, 2]))
+    channels = [groups * draw(st.integers(1, 2)) for _ in range(2)]
+    kernel, stride, dilation = (
+        tuple(draw(st.lists(st.integers(1, most), min_size=2, max_size=2))) for most in (3, 2, 2)
+    )
+    padding = draw(st.integers(0, 1))
+    options = f"{kernel}, {stride}, {padding}, dilation={dilation}, groups={groups}, bias={draw(st.booleans())}"
+    sizes = ", ".join(str(draw(st.integers(5, 7))) for _ in range(2))
+    if draw(st.booleans()):
+        return f"nn.ConvTranspose2d({channels[0]}, {channels[1]}, {options}) >> m(x(2, {channels[0]}, {sizes}))"
+    mode = draw(st.sampled_from(["zeros", "reflect", "replicate", "circular"]))
+    return (
+        f"nn.Conv2d({channels[0]}, {channels[1]}, {options}, padding_mode='{mode}') >> m(x(2, {channels[0]}, {sizes}))"
+    )
+
+
+@given(convolutions())
+@examples(25)
+def test_any_convolution_as_pytorch(case: str) -> None:
+    compare(case, training=True, gradients=True)
+
+
+@given(
+    st.sampled_from(["BatchNorm", "InstanceNorm"]),
+    st.sampled_from([1, 2]),
+    st.sampled_from([0.1, 0.9, None]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+@examples(25)
+def test_any_normalization_as_pytorch(
+    kind: str, dims: int, momentum: float | None, affine: bool, track: bool, training: bool
+) -> None:
+    if kind == "InstanceNorm" and momentum is None:
+        momentum = 0.3
+    options = f"momentum={momentum}, affine={affine}, track_running_stats={track}"
+    sizes = "4, 5" if dims == 2 else "6"
+    compare(f"nn.{kind}{dims}d(3, {options}) >> m(m(x(2, 3, {sizes})))", training, gradients=True)
+
+
 def test_signatures_as_pytorch() -> None:
     torch = oracle()
     for name in nn.modules.__all__:

@@ -69,6 +69,26 @@ def test_golden_numbers(case: str, training: bool) -> None:
     GOLDEN.check(case, training, gradients=True)
 
 
+@given(
+    st.sampled_from(["RNN", "GRU", "LSTM"]),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+@examples(25)
+def test_any_network_as_pytorch(
+    kind: str, hidden: int, layers: int, steps: int, bias: bool, batch_first: bool, bidirectional: bool, batched: bool
+) -> None:
+    dropout = 0.4 if layers > 1 else 0
+    options = f"bias={bias}, batch_first={batch_first}, dropout={dropout}, bidirectional={bidirectional}"
+    sizes = f"{steps}, 2" if not batched else f"3, {steps}, 2" if batch_first else f"{steps}, 3, 2"
+    compare(f"nn.{kind}(2, {hidden}, {layers}, {options}) >> m(x({sizes}))", training=True, gradients=True)
+
+
 ERRORS = cases("""
     T.nn.LSTM(3, 0)
     T.nn.LSTM(0, 3)

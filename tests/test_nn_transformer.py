@@ -76,6 +76,17 @@ def test_golden_numbers(case: str, training: bool) -> None:
     GOLDEN.check(case, training, gradients=True)
 
 
+@given(st.sampled_from([1, 2, 4]), st.sampled_from([None, 3, 4]), st.tuples(*[st.booleans()] * 8))
+@examples(25)
+def test_any_attention_as_pytorch(heads: int, kdim: int | None, flags: tuple[bool, ...]) -> None:
+    bias, bias_kv, zero, batch_first, weights, average, masked, padded = flags
+    build = f"nn.MultiheadAttention(4, {heads}, 0.2, {bias}, {bias_kv}, {zero}, {kdim}, {kdim}, {batch_first})"
+    key = f"{'2, 5' if batch_first else '5, 2'}, {kdim or 4}"
+    call = f"x({'2, 3' if batch_first else '3, 2'}, 4), x({key}), x({key}), {'padding(2, 5)' if padded else None}"
+    call += f", {weights}, {'mask(3, 5)' if masked else None}, {average}"
+    compare(f"{build} >> m({call})", training=True, gradients=True)
+
+
 ERRORS = cases("""
     T.nn.MultiheadAttention(0, 2)
     T.nn.MultiheadAttention(8, 0)
