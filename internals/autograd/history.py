@@ -181,9 +181,9 @@ def _check_view(t: Any, meta: Any) -> None:
         )
     raise RuntimeError(
         f"Output {meta.edge[1]} of {forward_name(fn)} is a view and is being modified inplace. This view was created inside a "
-        "custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the "
-        "custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
-        "this by cloning the output of the custom Function."
+        "custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
+        "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You "
+        "can fix this by cloning the output of the custom Function."
     )
 
 
