@@ -113,6 +113,16 @@ def contiguous(self: TensorImpl, memory_format: Any = contiguous_format) -> Any:
     return self if self.is_contiguous(memory_format) else ops.clone(self, memory_format)
 
 
+def fill_Scalar(self: TensorImpl, value: Any) -> Any:
+    """A new tensor like `self` with `value` everywhere."""
+    return ops.fill__Scalar(ops.empty_like(self, None, None, None, None, None), value)
+
+
+def fill_Tensor(self: TensorImpl, value: TensorImpl) -> Any:
+    """A new tensor like `self` with the 0-d tensor `value` everywhere."""
+    return ops.fill__Tensor(ops.empty_like(self, None, None, None, None, None), value)
+
+
 def fill__Scalar(self: TensorImpl, value: Any) -> Any:
     """`value` everywhere. Raises RuntimeError when the dtype cannot hold it."""
     number = checked(value, self.dtype)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
@@ -83,7 +84,20 @@ def where_self(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
     return TensorIterator((condition, self, other), out, promote=None, result=result).run(_select)
 
 
-where_ScalarSelf = where_ScalarOther = where_Scalar = where_self
+where_Scalar = where_self
+
+
+def where_ScalarSelf(condition: Any, self: Any, other: Any) -> Any:
+    """`where` with a number, which becomes a 0-d tensor of the dtype that the two promote to."""
+    return ops.where_self(
+        condition, ops.scalar_tensor(self, result_type((self, other)), None, other.device, None), other
+    )
+
+
+def where_ScalarOther(condition: Any, self: Any, other: Any) -> Any:
+    return ops.where_self(
+        condition, self, ops.scalar_tensor(other, result_type((self, other)), None, self.device, None)
+    )
 
 
 def where(condition: Any) -> tuple[Any, ...]:

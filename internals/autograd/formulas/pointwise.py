@@ -1,0 +1,90 @@
+"""Gradients of functions applied element by element (`torch/csrc/autograd/FunctionsManual.cpp`).
+
+Most of them are one line in derivatives.yaml: the gradient times the derivative, of the input (`grad * self.cos()`) or of the
+result where that is cheaper (`grad * result` for exp, `grad * (1 - result * result)` for tanh). Here are those with cases: where
+the derivative jumps, somebody has to say what it is at the edge. `clamp` passes the gradient on at its bounds, `maximum` shares
+it between equal operands, `pow` is 0 at 0**0.
+
+Operands may have been broadcast; the engine sums what belongs to one element.
+
+How the real one differs: it conjugates for complex numbers throughout; and `tanh_backward`, `sigmoid_backward` are operators
+with a derivative of their own, which here follows from the formula.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from internals._generated.functions import where, zeros_like
+
+
+def maybe_multiply(grad: Any, factor: Any) -> Any:
+    """`grad * factor`, without the work when the factor is 1."""
+    return grad if factor == 1 else grad * factor
+
+
+def div_self_backward(grad: Any, other: Any, rounding_mode: str | None) -> Any:
+    """A quotient that is rounded is constant between its jumps."""
+    return grad / other if rounding_mode is None else zeros_like(grad)
+
+
+def div_other_backward(grad: Any, self: Any, other: Any, rounding_mode: str | None = None) -> Any:
+    """-grad · self / other²; dividing twice does not overflow where squaring would."""
+    return -grad * ((self / other) / other) if rounding_mode is None else zeros_like(grad)
+
+
+def pow_backward(grad: Any, self: Any, exponent: float) -> Any:
+    """With a number for the exponent. x**0 is 1 everywhere, also at 0: its gradient is 0."""
+    if exponent == 0:
+        return zeros_like(grad)
+    if exponent == 2:
+        return grad * (2 * self)
+    return grad * (exponent * self.pow(float(exponent) - 1))
+
+
+def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
+    """The same with a tensor for the exponent."""
+    return where(exponent == 0, 0, grad * (exponent * self.pow(exponent - 1)))
+
+
+def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
+    """grad · self**exponent · log(self). At 0 the power is 0 for all positive exponents: the gradient is 0, not 0 · -inf."""
+    if isinstance(self, (int, float)):
+        log = math.log(self) if self > 0 else -math.inf if self == 0 else math.nan
+        slope = result * log
+        return grad * (where(exponent >= 0, 0, slope) if self == 0 else slope)
+    slope = result * self.to(result.dtype).log()
+    return where((self == 0).logical_and(exponent >= 0), 0, grad * slope)
+
+
+def atan2_backward(grad: Any, self: Any, other: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
+    """The angle of the point (other, self): it turns the faster, the nearer the point is to the origin."""
+    scale = grad * (self * self + other * other).reciprocal()
+    return scale * other if wanted[0] else None, scale * -self if wanted[1] else None
+
+
+def clamp_backward(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    """The gradient where `self` lies between the bounds or on one of them; either may be None, a number or a tensor."""
+    if min is None:
+        return where(self <= max, grad, 0)
+    inside = self >= min
+    return where(inside if max is None else inside.logical_and(self <= max), grad, 0)
+
+
+def clamp_backward_min_max(grad: Any, self: Any, min: Any, max: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
+    """Each bound gets the gradient where it is the result. Where they cross, the upper one wins."""
+    to_min = to_max = None
+    if wanted[0]:
+        below = self < min
+        to_min = where(below if max is None else below.logical_and(min < max), grad, 0)
+    if wanted[1]:
+        above = self > max
+        to_max = where(above if min is None else above.logical_or(max < min), grad, 0)
+    return to_min, to_max
+
+
+def not_implemented(name: str) -> NoReturn:
+    """Raises RuntimeError: PyTorch has no derivative for the operator either."""
+    raise RuntimeError(f"derivative for aten::{name} is not implemented")
