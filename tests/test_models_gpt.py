@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import internals as torch
 from internals.models import GPT, GPTConfig
 from internals.nn import functional as F
-from tests.support import to_numpy
+from tests.support import examples, to_numpy
 
 SMALL = GPTConfig(block_size=8, vocab_size=11, n_layer=2, n_head=2, n_embd=16)
 
@@ -56,6 +56,7 @@ def test_residual_projections_start_smaller() -> None:
     assert not block.mlp.c_fc.bias.any() and (block.ln_1.weight == 1).all()
 
 
+@examples(20)
 @given(st.lists(st.integers(0, 10), min_size=2, max_size=8), st.data())
 def test_what_comes_later_changes_nothing(tokens: list[int], data: Any) -> None:
     at = data.draw(st.integers(1, len(tokens) - 1))
