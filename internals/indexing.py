@@ -141,7 +141,7 @@ def _slice(t: Any, dim: int, item: slice) -> Any:
     start, stop, step = item.indices(n)
     if step < 0:
         raise ValueError("step must be greater than zero")
-    if start == 0 and stop == n and step == 1:
+    if not item.start and stop == n and step == 1:  # -n is not seen to begin at 0
         return t
     return ops.slice_Tensor(t, dim, start, stop, step)
 

@@ -175,6 +175,7 @@ MOVING = cases("""
     x(2, 3).repeat_interleave(2)
     x(2, 3).repeat_interleave(2, 1)
     x(3, 2).repeat_interleave(x.index(2, 0, 1), 0)
+    T.broadcast_tensors(x(2, 3), x(3))
     x(3, 4).tril()
     x(2, 3, 3).triu(1)
     x(3, 4).tril(-1)

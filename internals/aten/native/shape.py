@@ -87,7 +87,9 @@ def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None
     return out
 
 
-def repeat_interleave_self_Tensor(self: Any, repeats: Any, dim: int | None = None, output_size: int | None = None) -> Any:
+def repeat_interleave_self_Tensor(
+    self: Any, repeats: Any, dim: int | None = None, output_size: int | None = None
+) -> Any:
     """Every slice along `dim` as often as `repeats` says; without `dim` every element of the flattened tensor."""
     x = ops.flatten_using_ints(self, 0, -1) if dim is None else self
     d = wrap_dim(0 if dim is None else dim, x.dim())
@@ -129,9 +131,9 @@ def triu(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
 
 
 def broadcast_tensors(tensors: Sequence[Any]) -> Any:
-    """All tensors expanded to the shape they broadcast to."""
+    """All tensors expanded to the shape they broadcast to; those that have it already come back themselves."""
     shape = broadcast_shapes(*[t.shape for t in tensors])
-    return tuple(ops.expand(t, shape, False) for t in tensors)
+    return tuple(t if t.shape == shape else ops.expand(t, shape, False) for t in tensors)
 
 
 def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -> Any:
