@@ -37,15 +37,19 @@ The kernels of the Autograd key: run the operator below, and record how to come 
 
 # ruff: noqa
 from internals._generated import autograd_nodes as nodes
-from internals.autograd.history import below, check_inplace, forget_history, gradient_edge, gradient_edges, rebase_history, set_history
+from internals.autograd.history import below, check_inplace, forget_history, gradient_edge, gradient_edges, not_differentiable, rebase_history, set_history
 from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
+from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.grad_mode import grad_mode, is_grad_enabled
 from internals.core.hot import hot
 '''
 
 # To PyTorch's operators Python's numbers are 0-d tensors: `x * 2` is recorded by the node of mul.Tensor, with an edge to nowhere.
 NUMBERS_AS_TENSORS = ("add", "sub", "mul", "div", "floor_divide")
+# Arguments that are never floating point, so that there is nothing to check.
+INTEGERS = ("index", "indices", "mask", "condition")
+
 # Kernels written by hand in internals/autograd/manual.py (`VariableTypeManual.cpp`).
 MANUAL = ("copy_", "detach_", "resize_", "set_")
 
@@ -130,7 +134,7 @@ def _node(d: Derivative) -> str:
         f"\n\nclass {d.node}(Node):\n",
         f'    """{d.schema}"""\n\n',
         f"    __slots__ = ({slots})\n",
-        f"    saved_names = ({tensors})\n\n" if tensors else "\n",
+        f"    saved_names = ({tensors})\n    saves = True\n\n" if tensors else "\n",
         f'    def name(node):\n        return "{d.node[:-1]}0"\n\n' if _takes_number(d) else "",
         "    def apply(node, grads):\n",
     ]
@@ -213,6 +217,18 @@ def _edges(d: Derivative) -> tuple[str, str]:
     return statement, "" if everyone == set(names) else " or ".join(f"to_{n}[0] is not None" for n in names)
 
 
+def _refusals(d: Derivative) -> list[str]:
+    """A tensor that no formula is for must not ask for a gradient: it would be missing, and nobody would notice."""
+    lines = []
+    for a in d.schema.arguments:
+        if a.type.base == "Tensor" and not a.type.is_list and a.name not in (*d.names, *INTEGERS):
+            name = python_name(a.name)
+            given = f"{name} is not None and " if a.type.optional else ""
+            lines.append(f"if {given}{name}._geometry.keys & AUTOGRAD_MASK:")
+            lines.append(f"    raise not_differentiable({d.schema.name!r}, {a.name!r})")
+    return lines
+
+
 def _needed(d: Derivative, s: Saved) -> str:
     """The condition under which `s` has to be saved: that a formula mentioning it will be asked for. "" for always."""
     if len(d.names) == 1:
@@ -266,6 +282,7 @@ def _kernel(f: NativeFunction, d: Derivative) -> str:
     lines = [
         "if grad_mode.off and not is_grad_enabled():",
         f"    return {_call(params)}",
+        *_refusals(d),
         statement,
     ]
     if condition:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gradients_beside import check_gradients, expression
-from tests.side_by_side import cases
+import internals
+from tests.gradients_beside import Leaves, check_gradients, expression
+from tests.side_by_side import cases, ours
+from tests.support import outcome
 
 REDUCTIONS = {"mean": "", "sum": ", reduction='sum'", "none": ", reduction='none'"}
 
@@ -72,6 +74,21 @@ def test_classes(line: str, reduction: str) -> None:
     """With probabilities as targets PyTorch divides in C++ (DivBackward1), we in Python (DivBackward0)."""
     probabilities = "F.cross_entropy" in line and "x.uniform(4, 3)" in line or "x(3), x.uniform(3)" in line
     check_gradients(expression(line.replace("R)", REDUCTIONS[reduction] + ")")), names=not probabilities)
+
+
+@pytest.mark.parametrize("line", cases("""
+    F.nll_loss(x(4, 3), x.labels(4, classes=3), x.uniform(3))
+    F.cross_entropy(x(2, 3, 4, 5), x.labels(2, 4, 5, classes=3), x.uniform(3))
+    F.binary_cross_entropy(x.uniform(2, 3), x.uniform(2, 3), x(3))
+    F.binary_cross_entropy_with_logits(x(2, 3), x.uniform(2, 3), x(3))
+    F.binary_cross_entropy_with_logits(x(2, 3), x.uniform(2, 3), pos_weight=x.uniform(3))
+    F.batch_norm(x(4, 3), x(3), None, training=True)
+    F.batch_norm(x(4, 3), x(3), x.uniform(3))
+"""))  # fmt: skip
+def test_weights_have_no_gradients(line: str) -> None:
+    """To ask for them is an error, in both libraries, and not a gradient that is silently missing."""
+    assert "not differentiable with respect to argument" in str(outcome(lambda: expression(line)(internals, Leaves(ours())))[1])
+    check_gradients(expression(line), message=True)
 
 
 @pytest.mark.parametrize("line", cases("""

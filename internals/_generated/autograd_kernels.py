@@ -5,9 +5,10 @@ The kernels of the Autograd key: run the operator below, and record how to come 
 
 # ruff: noqa
 from internals._generated import autograd_nodes as nodes
-from internals.autograd.history import below, check_inplace, forget_history, gradient_edge, gradient_edges, rebase_history, set_history
+from internals.autograd.history import below, check_inplace, forget_history, gradient_edge, gradient_edges, not_differentiable, rebase_history, set_history
 from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
+from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.grad_mode import grad_mode, is_grad_enabled
 from internals.core.hot import hot
 
@@ -183,7 +184,7 @@ def fill__Tensor(op, keys, self, value):
         return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
     check_inplace(self)
-    node = nodes.FillBackward3()
+    node = nodes.FillBackward1()
     node.next_edges = edges
     below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     rebase_history(self, node)
@@ -195,7 +196,7 @@ def fill__Scalar(op, keys, self, value):
         return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.FillBackward2()
+    node = nodes.FillBackward0()
     node.next_edges = edges
     below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     rebase_history(self, node)
@@ -3801,6 +3802,8 @@ def softplus_backward(op, keys, grad_output, self, beta, threshold):
 def log_sigmoid_backward(op, keys, grad_output, self, buffer):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_output, self, buffer) if hot.off else op.table[keys](grad_output, self, buffer)
+    if buffer._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('log_sigmoid_backward', 'buffer')
     edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
     if not (to_grad_output[0] is not None or to_self[0] is not None):
         return below(op, keys, grad_output, self, buffer) if hot.off else op.table[keys](grad_output, self, buffer)
@@ -3912,6 +3915,10 @@ def native_group_norm(op, keys, input, weight, bias, N, C, HxW, group, eps):
 def native_batch_norm(op, keys, input, weight, bias, running_mean, running_var, training, momentum, eps):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, weight, bias, running_mean, running_var, training, momentum, eps) if hot.off else op.table[keys](input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if running_mean is not None and running_mean._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_batch_norm', 'running_mean')
+    if running_var is not None and running_var._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_batch_norm', 'running_var')
     edges = to_input, to_weight, to_bias = gradient_edge(input), gradient_edge(weight), gradient_edge(bias)
     if not (to_input[0] is not None or to_weight[0] is not None or to_bias[0] is not None):
         return below(op, keys, input, weight, bias, running_mean, running_var, training, momentum, eps) if hot.off else op.table[keys](input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -3933,17 +3940,21 @@ def native_batch_norm(op, keys, input, weight, bias, running_mean, running_var, 
 def native_layer_norm_backward(op, keys, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask) if hot.off else op.table[keys](grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
-    edges = to_grad_out, to_input, to_weight = gradient_edge(grad_out), gradient_edge(input), gradient_edge(weight)
-    if not (to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None):
+    if mean._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_layer_norm_backward', 'mean')
+    if rstd._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_layer_norm_backward', 'rstd')
+    edges = to_grad_out, to_input, to_weight, to_bias = gradient_edge(grad_out), gradient_edge(input), gradient_edge(weight), gradient_edge(bias)
+    if not (to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None or to_bias[0] is not None):
         return below(op, keys, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask) if hot.off else op.table[keys](grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
     node = nodes.NativeLayerNormBackwardBackward0()
     node.next_edges = edges
-    node._raw_saved_grad_out = save(grad_out)
-    node._raw_saved_input = save(input)
+    node._raw_saved_grad_out = save(grad_out) if to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None else None
+    node._raw_saved_input = save(input) if to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None else None
     node._saved_normalized_shape = tuple(normalized_shape)
-    node._raw_saved_mean = save(mean)
-    node._raw_saved_rstd = save(rstd)
-    node._raw_saved_weight = save(weight)
+    node._raw_saved_mean = save(mean) if to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None else None
+    node._raw_saved_rstd = save(rstd) if to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None else None
+    node._raw_saved_weight = save(weight) if to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None else None
     result = below(op, keys, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask) if hot.off else op.table[keys](grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
     set_history(result[0], node, 0)
     set_history(result[1], node, 1)
@@ -3954,6 +3965,10 @@ def native_layer_norm_backward(op, keys, grad_out, input, normalized_shape, mean
 def native_group_norm_backward(op, keys, grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask) if hot.off else op.table[keys](grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
+    if mean._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_group_norm_backward', 'mean')
+    if rstd._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_group_norm_backward', 'rstd')
     edges = to_grad_out, to_input, to_weight = gradient_edge(grad_out), gradient_edge(input), gradient_edge(weight)
     if not (to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None):
         return below(op, keys, grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask) if hot.off else op.table[keys](grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
@@ -3978,6 +3993,14 @@ def native_group_norm_backward(op, keys, grad_out, input, mean, rstd, weight, N,
 def native_batch_norm_backward(op, keys, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask) if hot.off else op.table[keys](grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
+    if running_mean is not None and running_mean._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_batch_norm_backward', 'running_mean')
+    if running_var is not None and running_var._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_batch_norm_backward', 'running_var')
+    if save_mean is not None and save_mean._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_batch_norm_backward', 'save_mean')
+    if save_invstd is not None and save_invstd._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('native_batch_norm_backward', 'save_invstd')
     edges = to_grad_out, to_input, to_weight = gradient_edge(grad_out), gradient_edge(input), gradient_edge(weight)
     if not (to_grad_out[0] is not None or to_input[0] is not None or to_weight[0] is not None):
         return below(op, keys, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask) if hot.off else op.table[keys](grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
@@ -4286,6 +4309,10 @@ def col2im(op, keys, self, output_size, kernel_size, dilation, padding, stride):
 def nll_loss_forward(op, keys, self, target, weight, reduction, ignore_index):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, weight, reduction, ignore_index) if hot.off else op.table[keys](self, target, weight, reduction, ignore_index)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss_forward', 'target')
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss_forward', 'weight')
     edges = (gradient_edge(self),)
     if not (edges[0][0] is not None):
         return below(op, keys, self, target, weight, reduction, ignore_index) if hot.off else op.table[keys](self, target, weight, reduction, ignore_index)
@@ -4305,6 +4332,10 @@ def nll_loss_forward(op, keys, self, target, weight, reduction, ignore_index):
 def nll_loss2d_forward(op, keys, self, target, weight, reduction, ignore_index):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, weight, reduction, ignore_index) if hot.off else op.table[keys](self, target, weight, reduction, ignore_index)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss2d_forward', 'target')
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss2d_forward', 'weight')
     edges = (gradient_edge(self),)
     if not (edges[0][0] is not None):
         return below(op, keys, self, target, weight, reduction, ignore_index) if hot.off else op.table[keys](self, target, weight, reduction, ignore_index)
@@ -4368,6 +4399,8 @@ def huber_loss(op, keys, self, target, reduction, delta):
 def binary_cross_entropy(op, keys, self, target, weight, reduction):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, weight, reduction) if hot.off else op.table[keys](self, target, weight, reduction)
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('binary_cross_entropy', 'weight')
     edges = to_self, to_target = gradient_edge(self), gradient_edge(target)
     if not (to_self[0] is not None or to_target[0] is not None):
         return below(op, keys, self, target, weight, reduction) if hot.off else op.table[keys](self, target, weight, reduction)
@@ -4385,6 +4418,12 @@ def binary_cross_entropy(op, keys, self, target, weight, reduction):
 def nll_loss_backward(op, keys, grad_output, self, target, weight, reduction, ignore_index, total_weight):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_output, self, target, weight, reduction, ignore_index, total_weight) if hot.off else op.table[keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss_backward', 'target')
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss_backward', 'weight')
+    if total_weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss_backward', 'total_weight')
     edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
     if not (to_grad_output[0] is not None or to_self[0] is not None):
         return below(op, keys, grad_output, self, target, weight, reduction, ignore_index, total_weight) if hot.off else op.table[keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
@@ -4402,6 +4441,12 @@ def nll_loss_backward(op, keys, grad_output, self, target, weight, reduction, ig
 def nll_loss2d_backward(op, keys, grad_output, self, target, weight, reduction, ignore_index, total_weight):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_output, self, target, weight, reduction, ignore_index, total_weight) if hot.off else op.table[keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
+    if target._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss2d_backward', 'target')
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss2d_backward', 'weight')
+    if total_weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('nll_loss2d_backward', 'total_weight')
     edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
     if not (to_grad_output[0] is not None or to_self[0] is not None):
         return below(op, keys, grad_output, self, target, weight, reduction, ignore_index, total_weight) if hot.off else op.table[keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
@@ -4466,6 +4511,8 @@ def huber_loss_backward(op, keys, grad_output, self, target, reduction, delta):
 def binary_cross_entropy_backward(op, keys, grad_output, self, target, weight, reduction):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_output, self, target, weight, reduction) if hot.off else op.table[keys](grad_output, self, target, weight, reduction)
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('binary_cross_entropy_backward', 'weight')
     edges = to_grad_output, to_self, to_target = gradient_edge(grad_output), gradient_edge(self), gradient_edge(target)
     if not (to_grad_output[0] is not None or to_self[0] is not None or to_target[0] is not None):
         return below(op, keys, grad_output, self, target, weight, reduction) if hot.off else op.table[keys](grad_output, self, target, weight, reduction)
@@ -4484,6 +4531,10 @@ def binary_cross_entropy_backward(op, keys, grad_output, self, target, weight, r
 def binary_cross_entropy_with_logits(op, keys, self, target, weight, pos_weight, reduction):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, weight, pos_weight, reduction) if hot.off else op.table[keys](self, target, weight, pos_weight, reduction)
+    if weight is not None and weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('binary_cross_entropy_with_logits', 'weight')
+    if pos_weight is not None and pos_weight._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('binary_cross_entropy_with_logits', 'pos_weight')
     edges = to_self, to_target = gradient_edge(self), gradient_edge(target)
     if not (to_self[0] is not None or to_target[0] is not None):
         return below(op, keys, self, target, weight, pos_weight, reduction) if hot.off else op.table[keys](self, target, weight, pos_weight, reduction)

@@ -218,36 +218,6 @@ class FillBackward1(Node):
         return grad_self, grad_value
 
 
-class FillBackward2(Node):
-    """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
-
-    __slots__ = ()
-
-    def apply(node, grads):
-        grad = grads[0]
-        if grad is None:
-            return (None,) * len(node.next_edges)
-        return (zeros_like(grad),)
-
-
-class FillBackward3(Node):
-    """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"""
-
-    __slots__ = ()
-
-    def apply(node, grads):
-        grad = grads[0]
-        if grad is None:
-            return (None,) * len(node.next_edges)
-        (to_self, _), (to_value, _) = node.next_edges
-        grad_self = grad_value = None
-        if to_self is not None:
-            grad_self = zeros_like(grad)
-        if to_value is not None:
-            grad_value = grad.sum()
-        return grad_self, grad_value
-
-
 class ZeroBackward0(Node):
     """aten::zero_(Tensor(a!) self) -> Tensor(a!)"""
 
@@ -3283,8 +3253,8 @@ class NativeLayerNormBackwardBackward0(Node):
     def apply(node, grads):
         if all([g is None for g in grads]):
             return (None,) * len(node.next_edges)
-        (to_grad_out, _), (to_input, _), (to_weight, _) = node.next_edges
-        grad_grad_out = grad_input = grad_weight = None
+        (to_grad_out, _), (to_input, _), (to_weight, _), (to_bias, _) = node.next_edges
+        grad_grad_out = grad_input = grad_weight = grad_bias = None
         if to_grad_out is not None or to_input is not None or to_weight is not None:
             grad_input_mask = (to_grad_out is not None, to_input is not None, to_weight is not None,)
             grad_out = node._raw_saved_grad_out.unpack(node)
@@ -3294,7 +3264,9 @@ class NativeLayerNormBackwardBackward0(Node):
             rstd = node._raw_saved_rstd.unpack(node)
             weight = unpack_optional(node._raw_saved_weight, node)
             grad_grad_out, grad_input, grad_weight = layer_norm_double_backward(grads, grad_out, input, normalized_shape, mean, rstd, weight, grad_input_mask)
-        return grad_grad_out, grad_input, grad_weight
+        if to_bias is not None:
+            grad_bias = None
+        return grad_grad_out, grad_input, grad_weight, grad_bias
 
 
 class NativeGroupNormBackwardBackward0(Node):

@@ -11,11 +11,14 @@ from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 from internals.core.cpu_allocator import caching_allocator
 from internals.core.dtype import BY_NUMPY
+from internals.core.grad_mode import grad_mode
 from internals.core.hot import hot
+from internals.core.imports import LazyModule
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, from_array, ready_array
 
 _new = object.__new__
+_recorded = LazyModule("internals.autograd.short_cuts")
 _stats = caching_allocator.stats
 _operands = (TensorImpl, int, float, complex, np.number, np.bool_)
 # What numpy raises where Python or numpy was asked to make errors of its warnings; the long way computes without them.
@@ -1067,9 +1070,9 @@ class TensorMethods:
 
     def __add__(self, other, _loop=np.add):
         g = self._geometry
+        kind = other.__class__
         if g.fast and not hot.off:
-            kind = other.__class__
-            if kind is self.__class__ and other._geometry is g:
+            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
                     block = free.pop()
@@ -1099,15 +1102,23 @@ class TensorMethods:
                     return out
                 except _float_errors:
                     pass
+        if isinstance(other, TensorImpl):
+            h = other._geometry
+            base = g.without_grad
+            if h.without_grad is base and base.fast and not (hot.off or grad_mode.off) and not (g is base and h is base):
+                return _recorded.add(self, other, base)
+            return ops.add_Tensor(self, other, 1)
+        if kind is float or kind is int:
+            return ops.add_Scalar(self, other, 1)
         if isinstance(other, _operands):
             return _add((self, other), {})
         return NotImplemented
 
     def __sub__(self, other, _loop=np.subtract):
         g = self._geometry
+        kind = other.__class__
         if g.fast and not hot.off:
-            kind = other.__class__
-            if kind is self.__class__ and other._geometry is g:
+            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
                     block = free.pop()
@@ -1137,15 +1148,23 @@ class TensorMethods:
                     return out
                 except _float_errors:
                     pass
+        if isinstance(other, TensorImpl):
+            h = other._geometry
+            base = g.without_grad
+            if h.without_grad is base and base.fast and not (hot.off or grad_mode.off) and not (g is base and h is base):
+                return _recorded.sub(self, other, base)
+            return ops.sub_Tensor(self, other, 1)
+        if kind is float or kind is int:
+            return ops.sub_Scalar(self, other, 1)
         if isinstance(other, _operands):
             return _sub((self, other), {})
         return NotImplemented
 
     def __mul__(self, other, _loop=np.multiply):
         g = self._geometry
+        kind = other.__class__
         if g.fast and not hot.off:
-            kind = other.__class__
-            if kind is self.__class__ and other._geometry is g:
+            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
                     block = free.pop()
@@ -1175,15 +1194,23 @@ class TensorMethods:
                     return out
                 except _float_errors:
                     pass
+        if isinstance(other, TensorImpl):
+            h = other._geometry
+            base = g.without_grad
+            if h.without_grad is base and base.fast and not (hot.off or grad_mode.off) and not (g is base and h is base):
+                return _recorded.mul(self, other, base)
+            return ops.mul_Tensor(self, other)
+        if kind is float or kind is int:
+            return ops.mul_Scalar(self, other)
         if isinstance(other, _operands):
             return _mul((self, other), {})
         return NotImplemented
 
     def __truediv__(self, other, _loop=np.divide):
         g = self._geometry
+        kind = other.__class__
         if g.fast and not hot.off:
-            kind = other.__class__
-            if kind is self.__class__ and other._geometry is g:
+            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
                     block = free.pop()
@@ -1213,6 +1240,10 @@ class TensorMethods:
                     return out
                 except _float_errors:
                     pass
+        if isinstance(other, TensorImpl):
+            return ops.div_Tensor(self, other)
+        if kind is float or kind is int:
+            return ops.div_Scalar(self, other)
         if isinstance(other, _operands):
             return _div((self, other), {})
         return NotImplemented

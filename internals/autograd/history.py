@@ -99,6 +99,14 @@ def below(op: OperatorHandle, keys: int, *args: Any) -> Any:
     return dispatcher.redispatch(op, keys, *args)
 
 
+def not_differentiable(op: str, argument: str) -> RuntimeError:
+    """The error for a tensor that requires grad where an operator has no derivative."""
+    return RuntimeError(
+        f"The function '{op}' is not differentiable with respect to argument '{argument}'. This input cannot have requires_grad "
+        "True."
+    )
+
+
 def forget_history(t: Any) -> None:
     """`t` was overwritten with values no gradient passes through, such as by `eq_`."""
     node = Overwritten()
