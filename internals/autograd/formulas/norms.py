@@ -4,7 +4,7 @@ The derivative of (Σ|x|^p)^(1/p) with respect to an x is sign(x) (|x| / norm)^(
 and a choice has to be made: 0 where the norm is 0, 0 at x = 0 for p <= 1; the elements that attain the maximum (or minimum) share
 evenly when p is infinite; the 0-norm counts, so it has no gradient at all (None).
 
-How the real one differs: for p = 2 it divides all elements by the norm, we divide the gradient by the norm, which is small.
+How the real one differs: the same formulas, for complex numbers too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def norm_backward(grad: Any, self: Any, p: Any, norm: Any, dim: Sequence[int] | 
     if p == 1:
         return self.sign() * grad
     if p == 2:
-        return self * _zero_where(grad / norm, norm)
+        return grad * _zero_where(self / norm, norm)
     if isinf(p):
         size = self.abs()
         mask = (size == norm).logical_or(size != size)
