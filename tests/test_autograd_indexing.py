@@ -141,6 +141,17 @@ def test_any_index_expression(parts: list[Any], ellipsis: bool, strided: bool) -
     check_gradients(write, names=False)
 
 
+@pytest.mark.parametrize("index", ["i", "i - 20", "i.view(4, 150)"])
+def test_many_long_rows_are_added_up_like_few(index: str) -> None:
+    """They take another way from a certain size on."""
+
+    def case(T: Any, x: Any) -> Any:
+        i = T.arange(600) * 7 % 13
+        return x(20, 5, 6)[eval(index, {"i": i})], x(5, 20, 6).index_select(1, i)
+
+    check_gradients(case)
+
+
 def test_what_is_read_twice_gets_both_gradients() -> None:
     x = internals.tensor([1.0, 2.0, 3.0], requires_grad=True)
     x[[0, 2, 0]].sum().backward()

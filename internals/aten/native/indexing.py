@@ -26,6 +26,7 @@ from internals.core.geometry import geometry
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array, empty, make
 
+from .adding_rows import add_at
 from .advanced_index import MASKS, AdvancedIndex, check_mask
 from .copying import clone
 
@@ -52,7 +53,9 @@ def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = Non
     return out
 
 
-def index_put_(self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False) -> Any:
+def index_put_(
+    self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False
+) -> Any:
     """`self[indices] = values`, or `+=` with `accumulate`, which counts repeated indices as often as they occur.
 
     Raises IndexError as `index` does, RuntimeError when `values` has another dtype or does not broadcast.
@@ -61,7 +64,11 @@ def index_put_(self: TensorImpl, indices: Sequence[TensorImpl | None], values: T
 
 
 def _index_put_impl_(
-    self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl, accumulate: bool = False, unsafe: bool = False
+    self: TensorImpl,
+    indices: Sequence[TensorImpl | None],
+    values: TensorImpl,
+    accumulate: bool = False,
+    unsafe: bool = False,
 ) -> Any:
     if len(indices) > self.dim():
         raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
@@ -93,7 +100,10 @@ def _index_put_impl_(
     try:
         if accumulate:
             with np.errstate(all="ignore"):
-                np.add.at(array(self), wanted.key, source)
+                if wanted.dims == [0]:
+                    add_at(array(self), wanted.key[0], source)
+                else:
+                    np.add.at(array(self), wanted.key, source)
         else:
             array(self)[wanted.key] = source
     except IndexError:
@@ -172,5 +182,3 @@ def _warn_if_expanded(self: TensorImpl, op: str, syntax: str) -> None:
             UserWarning,
             stacklevel=5,
         )
-
-

@@ -28,6 +28,8 @@ from internals.core.geometry import wrap_dim
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
 
+from .adding_rows import add_at
+
 REDUCTIONS = {"add": np.add, "multiply": np.multiply}
 
 
@@ -74,7 +76,9 @@ def scatter_reduce(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImp
     return _scatter(self, dim, index, src, out, reduce)
 
 
-def scatter_value_reduce(self: TensorImpl, dim: int, index: TensorImpl, value: Any, reduce: str, out: Any = None) -> Any:
+def scatter_value_reduce(
+    self: TensorImpl, dim: int, index: TensorImpl, value: Any, reduce: str, out: Any = None
+) -> Any:
     """`scatter` of a number that is added to or multiplied with what is there."""
     return _scatter(self, dim, index, value, out, reduce)
 
@@ -110,7 +114,9 @@ def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None)
     return out
 
 
-def index_add(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, alpha: Any = 1, out: Any = None) -> Any:
+def index_add(
+    self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, alpha: Any = 1, out: Any = None
+) -> Any:
     """A copy of `self` with `alpha` times the slices of `source` added at the positions `index` along `dim`."""
     d = wrap_dim(dim, self.dim())
     _check_index_add(self, d, dim, index, source)
@@ -120,9 +126,9 @@ def index_add(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl,
     addend = np.atleast_1d(array(source))
     if alpha != 1:
         addend = np.multiply(addend, checked(alpha, self.dtype))
-    where: Any = (slice(None),) * d + (np.atleast_1d(array(index)),)
+    memory = array(target).reshape(1) if not self.dim() else array(target)
     with np.errstate(all="ignore"):
-        np.add.at(array(target).reshape(1) if not self.dim() else array(target), where, addend)
+        add_at(np.moveaxis(memory, d, 0), np.atleast_1d(array(index)), np.moveaxis(addend, d, 0))
     return target
 
 
@@ -218,14 +224,18 @@ def _check_index_add(self: TensorImpl, d: int, dim: int, index: TensorImpl, sour
             f"{SCALAR_TYPE_NAME[index.dtype]} and size: {list(index.shape)}"
         )
     if index.dtype not in (dt.int64, dt.int32):
-        raise RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {SCALAR_TYPE_NAME[index.dtype]}")
+        raise RuntimeError(
+            f"index_add_(): Expected dtype int32/int64 for index but got: {SCALAR_TYPE_NAME[index.dtype]}"
+        )
     if self.dtype is not source.dtype:
         raise RuntimeError(
             f"index_add_(): self ({SCALAR_TYPE_NAME[self.dtype]}) and source ({SCALAR_TYPE_NAME[source.dtype]}) must have the "
             "same scalar type"
         )
     if d and d >= source.dim():
-        raise RuntimeError(f"index_add_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.dim()}")
+        raise RuntimeError(
+            f"index_add_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.dim()}"
+        )
     if index.numel() != (source.shape[d] if source.dim() else 1):
         raise RuntimeError(
             f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "

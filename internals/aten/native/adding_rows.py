@@ -1,0 +1,36 @@
+"""Adding to elements that an index names, perhaps more than once (`index_put_` with `accumulate`, `index_add`).
+
+`np.add.at` adds one number after the other. Where whole rows are added and there are many, it is faster to sort the rows by where
+they go and add up each run of equal positions. Both add in the order of the index, so that sums come out the same every time.
+
+How the real one differs: the CPU kernels add row by row, or number by number, without sorting; CUDA's sort.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MANY = 8192
+LONG_ROW = 8
+
+
+def add_at(a: Any, positions: Any, source: Any) -> None:
+    """`a[positions] += source` over the first dimension, counting repeats; `source` has shape (*positions.shape, *a.shape[1:]).
+
+    Negative positions count from the end. Raises IndexError for positions out of range.
+    """
+    if source.size < max(MANY, LONG_ROW * positions.size) or a.dtype.kind != "f":
+        np.add.at(a, positions, source)
+        return
+    rows = positions.reshape(-1)
+    n = a.shape[0]
+    if rows.min() < -n or rows.max() >= n:
+        raise IndexError(f"a position is out of bounds for {n} rows")
+    rows = rows % n
+    order = np.argsort(rows, kind="stable")
+    in_order = rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]]))
+    sums = np.add.reduceat(source.reshape(rows.size, *a.shape[1:])[order], starts, axis=0)
+    a[in_order[starts]] += sums
