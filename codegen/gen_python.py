@@ -34,11 +34,14 @@ from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 from internals.core.cpu_allocator import caching_allocator
 from internals.core.dtype import BY_NUMPY
+from internals.core.grad_mode import grad_mode
 from internals.core.hot import hot
+from internals.core.imports import LazyModule
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, from_array, ready_array
 
 _new = object.__new__
+_recorded = LazyModule("internals.autograd.short_cuts")
 _stats = caching_allocator.stats
 _operands = (TensorImpl, int, float, complex, np.number, np.bool_)
 # What numpy raises where Python or numpy was asked to make errors of its warnings; the long way computes without them.
@@ -63,6 +66,14 @@ out = _new(kind)
 out._storage, out._geometry, out._offset = storage, g, 0
 out._array = block.array if block.geometry is g else ready_array(block, g)
 out._version_counter = out._autograd_meta = None"""
+
+# Two operands of one geometry of which one or both require a gradient: see internals/autograd/short_cuts.py.
+SHORT = ("add", "sub", "mul")
+RECORDED = """
+h = other._geometry
+base = g.without_grad
+if h.without_grad is base and base.fast and not (hot.off or grad_mode.off) and not (g is base and h is base):
+    return _recorded.{method}(self, other, base)"""
 
 # Python operator, method it falls back to, numpy loop of the short cut (None: no short cut)
 OPERATORS = [
@@ -148,12 +159,13 @@ def _doc(group: list[NativeFunction]) -> str:
 def _operator(dunder: str, method: str, loop: str | None) -> str:
     if loop is None:
         return _plain(dunder, method)
+    alpha = ", 1" if method in ("add", "sub") else ""
     return f"""
     def __{dunder}__(self, other, _loop=np.{loop}):
         g = self._geometry
+        kind = other.__class__
         if g.fast and not hot.off:
-            kind = other.__class__
-            if kind is self.__class__ and other._geometry is g:
+            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
 {_indent(INLINE_EMPTY, 20)}
@@ -172,6 +184,10 @@ def _operator(dunder: str, method: str, loop: str | None) -> str:
                     return out
                 except _float_errors:
                     pass
+        if isinstance(other, TensorImpl):{_indent(RECORDED.format(method=method), 12) if method in SHORT else ""}
+            return ops.{method}_Tensor(self, other{alpha})
+        if kind is float or kind is int:
+            return ops.{method}_Scalar(self, other{alpha})
         if isinstance(other, _operands):
             return _{method}((self, other), {{}})
         return NotImplemented

@@ -184,7 +184,7 @@ def fill__Tensor(op, keys, self, value):
         return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
     check_inplace(self)
-    node = nodes.FillBackward1()
+    node = nodes.FillBackward3()
     node.next_edges = edges
     below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     rebase_history(self, node)
@@ -196,7 +196,7 @@ def fill__Scalar(op, keys, self, value):
         return below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.FillBackward0()
+    node = nodes.FillBackward2()
     node.next_edges = edges
     below(op, keys, self, value) if hot.off else op.table[keys](self, value)
     rebase_history(self, node)

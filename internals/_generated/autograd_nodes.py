@@ -218,6 +218,36 @@ class FillBackward1(Node):
         return grad_self, grad_value
 
 
+class FillBackward2(Node):
+    """aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class FillBackward3(Node):
+    """aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_value, _) = node.next_edges
+        grad_self = grad_value = None
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        if to_value is not None:
+            grad_value = grad.sum()
+        return grad_self, grad_value
+
+
 class ZeroBackward0(Node):
     """aten::zero_(Tensor(a!) self) -> Tensor(a!)"""
 

@@ -25,17 +25,18 @@ _UNSHARED = 3
 _HELD_BY_ITS_VIEW = 2  # the view's meta, and getrefcount's argument
 
 
+LAST = float("inf")
+
+
 class AccumulateGrad(Node):
-    """Adds what it gets to `variable.grad`. It runs as soon as it is ready: its sequence number is infinite."""
+    """Adds what it gets to `variable.grad`. Its sequence number is infinite (`LAST`): it runs as soon as it is ready.
+
+    `internals.autograd.history.grad_accumulator` makes them.
+    """
 
     __slots__ = ("variable",)
 
-    def __new__(cls, variable: TensorImpl) -> Any:
-        node = super().__new__(cls)
-        node.sequence_nr = float("inf")
-        node.variable = variable
-        node.input_metadata = (variable._geometry.without_grad,)
-        return node
+    variable: TensorImpl
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]

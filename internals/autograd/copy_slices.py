@@ -23,6 +23,8 @@ class CopySlices(Node):
 
     __slots__ = ("base_geometry", "base_offset", "view_geometry", "view_offset", "fn")
 
+    saves = True
+
     def __new__(cls, base: TensorImpl, view: TensorImpl, fn: Node, base_edge: Edge) -> Any:
         node = super().__new__(cls)
         node.base_geometry, node.base_offset = base._geometry.without_grad, base._offset

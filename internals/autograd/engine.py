@@ -89,56 +89,50 @@ class GraphTask:
 
     def step(self) -> Any:
         """Run the next node and hand on its gradients; returns the node, None when nothing is left."""
-        if not self.ready:
+        ready, buffers, needed = self.ready, self.buffers, self.needed
+        if not ready:
             return None
-        node = heappop(self.ready)[2]
-        grads = self.buffers.pop(node, None)
+        node = heappop(ready)[2]
+        grads = buffers.pop(node, None)
         if grads is None:
             grads = [None] * len(node.input_metadata)
         self.done += 1
-        if node.extras is not None:
+        extras = node.extras
+        if extras is not None:
             grads = run_pre_hooks(node, grads)
-        needed = self.needed
-        if needed is not None:
-            for nr, place in self.captures.get(node, ()):
-                self.captured[place] = grads[nr]
-            if node not in needed:
-                return node
-        if anomaly.enabled:
-            results = self._apply_watched(node, grads)
-        else:
-            results = node.apply(grads)
-        if node.extras is not None:
+        if needed is not None and not self._is_needed(node, grads):
+            return node
+        results = self._apply_watched(node, grads) if anomaly.enabled else node.apply(grads)
+        if extras is not None:
             results = run_post_hooks(node, results, grads)
-        if not self.keep_graph:
+        if node.saves and not self.keep_graph:
             node.release_variables()
-        del grads
-        self._hand_on(node, results)
-        return node
-
-    def _hand_on(self, node: Any, results: Sequence[Any]) -> None:
-        """Deliver each result along its edge, and queue the nodes that wait for nothing else."""
-        dependencies, buffers, needed = self.dependencies, self.buffers, self.needed
-        edges = node.next_edges
-        for i in range(len(edges)):
-            target, nr = edges[i]
+        grads = None  # whoever gets the last reference to a gradient may keep it without copying
+        dependencies = self.dependencies
+        for (target, nr), grad in zip(node.next_edges, results):
             if target is None:
                 continue
             left = dependencies[target] = dependencies[target] - 1
             if needed is not None and target not in needed and target not in self.captures:
                 continue
-            grad = results[i]
             if grad is not None:
                 expected = target.input_metadata[nr]
                 if grad._geometry.without_grad is not expected:
-                    grad = validated(grad, expected, i, node)
+                    grad = validated(grad, expected, nr, node)
                 buffer = buffers.get(target)
                 if buffer is None:
                     buffer = buffers[target] = [None] * len(target.input_metadata)
                 old = buffer[nr]
                 buffer[nr] = grad if old is None else old + grad
             if not left:
-                heappush(self.ready, (-target.sequence_nr, next(self._ties), target))
+                heappush(ready, (-target.sequence_nr, next(self._ties), target))
+        return node
+
+    def _is_needed(self, node: Any, grads: list[Any]) -> bool:
+        """Capture what was asked for at `node`; whether the node itself has to run."""
+        for nr, place in self.captures.get(node, ()):
+            self.captured[place] = grads[nr]
+        return node in self.needed  # type: ignore[operator]
 
     def _deliver(self, node: Any, nr: int, grad: Any) -> None:
         """Add `grad` to what node `node` gets for its forward output `nr`."""

@@ -43,6 +43,7 @@ class BackwardNode(Node):
     __slots__ = ("__dict__", "_saved", "_inputs", "_outputs", "_to_save", "_dirty", "_non_differentiable", "_materialize")
 
     function: ClassVar[type]
+    saves = True
 
     needs_input_grad: tuple[bool, ...]
 

@@ -27,10 +27,11 @@ from internals.core.dtype import FLOATING
 from internals.core.geometry import requiring_grad
 from internals.core.tensor_impl import AutogradMeta, TensorImpl, autograd_meta
 
-from .accumulate_grad import AccumulateGrad
+from .accumulate_grad import LAST, AccumulateGrad
 from .node import NO_EDGE, Edge, Node
 
 _new = object.__new__
+_ref = weakref.ref
 
 
 def gradient_edge(t: Any) -> Edge:
@@ -54,11 +55,13 @@ def grad_accumulator(t: Any, meta: AutogradMeta | None = None) -> AccumulateGrad
     """The `AccumulateGrad` of a leaf. Only the graph keeps it alive; it is made again when the next graph needs it."""
     if meta is None:
         meta = autograd_meta(t)
-    node = None if meta.accumulator is None else meta.accumulator()
+    ref = meta.accumulator
+    node = None if ref is None else ref()
     if node is None:
-        node = AccumulateGrad(t)
-        node.extras = meta.hooks
-        meta.accumulator = weakref.ref(node)
+        node = _new(AccumulateGrad)
+        node.variable, node.sequence_nr, node.extras, node.next_edges = t, LAST, meta.hooks, ()
+        node.input_metadata = (t._geometry.without_grad,)
+        meta.accumulator = _ref(node)
     return node
 
 

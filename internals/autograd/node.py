@@ -59,6 +59,7 @@ class Node:
     __slots__ = ("sequence_nr", "next_edges", "input_metadata", "extras", "__weakref__")
 
     saved_names: ClassVar[tuple[str, ...]] = ()
+    saves: ClassVar[bool] = False  # whether there is anything to release
 
     sequence_nr: float
     next_edges: tuple[Edge, ...]

@@ -81,6 +81,8 @@ class TensorImpl:
 
     __slots__ = ("_storage", "_geometry", "_offset", "_array", "_version_counter", "_autograd_meta", "__weakref__")
 
+    _arithmetic_keeps_class = True  # whether the sum of two of these is one of these
+
     _storage: Storage
     _geometry: Geometry
     _offset: int

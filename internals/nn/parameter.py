@@ -26,6 +26,7 @@ class Parameter(Tensor):
 
     __module__ = "internals.nn.parameter"
     __slots__ = ()  # nothing is added, so a tensor can become a parameter by changing its class
+    _arithmetic_keeps_class = False  # the sum of two parameters is no parameter
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         parameter = empty(0) if data is None else data.detach()

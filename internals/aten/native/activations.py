@@ -16,6 +16,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.short_way import unary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -27,6 +28,8 @@ from .special_functions import erf, in_single, sigmoid
 
 def relu(self: TensorImpl, out: Any = None) -> Any:
     """max(self, 0). Raises RuntimeError for bool."""
+    if self._geometry.without_grad.takes_floats and out is None and self.dtype.category == dt.FLOATING:
+        return unary(_positive, self, None, "common")
     if self.dtype is dt.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
     if self.dtype.is_complex:

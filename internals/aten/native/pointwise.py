@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
+from internals.aten.short_way import binary
 from internals.aten.tensor_iterator import TensorIterator, number
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
@@ -26,29 +27,29 @@ from . import special_functions as special
 
 def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot hold."""
-    it = TensorIterator((self, other), out, "common", None, True)
     if alpha.__class__ is int and alpha == 1:
-        return it.run(np.add)
+        return binary(np.add, self, other, out)
+    it = TensorIterator((self, other), out, "common", None, True)
     return it.run(_scaled(np.add, it.common_dtype, alpha))
 
 
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self - alpha * other. Raises RuntimeError for bool, where minus has no meaning."""
     _check_no_bool(self, other)
-    it = TensorIterator((self, other), out, "common", None, True)
     if alpha.__class__ is int and alpha == 1:
-        return it.run(np.subtract)
+        return binary(np.subtract, self, other, out)
+    it = TensorIterator((self, other), out, "common", None, True)
     return it.run(_scaled(np.subtract, it.common_dtype, alpha))
 
 
 def mul(self: Any, other: Any, out: Any = None) -> Any:
     """self * other. For bool, `and`."""
-    return TensorIterator((self, other), out, "common", None, True).run(np.multiply)
+    return binary(np.multiply, self, other, out)
 
 
 def div(self: Any, other: Any, out: Any = None) -> Any:
     """True division: integers give the default floating dtype."""
-    return TensorIterator((self, other), out, "float", None, True).run(np.divide)
+    return binary(np.divide, self, other, out, "float")
 
 
 def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any = None) -> Any:

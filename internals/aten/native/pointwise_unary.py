@@ -16,6 +16,7 @@ import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.layout import strides_like
+from internals.aten.short_way import unary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING
@@ -46,7 +47,7 @@ def neg(self: Any, out: Any = None) -> Any:
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
             "`logical_not()` operator instead."
         )
-    return TensorIterator((self,), out, "same").run(special.negative)
+    return unary(special.negative, self, out, "same")
 
 
 def sign(self: Any, out: Any = None) -> Any:
@@ -61,82 +62,82 @@ def sign(self: Any, out: Any = None) -> Any:
 
 def exp(self: Any, out: Any = None) -> Any:
     """e to the power of self."""
-    return TensorIterator((self,), out, "float").run(np.exp)
+    return unary(np.exp, self, out)
 
 
 def expm1(self: Any, out: Any = None) -> Any:
     """exp(self) - 1, exact for small arguments too."""
-    return TensorIterator((self,), out, "float").run(np.expm1)
+    return unary(np.expm1, self, out)
 
 
 def log(self: Any, out: Any = None) -> Any:
     """The natural logarithm: -inf at 0, NaN below."""
-    return TensorIterator((self,), out, "float").run(np.log)
+    return unary(np.log, self, out)
 
 
 def log1p(self: Any, out: Any = None) -> Any:
     """log(1 + self), exact for small arguments too."""
-    return TensorIterator((self,), out, "float").run(np.log1p)
+    return unary(np.log1p, self, out)
 
 
 def log2(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.log2)
+    return unary(np.log2, self, out)
 
 
 def sqrt(self: Any, out: Any = None) -> Any:
     """The square root: NaN below 0."""
-    return TensorIterator((self,), out, "float").run(np.sqrt)
+    return unary(np.sqrt, self, out)
 
 
 def rsqrt(self: Any, out: Any = None) -> Any:
     """1 / sqrt(self)."""
-    return TensorIterator((self,), out, "float").run(special.rsqrt)
+    return unary(special.rsqrt, self, out)
 
 
 def reciprocal(self: Any, out: Any = None) -> Any:
     """1 / self."""
-    return TensorIterator((self,), out, "float").run(np.reciprocal)
+    return unary(np.reciprocal, self, out)
 
 
 def sin(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.sin)
+    return unary(np.sin, self, out)
 
 
 def cos(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.cos)
+    return unary(np.cos, self, out)
 
 
 def tan(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.tan)
+    return unary(np.tan, self, out)
 
 
 def asin(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.arcsin)
+    return unary(np.arcsin, self, out)
 
 
 def acos(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.arccos)
+    return unary(np.arccos, self, out)
 
 
 def atan(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.arctan)
+    return unary(np.arctan, self, out)
 
 
 def sinh(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.sinh)
+    return unary(np.sinh, self, out)
 
 
 def cosh(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.cosh)
+    return unary(np.cosh, self, out)
 
 
 def tanh(self: Any, out: Any = None) -> Any:
-    return TensorIterator((self,), out, "float").run(np.tanh)
+    return unary(np.tanh, self, out)
 
 
 def sigmoid(self: Any, out: Any = None) -> Any:
     """1 / (1 + exp(-self)), without overflow at either end."""
-    return TensorIterator((self,), out, "float").run(special.sigmoid)
+    return unary(special.sigmoid, self, out)
 
 
 def erf(self: Any, out: Any = None) -> Any:
