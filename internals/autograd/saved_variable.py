@@ -221,6 +221,6 @@ def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
 
 
 def forward_name(node: Any) -> str:
-    """`AddBackward0` as messages call it: `Add`."""
-    name = str(node.name())
-    return name.rpartition("Backward")[0] or name
+    """`AddBackward0` as messages call it: `Add`; `ProdBackward1` is `Prod1`."""
+    name, _, number = str(node.name()).rpartition("Backward")
+    return name + number.removesuffix("0")
