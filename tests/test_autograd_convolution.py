@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+import internals
+from internals.autograd.gradcheck import gradcheck, gradgradcheck
+from internals.nn import functional as F
 from tests.gradients_beside import check_gradients, expression
 from tests.side_by_side import cases
 
@@ -102,3 +107,20 @@ def test_other_nodes(line: str) -> None:
 def test_no_images() -> None:
     """PyTorch's second derivatives of a convolution of nothing are None instead of zeros."""
     check_gradients(expression("F.conv2d(x(0, 3, 5, 6), x(4, 3, 3, 2), x(4))"), second=False)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_four_times(transposed: bool) -> None:
+    """The convolution and its two gradients are closed under differentiation: the third and fourth derivatives are right too."""
+    internals.manual_seed(0)
+    convolve = F.conv_transpose2d if transposed else F.conv2d
+    x = internals.randn(1, 2, 3, 3, dtype=internals.float64, requires_grad=True)
+    w = internals.randn(2, 1, 2, 2, dtype=internals.float64, requires_grad=True)
+
+    def second(x: Any, w: Any) -> Any:
+        y = convolve(x, w, None, stride=2, padding=1, groups=2).tanh()
+        first = internals.autograd.grad(y.sum(), (x, w), create_graph=True)
+        return internals.autograd.grad([g.square().sum() for g in first], (x, w), create_graph=True)
+
+    assert gradcheck(second, (x, w))
+    assert gradgradcheck(second, (x, w))

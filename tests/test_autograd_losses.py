@@ -87,7 +87,9 @@ def test_classes(line: str, reduction: str) -> None:
 """))  # fmt: skip
 def test_weights_have_no_gradients(line: str) -> None:
     """To ask for them is an error, in both libraries, and not a gradient that is silently missing."""
-    assert "not differentiable with respect to argument" in str(outcome(lambda: expression(line)(internals, Leaves(ours())))[1])
+    assert "not differentiable with respect to argument" in str(
+        outcome(lambda: expression(line)(internals, Leaves(ours())))[1]
+    )
     check_gradients(expression(line), message=True)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -156,6 +158,30 @@ def test_second_derivatives(name: str) -> None:
     x = internals.randn(3, 4, dtype=internals.float64, requires_grad=True)
     assert internals.autograd.gradcheck(SECOND[name], (x,))
     assert internals.autograd.gradgradcheck(SECOND[name], (x,))
+
+
+NORMS: dict[str, Any] = {
+    "layer": lambda x, w: F.layer_norm(x, (3,), w, eps=0.1),
+    "group": lambda x, w: F.group_norm(x, 1, w, eps=0.1),
+    "batch": lambda x, w: F.batch_norm(x, None, None, w, training=True, eps=0.1),
+    "batch, evaluation": lambda x, w: F.batch_norm(
+        x, internals.zeros_like(w.detach()), internals.ones_like(w.detach()), w
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_three_times(name: str) -> None:
+    """The second derivative of a norm can be differentiated again: the statistics are followed, not taken for constants."""
+    internals.manual_seed(0)
+    x = internals.randn(2, 3, dtype=internals.float64, requires_grad=True)
+    w = internals.randn(3, dtype=internals.float64, requires_grad=True)
+
+    def first(x: Any, w: Any) -> Any:
+        return internals.autograd.grad(NORMS[name](x, w).tanh().sum(), (x, w), create_graph=True)
+
+    assert internals.autograd.gradcheck(first, (x, w))
+    assert internals.autograd.gradgradcheck(first, (x, w))
 
 
 @pytest.mark.parametrize("name", ["leaky_relu", "elu"])

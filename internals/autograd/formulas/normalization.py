@@ -8,8 +8,8 @@ with x̂ = (x - mean) * rstd, h = g * weight and averages over what was normaliz
 so one function differentiates them all, `normalization_double_backward`, for arguments whose shapes broadcast. It knows that mean
 and rstd are functions of x: the gradients with respect to x that it gives are total ones.
 
-How the real one differs: it has three such functions, written separately; and group norm is differentiated again by computing its
-gradient with plain operators.
+How the real one differs: it has three such functions, written separately; group norm is differentiated again by computing its
+gradient with plain operators; third derivatives of the others take mean and rstd for constants.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from math import prod
 from typing import Any
 
 from internals._generated import ops
+from internals.core.grad_mode import is_grad_enabled
 
 
 def layer_norm_double_backward(
@@ -137,6 +138,8 @@ def normalization_double_backward(
     where mean and rstd are constants.
     """
     of_dx, of_dw, of_db = grads
+    if follow_statistics and x.requires_grad and is_grad_enabled():
+        mean, rstd = _as_functions_of(x, rstd, over)
     normal = (x - mean) * rstd
     count = prod([x.shape[d] for d in over])
 
@@ -168,6 +171,14 @@ def normalization_double_backward(
         if of_normal is not None:
             gx = _plus(gx, project(of_normal) * rstd)
     return gg, gx, gw
+
+
+def _as_functions_of(x: Any, rstd: Any, over: list[int]) -> tuple[Any, Any]:
+    """Mean and rstd once more, now with a history, for whoever differentiates again. What `eps` was can be seen from rstd."""
+    mean = x.mean(over, True)
+    variance = (x - mean).square().mean(over, True)
+    eps = (1 / rstd.square() - variance).detach()
+    return mean, (variance + eps).rsqrt()
 
 
 def _sum(t: Any, dims: list[int]) -> Any:
