@@ -29,7 +29,7 @@ def unary(loop: Callable[..., Any], x: Any, out: Any = None, promote: str = "flo
     a = x._array
     token = quiet()
     try:
-        loop(array(x) if a is None else a, out=result._array)
+        loop(array(x) if a is None else a, out=array(result))
     finally:
         restore(token)
     return result
@@ -45,7 +45,7 @@ def binary(loop: Any, a: Any, b: Any, out: Any = None, promote: str = "common") 
             x, y = a._array, b._array
             token = quiet()
             try:
-                loop(array(a) if x is None else x, array(b) if y is None else y, result._array)
+                loop(array(a) if x is None else x, array(b) if y is None else y, array(result))
             finally:
                 restore(token)
             return result
@@ -55,7 +55,7 @@ def binary(loop: Any, a: Any, b: Any, out: Any = None, promote: str = "common") 
             result = empty(g)
             token = quiet()
             try:
-                loop(array(a), b, result._array)
+                loop(array(a), b, array(result))
             finally:
                 restore(token)
             return result
