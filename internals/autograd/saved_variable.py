@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from internals.core.dispatch_key import INFERENCE
+from internals.core.geometry import requiring_grad
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
 from internals.core.tensor_impl import AutogradMeta, TensorImpl, make
 
@@ -92,7 +93,7 @@ class SavedOutput(SavedVariable):
                 raise RuntimeError(_modified(t, counter.value, self.saved_version, edge))
         if node is None or not is_grad_enabled():
             return t
-        variable = make(t._storage, t._geometry.with_grad or t._geometry, t._offset, t._array)
+        variable = make(t._storage, requiring_grad(t._geometry), t._offset, t._array)
         variable._version_counter = t._version_counter
         meta = variable._autograd_meta = AutogradMeta()
         meta.edge = (node, self.output_nr)
@@ -222,5 +223,6 @@ def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
 
 def forward_name(node: Any) -> str:
     """`AddBackward0` as messages call it: `Add`; `ProdBackward1` is `Prod1`."""
-    name, _, number = str(node.name()).rpartition("Backward")
-    return name + number.removesuffix("0")
+    name = str(node.name())
+    head, _, number = name.rpartition("Backward")
+    return head + number.removesuffix("0") if number.isdigit() or not number else name

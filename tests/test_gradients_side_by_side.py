@@ -1,0 +1,138 @@
+"""Gradients of every operator beside PyTorch's, also where gradcheck cannot go: at kinks, at ties, in single precision.
+
+What the derivative is where there is none is a convention (0 for relu at 0, equal shares for equal maxima), and this project's is
+PyTorch's. The node that is recorded has to have PyTorch's name, too. Seeded; many more calls with INTERNALS_TEST_FULL=1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import internals
+from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.tensor_impl import TensorImpl, array
+from tests.gradient_samples import Sample, samples
+from tests.support import full, oracle, outcome
+from tests.test_gradcheck_ops import NAMES, differentiable, suitable
+from tests.test_op_fuzz import RENAMED, some
+
+COUNT = 30 if full() else 4
+TOLERANCE = {"float32": (2e-4, 2e-5), "float64": (1e-8, 1e-9)}
+
+# Calls that are not compared: which operators, when, and why.
+KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
+    ("_linalg_svd", lambda v: True, "the signs of singular vectors are open"),
+    ("embedding", lambda v: v["sparse"], "there are no sparse gradients"),
+    (
+        "(var|std)(_mean)?",
+        lambda v: v.get("dim") == [],
+        "PyTorch's formula counts elements wrongly without dimensions",
+    ),
+    (
+        "elu_",
+        lambda v: min(v["scale"], v["input_scale"]) < 0,
+        "PyTorch's formula from the result takes the wrong branch",
+    ),
+    ("native_group_norm", some(lambda t: t.layout != "plain"), "PyTorch's kernel takes the layout for granted"),
+    ("(smooth_l1|huber)_loss_backward", lambda v: min(v.get("beta", 1), v.get("delta", 1)) <= 0, "refused by forward"),
+]
+
+# Operators whose nodes have other names than PyTorch's, and why.
+OTHER_NODES = {
+    "(as_strided|transpose|t|squeeze|unsqueeze|swapaxes|swapdims|leaky_relu|elu)_": "they have entries of their own in PyTorch, "
+    "which count in the numbers of nodes",
+    r"(add|sub|mul|div|true_divide)_?\.Scalar(_mode)?": "recorded as x + 2 is: by the node of add.Tensor",
+    "reshape|reshape_as|flatten|unflatten|view_as|ravel|matmul|einsum|pad|conj_physical": "made of other operators there",
+}
+
+
+@pytest.mark.parametrize("name", NAMES, ids=[n.removeprefix("aten::") for n in NAMES])
+def test_gradients_like_pytorch(name: str) -> None:
+    torch = oracle()
+    op = dispatcher.operators[name]
+    stream = np.random.default_rng(len(name))
+    for sample in samples(op, differentiable(name), COUNT, comparable, domains=("ties", "signed", "positive", "unit")):
+        if stream.random() < 0.4:
+            sample = sample.as_type("float32")
+        ours, our_error = outcome(lambda: gradients(internals, sample, None))  # noqa: B023
+        theirs, their_error = outcome(lambda: gradients(torch, sample, torch_call(op, torch)))  # noqa: B023
+        if their_error is not None and our_error is None:
+            continue  # some layouts, and second derivatives, PyTorch has no code for
+        complaint = difference(op, ours, our_error, theirs)
+        assert not complaint, f"{sample}\n{complaint}"
+
+
+def comparable(sample: Sample) -> bool:
+    known = any(re.fullmatch(ops, sample.op.schema.name) and when(sample.values) for ops, when, _ in KNOWN)
+    return suitable(sample) and not known
+
+
+def gradients(lib: Any, sample: Sample, call: Callable[..., Any] | None) -> dict[str, Any]:
+    """The outputs and their nodes, their gradients in a random direction, and the gradients of those."""
+    stream = np.random.default_rng(7)
+    inputs = sample.inputs(lib)
+    result = sample.function(call, lib)(*inputs)
+    outputs = list(result) if isinstance(result, (list, tuple)) else [result]
+    found: dict[str, Any] = {}
+    for i, o in enumerate(outputs):
+        found[f"output {i}"], found[f"requires_grad of output {i}"] = o, o.requires_grad
+        found[f"node of output {i}"] = None if o.grad_fn is None else o.grad_fn.name().rpartition("::")[2]
+    wanted = [o for o in outputs if o.requires_grad]
+    if not wanted:
+        return found
+    v = [like(lib, stream, o) for o in wanted]
+    first = lib.autograd.grad(wanted, inputs, v, create_graph=True, allow_unused=True)
+    found.update({f"gradient {i}": g for i, g in enumerate(first)})
+    again = [g for g in first if g is not None and g.requires_grad]
+    if again:
+        second = lib.autograd.grad(again, [*inputs, *v], [like(lib, stream, g) for g in again], allow_unused=True)
+        found.update({f"second gradient {i}": g for i, g in enumerate(second)})
+    return found
+
+
+def like(lib: Any, stream: np.random.Generator, t: Any) -> Any:
+    values = stream.uniform(-1, 1, tuple(t.shape)).tolist()
+    return lib.tensor(values, dtype=t.dtype).reshape(tuple(t.shape)).requires_grad_()
+
+
+def torch_call(op: OperatorHandle, torch: Any) -> Callable[..., Any]:
+    """The same operator of PyTorch, taking its arguments in schema order."""
+    target = getattr(getattr(torch.ops.aten, op.schema.name), RENAMED.get(op.name, op.schema.overload) or "default")
+
+    def call(*values: Any) -> Any:
+        pairs = list(zip(op.schema.arguments, values))
+        return target(*[v for a, v in pairs if not a.kwarg_only], **{a.name: v for a, v in pairs if a.kwarg_only})
+
+    return call
+
+
+def difference(op: OperatorHandle, ours: Any, our_error: Exception | None, theirs: Any) -> str:
+    """What is not the same, or nothing."""
+    if our_error is not None:
+        return "" if theirs is None else f"we: {our_error!r}"
+    for name, expected in theirs.items():
+        got = ours.get(name)
+        if name.startswith("node of"):
+            same = got == expected or any(
+                re.fullmatch(ops, s) for ops in OTHER_NODES for s in (op.schema.name, short(op))
+            )
+        elif name.startswith("second") and (got is None or expected is None):  # no way, or a way of zeros
+            same = all(t is None or bool((t == 0).all()) for t in (got, expected))
+        elif isinstance(got, TensorImpl) and expected is not None:
+            rtol, atol = TOLERANCE.get(got.dtype.name, (0, 0))
+            a, b = array(got.detach()), expected.numpy(force=True)
+            same = a.shape == b.shape and a.dtype == b.dtype and np.allclose(a, b, rtol, atol, equal_nan=True)
+        else:
+            same = got == expected
+        if not same:
+            return f"{name} is {got}, for torch {expected}"
+    return ""
+
+
+def short(op: OperatorHandle) -> str:
+    return op.name.removeprefix("aten::")
