@@ -37,6 +37,8 @@ def main() -> int:
     for case in chosen:
         for result in harness.run(case):
             print(json.dumps(asdict(result)) if options.json else line(result, width), flush=True)
+        if case.note:
+            print(f"{case.name}: {case.note}", file=sys.stderr)
     return 0
 
 
@@ -53,8 +55,13 @@ def selected(text: str, words: list[str]) -> bool:
 
 
 def line(result: harness.Result, width: int) -> str:
-    goal = "" if result.goal is None else f"   goal {result.goal:.2f}: {'met' if result.met else 'MISSED'}"
-    return f"{result.case:<{width}}  {result.median:7.2f}  {result.fastest:7.2f}   x {result.against}{goal}"
+    goal = "" if result.goal is None else f"   goal {ratio(result.goal)}: {'met' if result.met else 'MISSED'}"
+    return f"{result.case:<{width}}  {ratio(result.median):>7}  {ratio(result.fastest):>7}   x {result.against}{goal}"
+
+
+def ratio(value: float) -> str:
+    """Two digits behind the point, or as many as show something."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ class Case:
     """One comparison. `sides` maps "internals", "numpy", "torch" to a call that does the work once.
 
     With `self_timed` the call returns the seconds to count, for work that cannot be repeated in one process.
-    `goals` says how large our ratio to a side may be; missing one is reported, and never fails a test.
+    `goals` says how large our ratio to a side may be; missing one is reported, and never fails a test. `note` is printed with
+    the results: which side is absent, say.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Case:
     goals: Mapping[str, float] | None = None
     self_timed: bool = False
     rounds: int = 40
+    note: str = ""
 
 
 @dataclass(frozen=True)

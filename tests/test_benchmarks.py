@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
 from benchmarks import __main__ as runner
-from benchmarks import harness
+from benchmarks import harness, training
 
 
 def test_ratios_of_self_timed_sides() -> None:
@@ -50,3 +51,32 @@ def test_every_module_offers_cases_with_our_side_and_another() -> None:
     for module, case in found:
         assert harness.OURS in case.sides and len(case.sides) > 1, (module, case.name)
     assert len({case.name for _, case in found}) == len(found)
+
+
+@pytest.mark.parametrize("sides", [training.digits_sides, training.moons_sides])
+def test_all_sides_of_a_training_step_lose_the_same(sides: Any) -> None:
+    steps = sides(training.digits_weights() if sides is training.digits_sides else training.moons_weights())
+    assert {"internals", "numpy"} <= set(steps)
+    losses = {name: [value(step()) for _ in range(4)] for name, step in steps.items()}
+    for name in losses:
+        assert losses[name] == pytest.approx(losses["numpy"], rel=1e-4), name
+    assert losses["numpy"][-1] < losses["numpy"][0]
+
+
+def value(loss: Any) -> float:
+    return loss.item() if hasattr(loss, "item") else loss
+
+
+def test_a_small_ratio_is_printed_with_the_digits_it_has() -> None:
+    result = harness.Result("moons", "micrograd", median=0.000571, fastest=0.05, goal=1 / 300)
+    assert runner.line(result, 5) == "moons  0.00057     0.05   x micrograd   goal 0.0033: met"
+
+
+def test_a_note_is_printed_beside_the_results(capsys: Any, monkeypatch: Any) -> None:
+    sides = {"internals": lambda: 1.0, "numpy": lambda: 1.0}
+    case = harness.Case("x", sides, self_timed=True, rounds=1, note="something is absent")
+    monkeypatch.setattr(runner, "all_cases", lambda: iter([("module", case)]))
+    monkeypatch.setattr("sys.argv", ["benchmarks", "x"])
+    assert runner.main() == 0
+    out, err = capsys.readouterr()
+    assert "x numpy" in out and err == "x: something is absent\n"
