@@ -12,6 +12,7 @@ import pytest
 
 import internals
 from internals._generated import ops
+from internals.core.tensor_impl import from_array
 from tests.side_by_side import Inputs, cases, check, ours
 from tests.support import to_numpy
 
@@ -227,6 +228,17 @@ def test_linear_operators_have_their_adjoint_as_gradient(name: str) -> None:
     np.testing.assert_allclose(
         (to_numpy(y) * to_numpy(g)).sum(), (to_numpy(x) * to_numpy(backward(g))).sum(), rtol=1e-9
     )
+
+
+def test_the_gradient_of_a_table_adds_up_however_often_a_row_was_read() -> None:
+    """Most rows a few times, some hundreds of times, some never."""
+    stream = np.random.default_rng(0)
+    rows = np.minimum(stream.zipf(1.3, 3000) - 1, 199)
+    g = stream.standard_normal((3000, 5))
+    expected = np.zeros((200, 5))
+    np.add.at(expected, rows, g)
+    got = ops.embedding_dense_backward(from_array(g), from_array(rows), 200, -1, False)
+    np.testing.assert_allclose(to_numpy(got), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_they_are_hidden() -> None:

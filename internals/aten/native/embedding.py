@@ -52,14 +52,31 @@ def embedding_dense_backward(
         rows, g = rows[rows != padding_idx], g[rows != padding_idx]
     if not rows.size or not g.size:
         return result
-    order = np.argsort(rows, kind="stable")  # equal rows side by side, so that each is one segment to add up
-    in_order = rows[order]
-    starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]]))
-    sums = np.add.reduceat(g[order], starts, axis=0, dtype=np.float32 if g.dtype == np.float16 else None)
+    order = np.argsort(rows, kind="stable")  # equal rows side by side
+    names = rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], names[1:] != names[:-1]]))
+    lengths, names = np.diff(starts, append=rows.size), names[starts]
+    sums = _segment_sums(
+        g.take(order, 0).astype(np.float32 if g.dtype == np.float16 else g.dtype, copy=False), starts, lengths
+    )
     if scale_grad_by_freq:
-        sums /= np.diff(starts, append=rows.size)[:, None].astype(sums.dtype)
-    table[in_order[starts]] = sums
+        sums /= lengths[:, None].astype(sums.dtype)
+    table[names] = sums
     return result
+
+
+def _segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
+    """The sum of `lengths[i]` rows of `a` from `starts[i]` on, for each i: first rows of all, then second rows, and so on.
+
+    Most words of a text are rare, so this soon ends; the few segments that are longer are added up one by one.
+    """
+    sums = a.take(starts, 0)
+    for k in range(1, min(lengths.max(), 8)):
+        longer = np.flatnonzero(lengths > k)
+        sums[longer] += a.take(starts[longer] + k, 0)
+    for i in np.flatnonzero(lengths > 8):
+        sums[i] += np.add.reduce(a[starts[i] + 8 : starts[i] + lengths[i]], 0)
+    return sums
 
 
 def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float) -> TensorImpl:
