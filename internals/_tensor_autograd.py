@@ -7,6 +7,7 @@ How the real one differs: `_backward_hooks`, named tensors and `__torch_function
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -37,8 +38,13 @@ class Differentiable(TensorImpl):
 
     @property
     def grad(self) -> Any:
-        """The gradient accumulated by `backward`; None before, and for tensors that neither are leaves nor retain it."""
-        return None if self._autograd_meta is None else self._autograd_meta.grad
+        """The gradient accumulated by `backward`; None before. A tensor that is no leaf and does not retain it warns."""
+        meta = self._autograd_meta
+        if meta is None:
+            return None
+        if meta.grad is None and meta.edge is not None and not meta.retains_grad:
+            warnings.warn(_NOT_A_LEAF, stacklevel=2)
+        return meta.grad
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -141,6 +147,14 @@ class Differentiable(TensorImpl):
             node = meta.accumulator()
             if node is not None:
                 node.input_metadata = (g,)
+
+
+_NOT_A_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
+    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+    "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "github.com/pytorch/pytorch/pull/30531 for more information."
+)
 
 
 def _check_grad(t: Any, grad: Any) -> None:

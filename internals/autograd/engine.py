@@ -21,7 +21,7 @@ from typing import Any
 from internals.core.grad_mode import set_grad_mode
 
 from .anomaly import anomaly, check_for_nan, show_traceback
-from .node_hooks import run_post_hooks, run_pre_hooks
+from .node_hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .validation import validated
 
 Capture = tuple[int, int]  # which gradient of the node, which place in the result
@@ -98,10 +98,10 @@ class GraphTask:
             grads = [None] * len(node.input_metadata)
         self.done += 1
         extras = node.extras
+        if needed is not None and not self._capture(node, grads):
+            return node
         if extras is not None:
             grads = run_pre_hooks(node, grads)
-        if needed is not None and not self._is_needed(node, grads):
-            return node
         results = self._apply_watched(node, grads) if anomaly.enabled else node.apply(grads)
         if extras is not None:
             results = run_post_hooks(node, results, grads)
@@ -128,11 +128,14 @@ class GraphTask:
                 heappush(ready, (-target.sequence_nr, next(self._ties), target))
         return node
 
-    def _is_needed(self, node: Any, grads: list[Any]) -> bool:
-        """Capture what was asked for at `node`; whether the node itself has to run."""
+    def _capture(self, node: Any, grads: list[Any]) -> bool:
+        """Keep what was asked for at `node`; whether the node itself has to run, and its hooks with it."""
+        runs = node in self.needed  # type: ignore[operator]
+        if node.extras is not None and not runs:
+            grads = run_tensor_hooks(node, grads)
         for nr, place in self.captures.get(node, ()):
             self.captured[place] = grads[nr]
-        return node in self.needed  # type: ignore[operator]
+        return runs
 
     def _deliver(self, node: Any, nr: int, grad: Any) -> None:
         """Add `grad` to what node `node` gets for its forward output `nr`."""
@@ -197,4 +200,5 @@ def call_node(node: Any, grads: list[Any]) -> Sequence[Any]:
     if node.extras is not None:
         grads = run_pre_hooks(node, grads)
     results = node.apply(grads)
+    results = (*results, *(None,) * (len(node.next_edges) - len(results)))
     return results if node.extras is None else run_post_hooks(node, results, grads)

@@ -16,19 +16,26 @@ from internals.core.tensor_impl import TensorImpl
 
 def run_pre_hooks(node: Any, grads: list[Any]) -> list[Any]:
     """`grads` as the hooks leave them."""
+    grads = run_tensor_hooks(node, grads)
+    for hook in list(node.extras.pre_hooks.values()):
+        grads = _all_replaced(hook, tuple(grads), hook(tuple(grads)))
+    return grads
+
+
+def run_tensor_hooks(node: Any, grads: list[Any]) -> list[Any]:
+    """`grads` as the hooks of the tensors leave them: all that runs at a node that is only asked for its gradient."""
     extras = node.extras
     grads = list(grads)
     for nr, hook in list(extras.tensor_pre_hooks.values()):
         grads[nr] = _replaced(hook, grads[nr], hook(grads[nr]))
     for nr, store in list(extras.retain_grad_hooks.items()):
         store(grads[nr])
-    for hook in list(extras.pre_hooks.values()):
-        grads = _all_replaced(hook, tuple(grads), hook(tuple(grads)))
     return grads
 
 
 def run_post_hooks(node: Any, results: Sequence[Any], grads: Sequence[Any]) -> Sequence[Any]:
-    """What the node passes on, as its post-hooks leave it."""
+    """What the node passes on, as its post-hooks leave it: one entry for each edge, also for a number's."""
+    results = (*results, *(None,) * (len(node.next_edges) - len(results)))
     for hook in list(node.extras.post_hooks.values()):
         results = _all_replaced(hook, tuple(results), hook(tuple(results), tuple(grads)))
     return results

@@ -1,0 +1,86 @@
+"""What was once wrong in autograd, and how PyTorch does it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+import internals
+
+
+def beside(program: Any) -> None:
+    """`program(T, note)` notes the same with `internals` and with PyTorch."""
+    torch = pytest.importorskip("torch")
+    assert noted(internals, program) == noted(torch, program)
+
+
+def noted(module: Any, program: Any) -> list[Any]:
+    notes: list[Any] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program(module, lambda *what: notes.append(plain(what)))
+    return notes
+
+
+def plain(what: Any) -> Any:
+    """Tensors as lists of numbers, tuples all the way down."""
+    if isinstance(what, tuple):
+        return tuple(plain(w) for w in what)
+    return what.tolist() if hasattr(what, "tolist") else what
+
+
+def hooked(module: Any, note: Any) -> tuple[Any, Any, Any]:
+    x = module.tensor(2.0, requires_grad=True)
+    y = x * 3
+    z = y * y
+    y.register_hook(lambda g: note("tensor", g) or g * 10)
+    y.grad_fn.register_prehook(lambda grads: note("before", grads))
+    y.grad_fn.register_hook(lambda inputs, outputs: note("after", inputs, outputs))
+    x.register_hook(lambda g: note("leaf", g))
+    return x, y, z
+
+
+def asked_for_inside(module: Any, note: Any) -> None:
+    x, y, z = hooked(module, note)
+    note(module.autograd.grad(z, y, retain_graph=True))
+    note(module.autograd.grad(z, (x, y), retain_graph=True))
+    note(module.autograd.grad(z, x, retain_graph=True))
+    z.backward()
+    note(x.grad)
+
+
+def test_grad_of_a_tensor_inside_is_after_its_hooks_unless_its_node_runs_too() -> None:
+    beside(asked_for_inside)
+
+
+def test_at_a_node_that_does_not_run_only_the_hooks_of_the_tensor_do() -> None:
+    notes: list[Any] = []
+    _, y, z = hooked(internals, lambda *what: notes.append(what[0]))
+    assert internals.autograd.grad(z, y)[0].item() == 120.0
+    assert notes == ["tensor"]
+
+
+def test_hooks_of_a_node_see_an_entry_for_each_edge_also_for_a_number() -> None:
+    notes: list[Any] = []
+    _, _, z = hooked(internals, lambda *what: notes.append(what))
+    z.backward()
+    (inputs,) = [what[1] for what in notes if what[0] == "after"]
+    assert [None if g is None else g.item() for g in inputs] == [360.0, None]
+
+
+def test_a_node_called_by_hand_returns_an_entry_for_each_edge() -> None:
+    beside(lambda T, note: note((T.ones(2, requires_grad=True) * 3).grad_fn(T.tensor([1.0, 2.0]))))
+
+
+def test_asking_for_grad_inside_the_graph_warns() -> None:
+    x = internals.ones(2, requires_grad=True)
+    y = x * 2
+    with pytest.warns(UserWarning, match="grad attribute of a Tensor that is not a leaf"):
+        assert y.grad is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.grad is None and internals.ones(2).grad is None and y.detach().grad is None
+        y.retain_grad()
+        assert y.grad is None
