@@ -10,6 +10,7 @@ does the blocks of the sum inside the vectorised loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -85,7 +86,13 @@ def _cascade(a: Any) -> Any:
 
 def sum_of_products(a: Any, b: Any, dims: tuple[int, ...]) -> Any:
     """(a * b).sum(dims, keepdims=True), without the product in between."""
-    letters = "abcdefghijklmnopqrstuvwxyz"[: a.ndim]
+    subscripts, kept = _subscripts(a.ndim, dims)
+    return np.einsum(subscripts, a, b)[kept]
+
+
+@cache
+def _subscripts(ndim: int, dims: tuple[int, ...]) -> tuple[str, tuple[Any, ...]]:
+    """What einsum is told, and the index that puts the reduced dimensions back with size 1."""
+    letters = "abcdefghijklmnopqrstuvwxyz"[:ndim]
     kept = "".join([c for d, c in enumerate(letters) if d not in dims])
-    sums = np.einsum(f"{letters},{letters}->{kept}", a, b)
-    return sums.reshape([1 if d in dims else n for d, n in enumerate(a.shape)])
+    return f"{letters},{letters}->{kept}", tuple(None if d in dims else slice(None) for d in range(ndim))
