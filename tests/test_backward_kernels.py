@@ -173,19 +173,19 @@ def test_losses(line: str, dtype: str, reduction: int) -> None:
 
 
 @pytest.mark.parametrize("reduction", [0, 1, 2])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("line", CLASSES)
 def test_classes(line: str, dtype: str, reduction: int) -> None:
     run(line, dtype, R=reduction, G=() if reduction else (4,), H=() if reduction else (2, 4, 5))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("line", NORMS)
 def test_norms(line: str, dtype: str) -> None:
     run(line, dtype, M=[True, True, True], I=[True, False, False])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("line", IMAGES)
 def test_images(line: str, dtype: str) -> None:
     run(line, dtype)
