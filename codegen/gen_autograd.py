@@ -135,7 +135,7 @@ def _node(d: Derivative) -> str:
         f'    """{d.schema}"""\n\n',
         f"    __slots__ = ({slots})\n",
         f"    saved_names = ({tensors})\n    saves = True\n\n" if tensors else "\n",
-        f'    def name(node):\n        return "{d.node[:-1]}0"\n\n' if _takes_number(d) else "",
+        f'    def name(node):\n        return "{d.node[:-1]}{int(d.node[-1]) - 1}"\n\n' if _takes_number(d) else "",
         "    def apply(node, grads):\n",
     ]
     uses = {u for f in d.formulas for u in f.uses}

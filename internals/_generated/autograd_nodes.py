@@ -18,7 +18,7 @@ from internals.autograd.formulas.losses import binary_cross_entropy_double_backw
 from internals.autograd.formulas.moments import std_backward, std_mean_backward, var_backward, var_mean_backward
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
-from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, div_other_backward, div_self_backward, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
+from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, derivative_not_implemented, div_other_backward, div_self_backward, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
 from internals.autograd.formulas.pooling import constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
 from internals.autograd.formulas.reductions import amax_backward, evenly_distribute_backward, mean_backward, sum_backward, value_selecting_reduction_backward
 from internals.autograd.formulas.scans import cumprod_backward, cumsum_backward, prod_backward, prod_dim_backward
@@ -185,7 +185,7 @@ class BernoulliBackward3(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
-        return (not_implemented('bernoulli'),)
+        return (derivative_not_implemented('bernoulli'),)
 
 
 class FillBackward0(Node):
@@ -853,7 +853,7 @@ class DivBackward3(Node):
     __slots__ = ('_saved_other', '_saved_rounding_mode', )
 
     def name(node):
-        return "DivBackward0"
+        return "DivBackward2"
 
     def apply(node, grads):
         grad = grads[0]
@@ -876,7 +876,7 @@ class FloorDivideBackward0(Node):
         (to_self, _), (to_other, _) = node.next_edges
         grad_self = grad_other = None
         if to_self is not None or to_other is not None:
-            grad_self, grad_other = not_implemented('floor_divide')
+            grad_self, grad_other = derivative_not_implemented('floor_divide')
         return grad_self, grad_other
 
 
@@ -892,7 +892,7 @@ class FloorDivideBackward1(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
-        return (not_implemented('floor_divide'),)
+        return (derivative_not_implemented('floor_divide'),)
 
 
 class RemainderBackward0(Node):
@@ -938,7 +938,7 @@ class RemainderBackward2(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
-        return (not_implemented('remainder'),)
+        return (derivative_not_implemented('remainder'),)
 
 
 class FmodBackward0(Node):

@@ -58,7 +58,7 @@ def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
         sizes = (*sizes[:-1], sizes[-1] * old // new)
         strides = (*(s * old // new for s in strides[:-1]), 1)
         offset = offset * old // new
-    g = self._geometry
+    g = self._geometry.without_grad
     return make(self._storage, geometry(sizes, strides, dtype, g.device, g.keys), offset)
 
 

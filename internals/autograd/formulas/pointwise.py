@@ -60,8 +60,9 @@ def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> A
 
 
 def atan2_backward(grad: Any, self: Any, other: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
-    """The angle of the point (other, self): it turns the faster, the nearer the point is to the origin."""
-    scale = grad * (self * self + other * other).reciprocal()
+    """The angle of the point (other, self): it turns the faster, the nearer the point is to the origin; there it is 0."""
+    squared = self * self + other * other
+    scale = grad * squared.reciprocal().masked_fill(squared == 0, 0)
     return scale * other if wanted[0] else None, scale * -self if wanted[1] else None
 
 
@@ -85,6 +86,6 @@ def clamp_backward_min_max(grad: Any, self: Any, min: Any, max: Any, wanted: Seq
     return to_min, to_max
 
 
-def not_implemented(name: str) -> NoReturn:
+def derivative_not_implemented(name: str) -> NoReturn:
     """Raises RuntimeError: PyTorch has no derivative for the operator either."""
     raise RuntimeError(f"derivative for aten::{name} is not implemented")
