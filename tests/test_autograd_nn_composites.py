@@ -35,7 +35,7 @@ SAME_NODES = cases("""
 OTHER_NODES = cases("""
     F.glu(x(3, 4))
     F.glu(x(4, 3), 0)
-    F.celu(x(3, 4), 1.3)
+    F.celu(x(3, 4), 2.0)
     F.mish(x(3, 4))
     F.prelu(x(2, 3, 4), x(3))
     F.prelu(x(2, 3, 4), x(1))
