@@ -255,11 +255,11 @@ def _put(
     result = empty_contiguous(self.shape, self.dtype)
     dx = array(result)
     dx.fill(0)
-    t, g = array(target).astype(np.int64, copy=False), array(grad_output)
+    t, g = array(target).astype(np.int64, copy=False), array(grad_output)[()]
     if not t.size or not dx.size:
         return result
     token = quiet()
-    g = -g / array(total_weight) if reduction == MEAN else -g
+    g = -g / array(total_weight)[()] if reduction == MEAN else -g
     restore(token)
     if _all_count(t, self.shape[class_dim], ignore_index):
         if weight is not None:
