@@ -56,7 +56,8 @@ MANUAL = ("copy_", "detach_", "resize_", "set_")
 
 def write_nodes(functions: list[NativeFunction], entries: dict[str, Derivative]) -> str:
     derivatives = [d for d in entries.values() if d.formulas]
-    return NODES_HEAD + _imports(functions, derivatives) + "".join(_node(d) for d in derivatives)
+    twins = [_view_twin(f, functions, entries) for f in functions if _is_inplace_view(f)]
+    return NODES_HEAD + _imports(functions, derivatives) + "".join(_node(d) for d in derivatives) + "".join(twins)
 
 
 def write_kernels(functions: list[NativeFunction], entries: dict[str, Derivative]) -> str:
@@ -66,7 +67,8 @@ def write_kernels(functions: list[NativeFunction], entries: dict[str, Derivative
         if d is None:
             continue
         if f.schema.is_inplace:
-            body.append(_inplace_kernel(f, d) if d.formulas else _unconditional_zero(f))
+            twin = _twin_node(f, functions, entries) if _is_inplace_view(f) else d.node
+            body.append(_inplace_kernel(f, replace(d, node=twin)) if d.formulas else _unconditional_zero(f))
         elif d.formulas:
             body.append(_kernel(f, d))
     return KERNELS_HEAD + "".join(body)
@@ -94,6 +96,26 @@ def derivative_of(f: NativeFunction, entries: dict[str, Derivative]) -> Derivati
     if own is None and f.schema.is_inplace:  # declared on its own, like index_put_
         return entries.get(replace(f.schema, name=f.schema.name.removesuffix("_")).full_name)
     return own
+
+
+def _is_inplace_view(f: NativeFunction) -> bool:
+    return f.base is not None and f.schema.is_inplace and f.base.schema.is_view and f.schema.name not in MANUAL
+
+
+def _twin_node(f: NativeFunction, functions: list[NativeFunction], entries: dict[str, Derivative]) -> str:
+    """The node of `t_`: PyTorch numbers those of in-place views after those of the views themselves."""
+    d = derivative_of(f, entries)
+    assert d is not None
+    same = [e for e in entries.values() if e.schema.name == d.schema.name and e.formulas]
+    earlier = [g for g in functions if _is_inplace_view(g) and g.schema.name == f.schema.name]
+    return f"{d.node.rstrip('0123456789')}{len(same) + earlier.index(f)}"
+
+
+def _view_twin(f: NativeFunction, functions: list[NativeFunction], entries: dict[str, Derivative]) -> str:
+    d = derivative_of(f, entries)
+    assert d is not None
+    name = _twin_node(f, functions, entries)
+    return f'\n\nclass {name}({d.node}):\n    """{f.schema}"""\n\n    __slots__ = ()\n'
 
 
 def _takes_number(d: Derivative) -> bool:

@@ -28,7 +28,7 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
-from internals.aten.writing import become_view, fill_out, write_exact_out, write_inplace, write_out, write_outs
+from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_inplace, write_out, write_outs
 '''
 
 
@@ -85,7 +85,8 @@ def _variant(f: NativeFunction) -> str:
     if f.schema.is_inplace and base.schema.is_view:
         body = f"become_view({outs[0]}, {kernel}({args}))"
     elif f.schema.is_inplace:
-        body = f"{kernel}({args}, out={outs[0]})" if base.structured else f"write_inplace({outs[0]}, {kernel}({args}))"
+        write = "copy_inplace" if base.is_composite else "write_inplace"
+        body = f"{kernel}({args}, out={outs[0]})" if base.structured else f"{write}({outs[0]}, {kernel}({args}))"
     elif base.structured:
         target = outs[0] if len(outs) == 1 else f"({', '.join(outs)})"
         body = f"{kernel}({args}, out={target})"

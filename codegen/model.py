@@ -93,7 +93,9 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
         returns = tuple(Return(tensor, r.name, o.alias) for r, o in zip(s.returns, outs))
         schema = FunctionSchema(s.namespace, name, overload, (*s.arguments, *outs), returns)
         variants = ()
-    kernels = {key: f"_generated.variants.{_identifier(schema)}" for key in function.kernels}
+    # An out= twin is written to below autograd, which cannot record it, even if the operator is a composite that it sees through.
+    explicit = {"CompositeImplicitAutograd": "CompositeExplicitAutograd"} if schema.is_out else {}
+    kernels = {explicit.get(key, key): f"_generated.variants.{_identifier(schema)}" for key in function.kernels}
     return NativeFunction(schema, variants, kernels, function.structured, function.exact_out, function.python_module, function)
 
 

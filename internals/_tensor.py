@@ -9,6 +9,7 @@ How the real one differs: `torch.Tensor` is a Python class over the C type `torc
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ from internals.core import formats
 from internals.core.arg_types import type_name as type_names
 from internals.core.device import CPU, device
 from internals.core.dtype import INTEGRAL, dtype, of_number
+from internals.core.grad_mode import is_grad_enabled
 from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
 from internals.functional import nonzero
 from internals.indexing import getitem, setitem
@@ -117,6 +119,13 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     def _number(self) -> Any:
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        if self.requires_grad and is_grad_enabled():
+            warnings.warn(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
+                "tensor.detach() first.",
+                UserWarning,
+                stacklevel=3,
+            )
         return self.item()
 
     def tolist(self) -> Any:

@@ -105,7 +105,7 @@ def suffixes(t: TensorImpl) -> list[str]:
     parts += [] if implied else [f"dtype={t.dtype!r}"]
     grad_fn = getattr(t, "grad_fn", None)
     if grad_fn is not None:
-        parts.append(f"grad_fn=<{type(grad_fn).__name__}>")
+        parts.append(f"grad_fn=<{grad_fn.name()}>")
     elif t.requires_grad:
         parts.append("requires_grad=True")
     return parts

@@ -295,7 +295,7 @@ def as_strided_(op, keys, self, size, stride, storage_offset):
         return below(op, keys, self, size, stride, storage_offset) if hot.off else op.table[keys](self, size, stride, storage_offset)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.AsStridedBackward0()
+    node = nodes.AsStridedBackward1()
     node.next_edges = edges
     node._saved_self_shape = self.shape
     node._saved_self_stride = self.stride()
@@ -350,7 +350,7 @@ def transpose_(op, keys, self, dim0, dim1):
         return below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.TransposeBackward0()
+    node = nodes.TransposeBackward1()
     node.next_edges = edges
     node._saved_dim0 = dim0
     node._saved_dim1 = dim1
@@ -375,7 +375,7 @@ def t_(op, keys, self):
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.TBackward0()
+    node = nodes.TBackward1()
     node.next_edges = edges
     below(op, keys, self) if hot.off else op.table[keys](self)
     rebase_history(self, node)
@@ -399,7 +399,7 @@ def squeeze_(op, keys, self):
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.SqueezeBackward0()
+    node = nodes.SqueezeBackward3()
     node.next_edges = edges
     node._saved_self_shape = self.shape
     below(op, keys, self) if hot.off else op.table[keys](self)
@@ -424,7 +424,7 @@ def squeeze__dim(op, keys, self, dim):
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.SqueezeBackward1()
+    node = nodes.SqueezeBackward4()
     node.next_edges = edges
     node._saved_self_shape = self.shape
     below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
@@ -449,7 +449,7 @@ def squeeze__dims(op, keys, self, dim):
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.SqueezeBackward2()
+    node = nodes.SqueezeBackward5()
     node.next_edges = edges
     node._saved_self_shape = self.shape
     below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
@@ -474,7 +474,7 @@ def unsqueeze_(op, keys, self, dim):
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
     check_inplace(self)
-    node = nodes.UnsqueezeBackward0()
+    node = nodes.UnsqueezeBackward1()
     node.next_edges = edges
     node._saved_dim = dim
     below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)

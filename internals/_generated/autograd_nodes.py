@@ -4052,3 +4052,45 @@ class BinaryCrossEntropyBackwardBackward0(Node):
             grad_output = node._raw_saved_grad_output.unpack(node)
             grad_target = binary_cross_entropy_double_backward_target(grad * grad_output, self, target, weight, reduction)
         return grad_grad_output, grad_self, grad_target
+
+
+class AsStridedBackward1(AsStridedBackward0):
+    """aten::as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class TransposeBackward1(TransposeBackward0):
+    """aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class TBackward1(TBackward0):
+    """aten::t_(Tensor(a!) self) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class SqueezeBackward3(SqueezeBackward0):
+    """aten::squeeze_(Tensor(a!) self) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class SqueezeBackward4(SqueezeBackward1):
+    """aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class SqueezeBackward5(SqueezeBackward2):
+    """aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class UnsqueezeBackward1(UnsqueezeBackward0):
+    """aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)"""
+
+    __slots__ = ()

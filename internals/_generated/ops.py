@@ -1724,7 +1724,7 @@ def true_divide_Tensor(self, other, _table=true_divide_Tensor_op.table):
         return true_divide_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-true_divide_out_op = define('true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.true_divide_out')
+true_divide_out_op = define('true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.true_divide_out', Autograd='autograd.manual.out_variant')
 def true_divide_out(self, other, out, _table=true_divide_out_op.table):
     if hot.off:
         return true_divide_out_op(self, other, out)
@@ -2348,7 +2348,7 @@ def square(self, _table=square_op.table):
         return square_op(self)
     return _table[self._geometry.keys](self)
 
-square_out_op = define('square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.square_out')
+square_out_op = define('square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.square_out', Autograd='autograd.manual.out_variant')
 def square_out(self, out, _table=square_out_op.table):
     if hot.off:
         return square_out_op(self, out)
@@ -2366,7 +2366,7 @@ def negative(self, _table=negative_op.table):
         return negative_op(self)
     return _table[self._geometry.keys](self)
 
-negative_out_op = define('negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.negative_out')
+negative_out_op = define('negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.negative_out', Autograd='autograd.manual.out_variant')
 def negative_out(self, out, _table=negative_out_op.table):
     if hot.off:
         return negative_out_op(self, out)
@@ -2384,7 +2384,7 @@ def absolute(self, _table=absolute_op.table):
         return absolute_op(self)
     return _table[self._geometry.keys](self)
 
-absolute_out_op = define('absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.absolute_out')
+absolute_out_op = define('absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.absolute_out', Autograd='autograd.manual.out_variant')
 def absolute_out(self, out, _table=absolute_out_op.table):
     if hot.off:
         return absolute_out_op(self, out)
@@ -2402,7 +2402,7 @@ def clip(self, min, max, _table=clip_op.table):
         return clip_op(self, min, max)
     return _table[self._geometry.keys](self, min, max)
 
-clip_out_op = define('clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.clip_out')
+clip_out_op = define('clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.clip_out', Autograd='autograd.manual.out_variant')
 def clip_out(self, min, max, out, _table=clip_out_op.table):
     if hot.off:
         return clip_out_op(self, min, max, out)
@@ -2420,7 +2420,7 @@ def clip_Tensor(self, min, max, _table=clip_Tensor_op.table):
         return clip_Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clip_Tensor_out_op = define('clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.clip_Tensor_out')
+clip_Tensor_out_op = define('clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.clip_Tensor_out', Autograd='autograd.manual.out_variant')
 def clip_Tensor_out(self, min, max, out, _table=clip_Tensor_out_op.table):
     if hot.off:
         return clip_Tensor_out_op(self, min, max, out)
@@ -2744,7 +2744,7 @@ def var_dim(self, dim, unbiased, keepdim, _table=var_dim_op.table):
         return var_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-var_out_op = define('var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.var_out')
+var_out_op = define('var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.var_out', Autograd='autograd.manual.out_variant')
 def var_out(self, dim, unbiased, keepdim, out, _table=var_out_op.table):
     if hot.off:
         return var_out_op(self, dim, unbiased, keepdim, out)
@@ -2774,7 +2774,7 @@ def std_dim(self, dim, unbiased, keepdim, _table=std_dim_op.table):
         return std_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-std_out_op = define('std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.std_out')
+std_out_op = define('std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.std_out', Autograd='autograd.manual.out_variant')
 def std_out(self, dim, unbiased, keepdim, out, _table=std_out_op.table):
     if hot.off:
         return std_out_op(self, dim, unbiased, keepdim, out)
@@ -2882,7 +2882,7 @@ def max_other(self, other, _table=max_other_op.table):
         return max_other_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-max_out_op = define('max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.max_out')
+max_out_op = define('max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.max_out', Autograd='autograd.manual.out_variant')
 def max_out(self, other, out, _table=max_out_op.table):
     if hot.off:
         return max_out_op(self, other, out)
@@ -2918,7 +2918,7 @@ def min_other(self, other, _table=min_other_op.table):
         return min_other_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-min_out_op = define('min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.min_out')
+min_out_op = define('min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.min_out', Autograd='autograd.manual.out_variant')
 def min_out(self, other, out, _table=min_out_op.table):
     if hot.off:
         return min_out_op(self, other, out)
@@ -3074,7 +3074,7 @@ def nuclear_norm(self, keepdim, _table=nuclear_norm_op.table):
         return nuclear_norm_op(self, keepdim)
     return _table[self._geometry.keys](self, keepdim)
 
-nuclear_norm_out_op = define('nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.nuclear_norm_out')
+nuclear_norm_out_op = define('nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nuclear_norm_out', Autograd='autograd.manual.out_variant')
 def nuclear_norm_out(self, keepdim, out, _table=nuclear_norm_out_op.table):
     if hot.off:
         return nuclear_norm_out_op(self, keepdim, out)
@@ -3086,7 +3086,7 @@ def nuclear_norm_dim(self, dim, keepdim, _table=nuclear_norm_dim_op.table):
         return nuclear_norm_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-nuclear_norm_dim_out_op = define('nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.nuclear_norm_dim_out')
+nuclear_norm_dim_out_op = define('nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nuclear_norm_dim_out', Autograd='autograd.manual.out_variant')
 def nuclear_norm_dim_out(self, dim, keepdim, out, _table=nuclear_norm_dim_out_op.table):
     if hot.off:
         return nuclear_norm_dim_out_op(self, dim, keepdim, out)
@@ -3500,7 +3500,7 @@ def argsort_stable(self, stable, dim, descending, _table=argsort_stable_op.table
         return argsort_stable_op(self, stable, dim, descending)
     return _table[self._geometry.keys](self, stable, dim, descending)
 
-argsort_stable_out_op = define('argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.argsort_stable_out')
+argsort_stable_out_op = define('argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.argsort_stable_out', Autograd='autograd.manual.out_variant')
 def argsort_stable_out(self, stable, dim, descending, out, _table=argsort_stable_out_op.table):
     if hot.off:
         return argsort_stable_out_op(self, stable, dim, descending, out)
@@ -3632,7 +3632,7 @@ def outer(self, vec2, _table=outer_op.table):
         return outer_op(self, vec2)
     return _table[self._geometry.keys | vec2._geometry.keys](self, vec2)
 
-outer_out_op = define('outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.outer_out')
+outer_out_op = define('outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.outer_out', Autograd='autograd.manual.out_variant')
 def outer_out(self, vec2, out, _table=outer_out_op.table):
     if hot.off:
         return outer_out_op(self, vec2, out)
@@ -3644,7 +3644,7 @@ def matmul(self, other, _table=matmul_op.table):
         return matmul_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-matmul_out_op = define('matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.matmul_out')
+matmul_out_op = define('matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.matmul_out', Autograd='autograd.manual.out_variant')
 def matmul_out(self, other, out, _table=matmul_out_op.table):
     if hot.off:
         return matmul_out_op(self, other, out)
@@ -3662,7 +3662,7 @@ def linear(input, weight, bias, _table=linear_op.table):
         return linear_op(input, weight, bias)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias)
 
-linear_out_op = define('linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.linear_out')
+linear_out_op = define('linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linear_out', Autograd='autograd.manual.out_variant')
 def linear_out(input, weight, bias, out, _table=linear_out_op.table):
     if hot.off:
         return linear_out_op(input, weight, bias, out)
@@ -3794,7 +3794,7 @@ def log_sigmoid(self, _table=log_sigmoid_op.table):
         return log_sigmoid_op(self)
     return _table[self._geometry.keys](self)
 
-log_sigmoid_out_op = define('log_sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.log_sigmoid_out')
+log_sigmoid_out_op = define('log_sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.log_sigmoid_out', Autograd='autograd.manual.out_variant')
 def log_sigmoid_out(self, out, _table=log_sigmoid_out_op.table):
     if hot.off:
         return log_sigmoid_out_op(self, out)
@@ -3890,7 +3890,7 @@ def softmax_int(self, dim, dtype, _table=softmax_int_op.table):
         return softmax_int_op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-softmax_int_out_op = define('softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.softmax_int_out')
+softmax_int_out_op = define('softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.softmax_int_out', Autograd='autograd.manual.out_variant')
 def softmax_int_out(self, dim, dtype, out, _table=softmax_int_out_op.table):
     if hot.off:
         return softmax_int_out_op(self, dim, dtype, out)
@@ -3902,7 +3902,7 @@ def log_softmax_int(self, dim, dtype, _table=log_softmax_int_op.table):
         return log_softmax_int_op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-log_softmax_int_out_op = define('log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.log_softmax_int_out')
+log_softmax_int_out_op = define('log_softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.log_softmax_int_out', Autograd='autograd.manual.out_variant')
 def log_softmax_int_out(self, dim, dtype, out, _table=log_softmax_int_out_op.table):
     if hot.off:
         return log_softmax_int_out_op(self, dim, dtype, out)
@@ -4100,7 +4100,7 @@ def adaptive_avg_pool2d(self, output_size, _table=adaptive_avg_pool2d_op.table):
         return adaptive_avg_pool2d_op(self, output_size)
     return _table[self._geometry.keys](self, output_size)
 
-adaptive_avg_pool2d_out_op = define('adaptive_avg_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.adaptive_avg_pool2d_out')
+adaptive_avg_pool2d_out_op = define('adaptive_avg_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.adaptive_avg_pool2d_out', Autograd='autograd.manual.out_variant')
 def adaptive_avg_pool2d_out(self, output_size, out, _table=adaptive_avg_pool2d_out_op.table):
     if hot.off:
         return adaptive_avg_pool2d_out_op(self, output_size, out)
@@ -4292,7 +4292,7 @@ def nll_loss(self, target, weight, reduction, ignore_index, _table=nll_loss_op.t
         return nll_loss_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
 
-nll_loss_out_op = define('nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.nll_loss_out')
+nll_loss_out_op = define('nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nll_loss_out', Autograd='autograd.manual.out_variant')
 def nll_loss_out(self, target, weight, reduction, ignore_index, out, _table=nll_loss_out_op.table):
     if hot.off:
         return nll_loss_out_op(self, target, weight, reduction, ignore_index, out)
@@ -4304,7 +4304,7 @@ def nll_loss2d(self, target, weight, reduction, ignore_index, _table=nll_loss2d_
         return nll_loss2d_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
 
-nll_loss2d_out_op = define('nll_loss2d.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.variants.nll_loss2d_out')
+nll_loss2d_out_op = define('nll_loss2d.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nll_loss2d_out', Autograd='autograd.manual.out_variant')
 def nll_loss2d_out(self, target, weight, reduction, ignore_index, out, _table=nll_loss2d_out_op.table):
     if hot.off:
         return nll_loss2d_out_op(self, target, weight, reduction, ignore_index, out)

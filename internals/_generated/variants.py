@@ -5,7 +5,7 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
-from internals.aten.writing import become_view, fill_out, write_exact_out, write_inplace, write_out, write_outs
+from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_inplace, write_out, write_outs
 from internals.aten.native import activations
 from internals.aten.native import bitwise
 from internals.aten.native import clamping

@@ -33,6 +33,18 @@ def write_inplace(target: Any, result: Any) -> Any:
     return target
 
 
+def copy_inplace(target: Any, result: Any) -> Any:
+    """`write_inplace` for a composite operator, which autograd sees through: the copy is an operator too."""
+    from internals._generated import ops
+
+    check_cast(result.dtype, target.dtype)
+    if result.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        )
+    return ops.copy_(target, result, False)
+
+
 def write_out(out: Any, result: Any) -> Any:
     """Copy `result` into `out`, resizing it if need be. Raises RuntimeError if the dtype can't be cast."""
     check_cast(result.dtype, out.dtype)

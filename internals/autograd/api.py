@@ -8,6 +8,7 @@ How the real one differs: `is_grads_batched` runs the engine under vmap; sparse 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,6 +45,8 @@ def backward(
     grads = _make_grads(tensors, list(grad_tensors))
     roots = _roots(tensors)
     keep = create_graph if retain_graph is None else retain_graph
+    if create_graph:
+        warnings.warn(_CYCLE, UserWarning, stacklevel=3)
     execute(roots, grads, keep, create_graph, [_input_edge(t) for t in inputs or ()], True)
 
 
@@ -141,3 +144,10 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
         else:
             made.append(ops.ones_like(t, None, None, None, None, None))
     return made
+
+
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause "
+    "a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make "
+    "sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)

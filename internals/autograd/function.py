@@ -205,8 +205,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not was or not any(isinstance(g, TensorImpl) and g.requires_grad for g in grads):
             return results
         outputs = results if isinstance(results, tuple) else (results,)
-        node = DelayedError()
-        node.next_edges = tuple(gradient_edge(g) for g in grads)
+        node = DelayedError()  # leads nowhere: only backward() runs it, grad() with respect to something else passes it by
         tied = [set_history(r.detach(), node, i) if isinstance(r, TensorImpl) else r for i, r in enumerate(outputs)]
         return tuple(tied) if isinstance(results, tuple) else tied[0]
 
@@ -252,6 +251,8 @@ def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
         count_write(t)
         node.input_metadata += (None,)
         return t
+    if t.requires_grad and t.is_leaf:  # type: ignore[attr-defined]
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     check_inplace(t)
     count_write(t)
     before = node.input_metadata

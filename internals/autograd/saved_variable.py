@@ -197,7 +197,7 @@ def _unpacked(hooks: Hooks, packed: Any) -> Any:
     finally:
         set_grad_mode(was)
     if not isinstance(t, TensorImpl):
-        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t)}")
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
     return t
 
 

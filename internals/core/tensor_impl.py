@@ -176,6 +176,8 @@ class TensorImpl:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and self._autograd_meta is not None and self._autograd_meta.edge is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(value)
 
     def requires_grad_(self: _T, requires_grad: bool = True) -> _T:

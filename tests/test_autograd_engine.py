@@ -1,0 +1,194 @@
+"""The engine, beside what recorded sessions (`tests/user_code/autograd.txt`) show of it: order, memory, depth, threads, stepping."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import warnings
+import weakref
+from typing import Any
+
+import pytest
+
+import internals
+from internals.autograd.engine import GraphTask, count_dependencies
+from internals.autograd.history import gradient_edge
+from internals.core.hot import hot
+
+
+def test_create_graph_keeps_the_graph_of_the_gradient(T: Any) -> None:
+    x = T.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (x * x).sum().backward(create_graph=True)
+        g = x.grad
+        assert g.requires_grad
+        (x * x * x).sum().backward(create_graph=True)
+    assert x.grad is not g  # a new tensor: the old one is part of a graph
+    assert x.grad.detach().tolist() == [5.0, 16.0, 33.0]
+    total = x.grad.sum()
+    x.grad = None
+    total.backward()
+    assert x.grad.tolist() == [8.0, 14.0, 20.0]
+
+
+def test_backward_with_create_graph_warns_of_the_cycle() -> None:
+    x = internals.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="will create a reference cycle"):
+        (x * x).sum().backward(create_graph=True)
+
+
+def test_a_graph_of_100_000_nodes(T: Any) -> None:
+    x = T.ones(1, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y + x
+    y.backward()
+    assert x.grad.item() == 100_001
+    del y  # and it is taken apart without overflowing the stack
+
+
+def test_the_latest_node_runs_first_and_each_only_when_all_gradients_are_there() -> None:
+    x = internals.ones(2, requires_grad=True)
+    a = x * 2
+    b = a * 3
+    c = a + b
+    task = GraphTask([gradient_edge(c)], [internals.ones(2)], keep_graph=False)
+    assert task.dependencies[a.grad_fn] == 2
+    order = []
+    with internals.no_grad():
+        while (node := task.step()) is not None:
+            order.append(node)
+    assert order[:3] == [c.grad_fn, b.grad_fn, a.grad_fn] and order[3].variable is x
+    assert not task.ready and not task.buffers and task.done == 4
+    assert x.grad.tolist() == [8.0, 8.0]
+
+
+def test_dependencies_count_edges_not_nodes() -> None:
+    x = internals.ones(2, requires_grad=True)
+    y = x * 2
+    z = y * y
+    counts = count_dependencies([z.grad_fn])
+    assert counts[z.grad_fn] == 0 and counts[y.grad_fn] == 2
+
+
+def test_a_gradient_nobody_else_holds_becomes_grad_without_a_copy() -> None:
+    x = internals.ones(100, requires_grad=True)
+    made: list[int] = []
+    y = x * 2
+    y.register_hook(lambda g: made.append(g.data_ptr()))
+    z = y * 3
+    z.backward(internals.ones(100))
+    assert x.grad.data_ptr() != made[0]
+    w = internals.ones(100, requires_grad=True)
+    given = internals.ones(100)
+    (w + 0).backward(given)
+    assert w.grad.data_ptr() != given.data_ptr()  # the caller's own tensor is copied
+    a, b = internals.ones(3, requires_grad=True), internals.ones(3, requires_grad=True)
+    (a + b).backward(internals.ones(3))
+    a.grad.add_(1)
+    assert b.grad.tolist() == [1.0, 1.0, 1.0]  # both got the same gradient, but not the same memory
+
+
+def test_a_weight_used_through_its_transpose_gets_a_contiguous_gradient() -> None:
+    w = internals.ones(3, 4, requires_grad=True)
+    internals.nn.functional.linear(internals.ones(2, 4), w, internals.zeros(3)).sum().backward()
+    assert w.grad.stride() == (4, 1) and w.grad._base is None and w.grad.tolist() == [[2.0] * 4] * 3
+
+
+def test_the_graph_goes_when_the_result_goes() -> None:
+    x = internals.ones(3, requires_grad=True)
+    gc.disable()
+    try:
+        y = (x.exp() * x).tanh()
+        nodes = [weakref.ref(n) for n in (y.grad_fn, y.grad_fn.next_functions[0][0])]
+        del y
+        assert all(r() is None for r in nodes)  # by reference counts alone: no node saved what leads back to itself
+    finally:
+        gc.enable()
+
+
+def test_backward_frees_what_was_saved() -> None:
+    x = internals.ones(1000, requires_grad=True)
+    y = x.exp()
+    z = (y * y).sum()
+    before = internals.cpu.memory_stats()["allocated_bytes.all.current"]
+    del y
+    z.backward()
+    x.grad = None
+    assert internals.cpu.memory_stats()["allocated_bytes.all.current"] < before
+
+
+def test_threads_have_their_own_grad_mode_and_may_run_backward_at_once() -> None:
+    results: list[Any] = []
+
+    def work(scale: float) -> None:
+        x = internals.ones(8, requires_grad=True)
+        for _ in range(50):
+            x.grad = None
+            (x * scale).exp().sum().backward()
+        results.append((scale, x.grad[0].item()))
+
+    with internals.no_grad():
+        threads = [threading.Thread(target=work, args=(s,)) for s in (0.0, 0.5, 1.0)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not internals.is_grad_enabled()
+    from math import exp
+
+    assert sorted(results) == [(s, pytest.approx(s * exp(s))) for s in (0.0, 0.5, 1.0)]
+
+
+def test_backward_inside_backward(T: Any) -> None:
+    class Checkpoint(T.autograd.Function):  # type: ignore[name-defined,misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            with T.enable_grad():
+                again = x.detach().requires_grad_()
+                again.exp().backward(grad)
+            return again.grad
+
+    x = T.tensor([0.0, 1.0], requires_grad=True)
+    (Checkpoint.apply(x * 2) * 3).sum().backward()
+    assert x.grad.tolist() == pytest.approx([6.0, 6 * 7.389056], rel=1e-5)
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_the_short_cuts_record_what_the_long_way_records(watched: bool) -> None:
+    a = internals.tensor([1.0, 2.0], requires_grad=True)
+    b = internals.tensor([3.0, 5.0], requires_grad=True)
+    k = internals.tensor([2.0, 2.0])
+
+    def run() -> list[Any]:
+        out = []
+        for r in (a + b, a - b, a * b, a * k, k * a, k - a, (a + 1.0) * (b - 2)):
+            saved = {n: getattr(r.grad_fn, f"_saved_{n}") for n in r.grad_fn.saved_names}
+            kept = {n: v if v is None else v.tolist() for n, v in saved.items()}
+            edges = [f and f.name() for f, _ in r.grad_fn.next_functions]
+            grads = internals.autograd.grad(r, [a, b], internals.ones(2), allow_unused=True)
+            metadata = [g.sizes for g in r.grad_fn._input_metadata]
+            out.append(
+                [r.tolist(), r.grad_fn.name(), edges, kept, metadata, [g if g is None else g.tolist() for g in grads]]
+            )
+        return out
+
+    short = run()
+    if watched:
+        with hot.paused():
+            assert run() == short
+    assert short[2][-1] == [[3.0, 5.0], [1.0, 2.0]]
+
+
+def test_complex_numbers_are_refused_with_a_word_why() -> None:
+    with pytest.raises(RuntimeError, match="real numbers only"):
+        internals.ones(2, dtype=internals.complex64).requires_grad_()
+    with pytest.raises(RuntimeError, match="real numbers only"):
+        internals.ones(2, requires_grad=True) * 1j
