@@ -84,7 +84,7 @@ def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
     return ops._log_softmax(self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False)
 
 
-def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int]:
+def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int | None]:
     """The checked output, the input as an array (half in single precision), and the dimension; 0-d counts as 1-d."""
     if half_to_float:
         raise RuntimeError("softmax with half to float conversion is not supported on CPU")
@@ -95,7 +95,7 @@ def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: An
         raise not_implemented(f"{name}_{'lastdim_' if last else ''}kernel_impl", self.dtype)
     x = array(self)
     x = x.astype(np.float32) if self.dtype is dt.float16 else x
-    return result, x, d if self.dim() else None  # type: ignore[return-value]
+    return result, x, d if self.dim() else None
 
 
 def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> tuple[Any, Any, Any, Any]:
