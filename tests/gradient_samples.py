@@ -76,9 +76,10 @@ class Sample:
 
         return function
 
-    def as_type(self, dtype: str) -> Sample:
-        """The same call with floating tensors of another dtype."""
-        return Sample(self.op, {name: _cast(v, dtype) for name, v in self.values.items()}, self.names)
+    def as_type(self, dtype: str, only: str | None = None) -> Sample:
+        """The same call with floating tensors of another dtype: all of them, or those of one argument."""
+        values = {name: _cast(v, dtype) if only in (None, name) else v for name, v in self.values.items()}
+        return Sample(self.op, values, self.names)
 
     def __repr__(self) -> str:
         return f"{self.op.schema}\nat {self.values}\nby {', '.join(self.names)}"
@@ -153,7 +154,7 @@ def is_good(sample: Sample, elements: int) -> bool:
 
 
 def call_function(op: OperatorHandle) -> Callable[..., Any]:
-    return getattr(ops, op.name.removeprefix("aten::").replace(".", "_"))  # type: ignore[no-any-return]
+    return getattr(ops, op.name.removeprefix("aten::").replace(".", "_"))
 
 
 def build(value: Any, lib: Any) -> Any:

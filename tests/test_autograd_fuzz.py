@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import internals
-from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.core.tensor_impl import TensorImpl, from_array
 from tests.autograd_programs import Shape, program
-from tests.support import first_line, full, oracle, outcome
+from tests.support import first_line, full, oracle, outcome, to_numpy
 
 BATCH = 20
 BATCHES = 100 if full() else 5
@@ -78,7 +78,7 @@ def compare(ours: Any, our_error: Exception | None, theirs: Any, their_error: Ex
     for name, expected in theirs.items():
         got = ours[name]
         if isinstance(got, TensorImpl):
-            a, b = array(got.detach()), None if expected is None else expected.numpy(force=True)
+            a, b = to_numpy(got), None if expected is None else expected.numpy(force=True)
             if b is None or a.shape != b.shape or not np.allclose(a, b, 1e-8, 1e-8, equal_nan=True):
                 return f"{name} is {got}, for torch {expected}"
         elif got != expected and not (isinstance(expected, tuple) and expected[3] == "ReshapeAliasBackward0"):

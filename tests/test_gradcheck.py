@@ -21,7 +21,7 @@ def leaf(T: Any, *sizes: int, dtype: Any = None) -> Any:
 
 def functions(T: Any) -> dict[str, Any]:
     """Functions whose backward is wrong in one way each."""
-    Function = T.autograd.Function
+    Function: Any = T.autograd.Function
 
     class WrongByTwo(Function):
         @staticmethod

@@ -71,9 +71,9 @@ def forward(x: Any, w: Any, stride: Sequence[int], padding: Sequence[int], dilat
     """The convolution of arrays x (N, C, *S) and w (O, C/groups, *K): an array (N, O, *S')."""
     windows = unfold_windows(pad_spatial(x, padding), w.shape[2:], stride, dilation)
     n, outputs, spatial = x.shape[0], w.shape[0], windows.shape[2 + len(padding) :]
-    columns = windows.reshape(n, groups, prod(w.shape[1:]), prod(spatial))
     rows = w.reshape(groups, outputs // groups, prod(w.shape[1:]))
-    return np.matmul(rows, columns).reshape(n, outputs, *spatial)
+    y = np.matmul(rows, _columns(windows, w.shape[2:], groups))
+    return y.reshape(outputs, n, *spatial).swapaxes(0, 1)
 
 
 def input_gradient(
@@ -92,8 +92,8 @@ def input_gradient(
         shares = (g * kernels[(slice(None), *offset)] for offset in np.ndindex(*w.shape[2:]))
         return fold_offsets(shares, w.shape[2:], g.shape, input_size[2:], stride, padding, dilation)
     rows = w.reshape(groups, outputs // groups, prod(w.shape[1:])).swapaxes(1, 2)
-    columns = np.matmul(rows, g.reshape(n, groups, outputs // groups, prod(spatial)))
-    windows = columns.reshape(n, input_size[1], *w.shape[2:], *spatial)
+    columns = np.matmul(rows, _by_channel(g, groups))
+    windows = np.moveaxis(columns.reshape(input_size[1], *w.shape[2:], n, *spatial), 1 + len(spatial), 0)
     return fold_windows(windows, input_size[2:], stride, padding, dilation)
 
 
@@ -116,9 +116,20 @@ def weight_gradient(
         others = (0, *range(2, g.ndim))
         offsets = (windows[(slice(None), slice(None), *offset)] for offset in np.ndindex(*kernel))
         return np.stack([sum_of_products(g, x, others).reshape(outputs, 1) for x in offsets], -1).reshape(outputs, 1, *kernel)
-    columns = windows.reshape(n, groups, channels * prod(kernel), prod(spatial))
-    rows = g.reshape(n, groups, outputs // groups, prod(spatial))
-    return np.matmul(rows, columns.swapaxes(2, 3)).sum(0).reshape(outputs, channels, *kernel)
+    products = np.matmul(_by_channel(g, groups), _columns(windows, kernel, groups).swapaxes(1, 2))
+    return products.reshape(outputs, channels, *kernel)
+
+
+def _columns(windows: Any, kernel: Sequence[int], groups: int) -> Any:
+    """Windows (N, C, *K, *positions) as columns (groups, C/groups * elements, N * positions): one product for the whole batch."""
+    n, channels, *spatial = windows.shape[0], windows.shape[1], *windows.shape[2 + len(kernel) :]
+    in_order = np.moveaxis(windows, 0, 1 + len(kernel))
+    return in_order.reshape(groups, channels // groups * prod(kernel), n * prod(spatial))
+
+
+def _by_channel(y: Any, groups: int) -> Any:
+    """An array (N, C, *S) as (groups, C/groups, N * elements)."""
+    return y.swapaxes(0, 1).reshape(groups, y.shape[1] // groups, y.shape[0] * prod(y.shape[2:]))
 
 
 def conv1d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
@@ -242,6 +253,14 @@ def _check(
                 "output padding must be smaller than either stride or dilation, but got output_padding_height: "
                 f"{oh} output_padding_width: {ow} stride_height: {sh} stride_width: {sw} dilation_height: {dh} "
                 f"dilation_width: {dw}"
+            )
+        rows = zip(input.shape[2:], w[2:], stride, padding, dilation, output_padding)
+        made = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
+        if any(size < 1 for size in made):
+            plane = [1] * (2 - n)  # one dimension is computed as two
+            raise RuntimeError(
+                f"Given input size per channel: ({' x '.join(map(str, [*plane, *input.shape[2:]]))}). Calculated output size per "
+                f"channel: ({' x '.join(map(str, [*plane, *made]))}). Output size is too small"
             )
         return
     padded = [s + 2 * p for s, p in zip(input.shape[2:], padding)]

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from internals._generated import ops
+
 
 def dropout(input: Any, p: float, train: bool) -> Any:
     """`input` with each element zeroed with probability `p` and the rest divided by 1 - p; unchanged unless `train`."""
@@ -34,4 +36,4 @@ def _noise(input: Any, p: float, train: bool) -> Any:
     if p == 1:
         return input.new_zeros([])
     keep = 1 - p
-    return input.new_empty(input.shape).bernoulli_(keep).div_(keep)
+    return ops.empty_like(input, None, None, None, None, None).bernoulli_(keep).div_(keep)

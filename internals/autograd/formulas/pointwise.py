@@ -52,11 +52,11 @@ def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
 def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """grad · self**exponent · log(self). At 0 the power is 0 for all positive exponents: the gradient is 0, not 0 · -inf."""
     if isinstance(self, (int, float)):
-        log = math.log(self) if self > 0 else -math.inf if self == 0 else math.nan
-        slope = result * log
-        return grad * (where(exponent >= 0, 0, slope) if self == 0 else slope)
+        if self == 0:
+            return grad * where(exponent >= 0, 0.0, -math.inf)
+        return grad * (result * (math.log(self) if self > 0 else math.nan))
     slope = result * self.to(result.dtype).log()
-    return where((self == 0).logical_and(exponent >= 0), 0, grad * slope)
+    return grad * where((self == 0).logical_and(exponent >= 0), 0, slope)
 
 
 def atan2_backward(grad: Any, self: Any, other: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
