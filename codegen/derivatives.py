@@ -1,4 +1,5 @@
-"""What codegen knows about one derivative: an entry of derivatives.yaml, parsed and analysed (`tools/autograd/load_derivatives.py`).
+"""What codegen knows about one derivative: an entry of derivatives.yaml, parsed and analysed
+(`tools/autograd/load_derivatives.py`).
 
 The formula of an entry mentions arguments and results of the operator. Which ones decides what the node has to save: a tensor
 that is mentioned itself is kept; of `self.shape` or `self.dim()` only the value is.

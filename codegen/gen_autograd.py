@@ -1,4 +1,5 @@
-"""Writes `autograd_nodes.py` and `autograd_kernels.py`: derivatives.yaml as Python (`tools/autograd/gen_autograd_functions.py`, `gen_variable_type.py`).
+"""Writes `autograd_nodes.py` and `autograd_kernels.py`: derivatives.yaml as Python
+(`tools/autograd/gen_autograd_functions.py`, `gen_variable_type.py`).
 
 Each entry becomes a `Node` class, which computes the formula, and each operator of the entry (the in-place twin shares it) a
 kernel of the Autograd key, which runs the operator and ties the result to a new node:
@@ -37,7 +38,8 @@ The kernels of the Autograd key: run the operator below, and record how to come 
 
 # ruff: noqa
 from internals._generated import autograd_nodes as nodes
-from internals.autograd.history import below, check_inplace, forget_history, gradient_edge, gradient_edges, not_differentiable, rebase_history, set_history
+from internals.autograd.history import below, check_inplace, forget_history, gradient_edge
+from internals.autograd.history import gradient_edges, not_differentiable, rebase_history, set_history
 from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
 from internals.core.dispatch_key import AUTOGRAD_MASK

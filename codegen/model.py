@@ -96,7 +96,9 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
     # An out= twin is written to below autograd, which cannot record it, even if the operator is a composite that it sees through.
     explicit = {"CompositeImplicitAutograd": "CompositeExplicitAutograd"} if schema.is_out else {}
     kernels = {explicit.get(key, key): f"_generated.variants.{_identifier(schema)}" for key in function.kernels}
-    return NativeFunction(schema, variants, kernels, function.structured, function.exact_out, function.python_module, function)
+    return NativeFunction(
+        schema, variants, kernels, function.structured, function.exact_out, function.python_module, function
+    )
 
 
 def grouped(functions: list[NativeFunction], variant: str) -> dict[str, list[NativeFunction]]:

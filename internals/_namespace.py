@@ -108,8 +108,9 @@ globals().update(STORAGE_TYPES)
 __all__ = [
     "Tensor", "TypedStorage", "UntypedStorage", "as_tensor", "asarray", "broadcast_shapes", "broadcast_tensors",
     "can_cast", "default_generator", "e", "einsum", "from_dlpack",
-    "from_numpy", "frombuffer", "get_device", "enable_grad", "get_rng_state", "inf", "inference_mode",
-    "initial_seed", "is_complex", "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_same_size", "is_signed", "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "nonzero", "norm", "numel", "pi",
-    "no_grad", "promote_types", "result_type", "seed", "set_grad_enabled", "set_printoptions", "set_rng_state", "tensor", "typename",
+    "enable_grad", "from_numpy", "frombuffer", "get_device", "get_rng_state", "inf", "inference_mode", "initial_seed",
+    "is_complex", "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_same_size", "is_signed",
+    "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
+    "promote_types", "result_type", "seed", "set_grad_enabled", "set_printoptions", "set_rng_state", "tensor", "typename",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

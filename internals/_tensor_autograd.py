@@ -177,6 +177,6 @@ def _check_grad(t: Any, grad: Any) -> None:
         )
     if grad.shape != t.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size '{list(t.shape)}'. Please ensure that "
-            "the gradient and the tensor are the same size"
+            f"attempting to assign a gradient of size '{list(grad.shape)}' to a tensor of size '{list(t.shape)}'. Please "
+            "ensure that the gradient and the tensor are the same size"
         )

@@ -1,4 +1,4 @@
-"""The engine, beside what recorded sessions (`tests/user_code/autograd.txt`) show of it: order, memory, depth, threads, stepping."""
+"""The engine, beside what recorded sessions (`tests/user_code/autograd.txt`) show: order, memory, depth, threads, steps."""
 
 from __future__ import annotations
 

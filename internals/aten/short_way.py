@@ -16,7 +16,6 @@ from internals.core.tensor_impl import array, empty
 
 from .tensor_iterator import TensorIterator
 
-
 _NUMBERS = frozenset((float, int, bool, complex))
 
 

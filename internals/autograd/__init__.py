@@ -1,4 +1,5 @@
-"""Automatic differentiation: a graph recorded while operators run, and an engine that runs it backwards (`torch/autograd`, `torch/csrc/autograd`).
+"""Automatic differentiation: a graph recorded while operators run, and an engine that runs it backwards (`torch/autograd`,
+`torch/csrc/autograd`).
 
 The parts, in the order in which they are met:
 
@@ -22,8 +23,12 @@ from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
 
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .api import backward, grad
-from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # now: later, the module would hide the function of its name
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import (
+    GradcheckError,
+    gradcheck,
+    gradgradcheck,
+)  # now: later, the module would hide the function of its name
 
 if TYPE_CHECKING:
     from . import functional, graph

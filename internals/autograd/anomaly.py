@@ -1,4 +1,5 @@
-"""Anomaly mode: which line of the forward computation is to blame (`torch/autograd/anomaly_mode.py`, `csrc/autograd/anomaly_mode.cpp`).
+"""Anomaly mode: which line of the forward computation is to blame (`torch/autograd/anomaly_mode.py`,
+`csrc/autograd/anomaly_mode.cpp`).
 
 An error in backward shows a traceback of backward, where no line of the user's appears. While anomaly mode is on, every node made
 remembers the traceback of its birth, and when backward fails in a node that traceback is shown, and that of the node it was

@@ -30,7 +30,8 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Accumulate in the leaves the gradients of `tensors`, each weighted by its one of `grad_tensors` (needed unless it has one element).
+    """Accumulate in the leaves the gradients of `tensors`, each weighted by its one of `grad_tensors` (needed unless it has
+    one element).
 
     `inputs` limits it to these tensors. The graph is freed unless `retain_graph` (default: the value of `create_graph`).
     Raises RuntimeError when a tensor has no history, or shapes do not fit.
@@ -93,8 +94,8 @@ def grad(
                 results[i].requires_grad_()
         elif r is None and not allow_unused:
             raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this "
-                "is the desired behavior."
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if "
+                "this is the desired behavior."
             )
     return tuple(results)
 
@@ -147,7 +148,7 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
 
 
 _CYCLE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause "
-    "a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make "
-    "sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
+    "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
+    "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
 )

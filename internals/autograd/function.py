@@ -17,7 +17,8 @@
 `apply` makes the node, which is also the `ctx` both methods get; runs `forward` unrecorded; and ties its results to the node. As
 `backward` is written with ordinary operators it can be differentiated again, unless it is marked `once_differentiable`.
 
-How the real one differs: there `ctx` and the node are two objects tied together; `jvp`, `vmap` and `setup_context`'s functorch side.
+How the real one differs: there `ctx` and the node are two objects tied together; `jvp`, `vmap` and `setup_context`'s
+functorch side.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from internals._generated import ops
 from internals.aten.adinplaceorview import count_write
 from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.dtype import FLOATING
@@ -40,17 +42,19 @@ from .saved_variable import ERR_BACKWARD_TWICE, SavedVariable, save, save_output
 class BackwardNode(Node):
     """The node of one `apply`, and its `ctx`. Users may hang anything else they need on it."""
 
-    __slots__ = ("__dict__", "_saved", "_inputs", "_outputs", "_to_save", "_dirty", "_non_differentiable", "_materialize")
+    __slots__ = ("__dict__", "_saved", "_inputs", "_to_save", "_dirty", "_non_differentiable", "_materialize")
 
     function: ClassVar[type]
     saves = True
 
     needs_input_grad: tuple[bool, ...]
+    _saved: tuple[SavedVariable | None, ...] | None
+    _to_save: tuple[Any, ...]
 
     def __new__(cls) -> Any:
         node = super().__new__(cls)
         node._saved, node._to_save, node._dirty, node._non_differentiable = (), (), (), ()
-        node._inputs, node._outputs, node._materialize = (), (), True
+        node._inputs, node._materialize = (), True
         return node
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -161,7 +165,8 @@ class Function(metaclass=FunctionMeta):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
         )
 
     vjp = backward
@@ -205,8 +210,10 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not was or not any(isinstance(g, TensorImpl) and g.requires_grad for g in grads):
             return results
         outputs = results if isinstance(results, tuple) else (results,)
-        node = DelayedError()  # leads nowhere: only backward() runs it, grad() with respect to something else passes it by
-        tied = [set_history(r.detach(), node, i) if isinstance(r, TensorImpl) else r for i, r in enumerate(outputs)]
+        node = (
+            DelayedError()
+        )  # leads nowhere: only backward() runs it, grad() with respect to something else passes it by
+        tied = [set_history(ops.detach(r), node, i) if isinstance(r, TensorImpl) else r for i, r in enumerate(outputs)]
         return tuple(tied) if isinstance(results, tuple) else tied[0]
 
     return backward
@@ -240,8 +247,8 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
         set_grad_mode(was)
     meta = result._autograd_meta
     if meta is not None and meta.base is not None:
-        meta.creation_meta = "custom_function"  # type: ignore[attr-defined]
-        meta.attr_version = result._version  # type: ignore[attr-defined]
+        meta.creation_meta = "custom_function"
+        meta.attr_version = result._version
     return set_history(result, node, number)
 
 
@@ -251,7 +258,7 @@ def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
         count_write(t)
         node.input_metadata += (None,)
         return t
-    if t.requires_grad and t.is_leaf:  # type: ignore[attr-defined]
+    if t.requires_grad and t.is_leaf:
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     check_inplace(t)
     count_write(t)

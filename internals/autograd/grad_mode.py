@@ -35,7 +35,7 @@ class _Block:
 
     def __call__(self, function: F) -> F:
         if inspect.isclass(function):
-            function.__init__ = self(function.__init__)  # type: ignore[misc]
+            function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
         if inspect.isgeneratorfunction(function):
             return cast(F, self._generator(function))

@@ -3,7 +3,8 @@
 `saved_tensors_hooks` decides what nodes keep for backward: `pack(tensor)` when one is saved, `unpack(packed)` when it is wanted.
 Saving to disk, compressing, or counting are a few lines each; `save_on_cpu` is one of them.
 
-How the real one differs: `register_multi_grad_hook`, `disable_saved_tensors_hooks`, `allow_mutation_on_saved_tensors` and gradient edges as arguments of `grad`.
+How the real one differs: `register_multi_grad_hook`, `disable_saved_tensors_hooks`, `allow_mutation_on_saved_tensors` and
+gradient edges as arguments of `grad`.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def grad_fn(t: Any) -> Any:
 
 
 def set_history(t: Any, node: Node, output_nr: int = 0) -> Any:
-    """Say that `t` is output `output_nr` of `node`; returns `t`. Integers have no history, nor has what was not asked for (None)."""
+    """Say that `t` is output `output_nr` of `node`; returns `t`. Integers have none; None stays None."""
     if t is None:
         node.input_metadata += (None,)
         return t
@@ -193,8 +193,8 @@ def _check_view(t: Any, meta: Any) -> None:
     raise RuntimeError(
         f"Output {meta.edge[1]} of {forward_name(fn)} is a view and is being modified inplace. This view was created inside a "
         "custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
-        "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You "
-        "can fix this by cloning the output of the custom Function."
+        "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
+        "forbidden. You can fix this by cloning the output of the custom Function."
     )
 
 
@@ -207,8 +207,8 @@ def _refresh_view(t: Any, meta: Any) -> None:
     base = meta.base
     if meta.creation_meta == "no_grad" and base._geometry.keys & AUTOGRAD_MASK and grad_fn(base) is not None:
         raise RuntimeError(
-            "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode "
-            "enabled. " + _AMBIGUOUS
+            "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad "
+            "mode enabled. " + _AMBIGUOUS
         )
     if base._geometry.keys & AUTOGRAD_MASK and base._autograd_meta.edge is not None:
         from internals._generated.autograd_nodes import AsStridedBackward0
@@ -246,7 +246,7 @@ def _complex_error() -> RuntimeError:
 
 
 _AMBIGUOUS = (
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
-    "the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace to be tracked)."
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+    "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+    "(if you want the inplace to be tracked)."
 )

@@ -1,7 +1,7 @@
 """Kernels of the Autograd key that derivatives.yaml cannot express (`torch/csrc/autograd/VariableTypeManual.cpp`).
 
-`copy_` writes one tensor into another, of another dtype perhaps; `detach_` cuts a tensor off its history; `resize_` and `set_` take
-its memory away, which no history survives; and `out=` writes where autograd would not notice.
+`copy_` writes one tensor into another, of another dtype perhaps; `detach_` cuts a tensor off its history; `resize_` and
+`set_` take its memory away, which no history survives; and `out=` writes where autograd would not notice.
 
 How the real one differs: more of them (`requires_grad_`, `retain_grad`, `_backward`) are operators.
 """
@@ -50,8 +50,8 @@ def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as "
-            "the solution."
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as the solution."
         )
     self._geometry = self._geometry.without_grad
     meta = self._autograd_meta

@@ -6,8 +6,8 @@ is there as soon as the forward computation has run, and points backwards.
 
 The subclasses in `internals._generated.autograd_nodes` come from derivatives.yaml, one for each entry.
 
-How the real one differs: nodes are C++ objects, shared by reference count; destroying a long chain of them needs care (`deleteNode`)
-that CPython takes for us.
+How the real one differs: nodes are C++ objects, shared by reference count; destroying a long chain of them needs care
+(`deleteNode`) that CPython takes for us.
 """
 
 from __future__ import annotations

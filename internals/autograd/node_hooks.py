@@ -56,7 +56,7 @@ def _all_replaced(hook: Callable[..., Any], before: tuple[Any, ...], after: Any)
 
 
 def _replaced(hook: Callable[..., Any], before: Any, after: Any) -> Any:
-    """What the hook returned in place of `before`; `before` itself for None. Raises when it is no gradient for the same tensor."""
+    """What the hook returned in place of `before`; `before` itself for None. Raises if it is no gradient for the tensor."""
     if after is None:
         return before
     if not isinstance(after, TensorImpl):

@@ -1,8 +1,8 @@
 """`SavedVariable`: what a node keeps of the forward computation, with its version (`torch/csrc/autograd/saved_variable.cpp`).
 
-Backward formulas need values from forward: `mul` needs its operands, `exp` its result. A node keeps them, and together with each the
-version it had. If somebody has written to the tensor since, the version differs, and `unpack` refuses to compute a gradient
-from a value that is no longer there. After backward the saved tensors are released, and `unpack` says so.
+Backward formulas need values from forward: `mul` needs its operands, `exp` its result. A node keeps them, and together with
+each the version it had. If somebody has written to the tensor since, the version differs, and `unpack` refuses to compute a
+gradient from a value that is no longer there. After backward the saved tensors are released, and `unpack` says so.
 
 A node that saved its own *result* as it is would keep itself alive: result → grad_fn → saved result. `SavedOutput` keeps the
 memory without the history, and ties it to the node again when asked for.
@@ -10,7 +10,8 @@ memory without the history, and ties it to the node again when asked for.
 `saved_tensors_hooks` let the user keep something else in place of the tensor: `pack` is called when it is saved, `unpack` when it
 is wanted.
 
-How the real one differs: one class with flags instead of two; hooks may also be set one by one (`_raw_saved_self.register_hooks`).
+How the real one differs: one class with flags instead of two; hooks may also be set one by one
+(`_raw_saved_self.register_hooks`).
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ def save(t: Any) -> Any:
     if t._geometry.keys & INFERENCE:
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
-            "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
-            "`torch.no_grad()` instead of `torch.inference_mode()`."
+            "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, "
+            "or use `torch.no_grad()` instead of `torch.inference_mode()`."
         )
     counter = t._version_counter
     saved.saved_version = 0 if counter is None else counter.value
@@ -197,7 +198,9 @@ def _unpacked(hooks: Hooks, packed: Any) -> Any:
     finally:
         set_grad_mode(was)
     if not isinstance(t, TensorImpl):
-        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
+        raise TypeError(
+            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
+        )
     return t
 
 
@@ -217,7 +220,8 @@ def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
     )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{type_name(t.dtype)} {list(t.shape)}]{origin} is at version {version}; expected version {expected} instead. Hint: {hint}"
+        f"[{type_name(t.dtype)} {list(t.shape)}]{origin} is at version {version}; "
+        f"expected version {expected} instead. Hint: {hint}"
     )
 
 

@@ -1,8 +1,8 @@
 """`a + b`, `a - b` and `a * b` recorded without detours: what the generated kernels do, unrolled.
 
 The generated operators of `Tensor` come here when both operands have one geometry, contiguous floats on the CPU, at least one of
-them requires a gradient, gradients are being recorded, and nobody is watching. The result, the node and what it saves are the same
-as on the long way (`internals._generated.autograd_kernels`, `tests/test_autograd_short_cuts.py`).
+them requires a gradient, gradients are being recorded, and nobody is watching. The result, the node and what it saves are
+the same as on the long way (`internals._generated.autograd_kernels`, `tests/test_autograd_short_cuts.py`).
 
 How the real one differs: there the compiler does this.
 """
@@ -29,21 +29,21 @@ _new = object.__new__
 
 def add(a: Any, b: Any, g: Geometry) -> Any:
     """a + b; `g` is the operands' geometry less the Autograd key."""
-    node = _new(AddBackward0)
+    node: Any = _new(AddBackward0)
     node._saved_alpha = 1
     return _record(node, np.add, a, b, g)
 
 
 def sub(a: Any, b: Any, g: Geometry) -> Any:
     """a - b."""
-    node = _new(SubBackward0)
+    node: Any = _new(SubBackward0)
     node._saved_alpha = 1
     return _record(node, np.subtract, a, b, g)
 
 
 def mul(a: Any, b: Any, g: Geometry) -> Any:
     """a * b. Each operand is saved if the gradient of the other will be asked for."""
-    node = _new(MulBackward0)
+    node: Any = _new(MulBackward0)
     node._raw_saved_other = save(b) if a._geometry.keys & AUTOGRAD_MASK else None
     node._raw_saved_self = save(a) if b._geometry.keys & AUTOGRAD_MASK else None
     return _record(node, np.multiply, a, b, g)
@@ -72,5 +72,3 @@ def _record(node: Any, loop: Any, a: Any, b: Any, g: Geometry) -> Any:
     meta.grad = meta.accumulator = meta.hooks = None
     meta.retains_grad = False
     return out
-
-

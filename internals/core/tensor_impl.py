@@ -57,7 +57,9 @@ class AutogradMeta:
 
     def __init__(self) -> None:
         self.edge: tuple[Any, int] | None = None
-        self.grad = self.accumulator = self.hooks = None
+        self.grad: Any = None
+        self.accumulator: Any = None
+        self.hooks: Any = None
         self.retains_grad = False
 
 
