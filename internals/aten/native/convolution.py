@@ -122,7 +122,7 @@ def weight_gradient(
 
 def _columns(windows: Any, kernel: Sequence[int], groups: int) -> Any:
     """Windows (N, C, *K, *positions) as columns (groups, C/groups * elements, N * positions): one product for the whole batch."""
-    n, channels, *spatial = windows.shape[0], windows.shape[1], *windows.shape[2 + len(kernel) :]
+    (n, channels), spatial = windows.shape[:2], windows.shape[2 + len(kernel) :]
     in_order = np.moveaxis(windows, 0, 1 + len(kernel))
     return in_order.reshape(groups, channels // groups * prod(kernel), n * prod(spatial))
 
