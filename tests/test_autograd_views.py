@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals
+from internals._generated import ops
 from tests.gradients_beside import check_gradients, expression
 from tests.side_by_side import cases
-from tests.support import examples, to_numpy
+from tests.support import assert_same, examples, oracle, to_numpy
 
 VIEWS = cases("""
     x(2, 3).view(6)
@@ -22,6 +24,10 @@ VIEWS = cases("""
     x(0, 3).view(3, 0)
     x.strided(2, 3).reshape(6)
     x(2, 3).t().reshape(-1)
+    x(2, 3).t().reshape(3, 1, 2)
+    x(1).expand(3, 1).reshape(-1)
+    x(2, 3, 4)[:, :, 0].reshape(1, 2, 3)
+    x(3) @ x(3, 2)
     x(2, 3).t()
     x(3).t()
     x().t()
@@ -120,7 +126,6 @@ VIEWS = cases("""
 """)
 
 
-# Their nodes are those of t, unsqueeze, ...; in PyTorch they have entries, and so numbers, of their own.
 IN_PLACE = cases("""
     (x(2, 3) * 1).t_()
     (x(2, 3) * 1).unsqueeze_(1)
@@ -132,7 +137,7 @@ IN_PLACE = cases("""
 
 @pytest.mark.parametrize("text", IN_PLACE)
 def test_a_tensor_becomes_a_view_of_itself(text: str) -> None:
-    check_gradients(expression(text), names=False)
+    check_gradients(expression(text))
 
 
 @pytest.mark.parametrize("text", VIEWS)
@@ -158,11 +163,11 @@ IN_PLACE_ON_VIEWS = cases("""
 def test_writing_to_a_view_changes_the_history_of_its_base(text: str) -> None:
     """`edit(x, f)` is a copy of x after `f` has written to it, squared."""
 
-    def case(T: object, x: object) -> object:
-        def edit(t: object, f: object) -> object:
-            t = t.clone()  # type: ignore[attr-defined]
-            f(t)  # type: ignore[operator]
-            return t * t  # type: ignore[operator]
+    def case(T: Any, x: Any) -> Any:
+        def edit(t: Any, f: Any) -> Any:
+            t = t.clone()
+            f(t)
+            return t * t
 
         return eval(text, {"T": T, "x": x, "edit": edit})
 
@@ -225,6 +230,27 @@ def test_any_strides(data: st.DataObject) -> None:
     check_gradients(expression(text), second=False)
 
 
+BACKWARD: dict[str, tuple[Any, ...]] = {
+    "select_backward": ((2, 4), (2, 3, 4), 1, -1),
+    "slice_backward": ((2, 2, 4), (2, 5, 4), 1, 1, 4, 2),
+    "diagonal_backward": ((4, 2), (3, 4, 3), 1, 2, 0),
+    "unfold_backward": ((3, 4, 3), (3, 6), 1, 3, 1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16"])
+@pytest.mark.parametrize("name", BACKWARD)
+def test_gradients_of_views_as_operators(name: str, dtype: str) -> None:
+    """Of contiguous and of transposed gradients."""
+    torch = oracle()
+    sizes, *rest = BACKWARD[name]
+    grad = np.random.default_rng(1).integers(-9, 9, sizes).astype(dtype)
+    for array in (grad, np.ascontiguousarray(grad.T).T):
+        ours = getattr(ops, name)(internals.from_numpy(array), *rest)
+        theirs = getattr(torch.ops.aten, name)(torch.from_numpy(array), *rest)
+        assert_same(ours, theirs)
+
+
 def test_windows_that_overlap_add_up() -> None:
     x = internals.zeros(5, requires_grad=True)
     x.unfold(0, 3, 1).sum().backward()
@@ -260,7 +286,7 @@ def test_a_view_taken_under_no_grad_requires_grad_as_its_base_does() -> None:
             x.t(),
             x.unsqueeze(0),
             *x.split(2),
-            x.as_strided((2,), (1,)),
+            x.unfold(0, 2, 1),
         ]
         detached = x.detach()
     assert all(v.requires_grad and v.grad_fn is None and v._base is x for v in views)

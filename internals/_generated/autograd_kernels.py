@@ -263,6 +263,18 @@ def _unsafe_view(op, keys, self, size):
     return result
 
 
+def _reshape_alias(op, keys, self, size, stride):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size, stride) if hot.off else op.table[keys](self, size, stride)
+    edges = (gradient_edge(self),)
+    node = nodes.ReshapeAliasBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, size, stride) if hot.off else op.table[keys](self, size, stride)
+    set_history(result, node)
+    return result
+
+
 def alias(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)

@@ -311,6 +311,19 @@ class UnsafeViewBackward0(Node):
         return (grad.reshape(self_shape),)
 
 
+class ReshapeAliasBackward0(Node):
+    """aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)"""
+
+    __slots__ = ('_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        return (grad.reshape(self_shape),)
+
+
 class AliasBackward0(Node):
     """aten::alias(Tensor(a) self) -> Tensor(a)"""
 

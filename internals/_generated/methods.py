@@ -18,7 +18,7 @@ from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, from_array, ready_array
 
 _new = object.__new__
-_recorded = LazyModule("internals.autograd.short_cuts")
+_recorded = LazyModule("internals._generated.short_cuts")
 _stats = caching_allocator.stats
 _operands = (TensorImpl, int, float, complex, np.number, np.bool_)
 # What numpy raises where Python or numpy was asked to make errors of its warnings; the long way computes without them.
@@ -1071,8 +1071,8 @@ class TensorMethods:
     def __add__(self, other, _loop=np.add):
         g = self._geometry
         kind = other.__class__
-        if g.fast and not hot.off:
-            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
+        if kind is self.__class__ and other._geometry is g and not hot.off:
+            if g.fast and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
                     block = free.pop()
@@ -1095,18 +1095,16 @@ class TensorMethods:
                     return out
                 except _float_errors:
                     pass
-            elif kind is float and g.takes_floats:
-                out = empty(g)
-                try:
-                    _loop(array(self), other, out._array)
-                    return out
-                except _float_errors:
-                    pass
+            elif g.fast_recorded and not grad_mode.off:
+                return _recorded.add(self, other, g)
+        elif kind is float and g.fast and g.takes_floats and not hot.off:
+            out = empty(g)
+            try:
+                _loop(array(self), other, out._array)
+                return out
+            except _float_errors:
+                pass
         if isinstance(other, TensorImpl):
-            h = other._geometry
-            base = g.without_grad
-            if h.without_grad is base and base.fast and not (hot.off or grad_mode.off) and not (g is base and h is base):
-                return _recorded.add(self, other, base)
             return ops.add_Tensor(self, other, 1)
         if kind is float or kind is int:
             return ops.add_Scalar(self, other, 1)
@@ -1117,8 +1115,8 @@ class TensorMethods:
     def __sub__(self, other, _loop=np.subtract):
         g = self._geometry
         kind = other.__class__
-        if g.fast and not hot.off:
-            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
+        if kind is self.__class__ and other._geometry is g and not hot.off:
+            if g.fast and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
                     block = free.pop()
@@ -1141,18 +1139,16 @@ class TensorMethods:
                     return out
                 except _float_errors:
                     pass
-            elif kind is float and g.takes_floats:
-                out = empty(g)
-                try:
-                    _loop(array(self), other, out._array)
-                    return out
-                except _float_errors:
-                    pass
+            elif g.fast_recorded and not grad_mode.off:
+                return _recorded.sub(self, other, g)
+        elif kind is float and g.fast and g.takes_floats and not hot.off:
+            out = empty(g)
+            try:
+                _loop(array(self), other, out._array)
+                return out
+            except _float_errors:
+                pass
         if isinstance(other, TensorImpl):
-            h = other._geometry
-            base = g.without_grad
-            if h.without_grad is base and base.fast and not (hot.off or grad_mode.off) and not (g is base and h is base):
-                return _recorded.sub(self, other, base)
             return ops.sub_Tensor(self, other, 1)
         if kind is float or kind is int:
             return ops.sub_Scalar(self, other, 1)
@@ -1163,8 +1159,8 @@ class TensorMethods:
     def __mul__(self, other, _loop=np.multiply):
         g = self._geometry
         kind = other.__class__
-        if g.fast and not hot.off:
-            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
+        if kind is self.__class__ and other._geometry is g and not hot.off:
+            if g.fast and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
                     block = free.pop()
@@ -1187,18 +1183,16 @@ class TensorMethods:
                     return out
                 except _float_errors:
                     pass
-            elif kind is float and g.takes_floats:
-                out = empty(g)
-                try:
-                    _loop(array(self), other, out._array)
-                    return out
-                except _float_errors:
-                    pass
+            elif g.fast_recorded and not grad_mode.off:
+                return _recorded.mul(self, other, g)
+        elif kind is float and g.fast and g.takes_floats and not hot.off:
+            out = empty(g)
+            try:
+                _loop(array(self), other, out._array)
+                return out
+            except _float_errors:
+                pass
         if isinstance(other, TensorImpl):
-            h = other._geometry
-            base = g.without_grad
-            if h.without_grad is base and base.fast and not (hot.off or grad_mode.off) and not (g is base and h is base):
-                return _recorded.mul(self, other, base)
             return ops.mul_Tensor(self, other)
         if kind is float or kind is int:
             return ops.mul_Scalar(self, other)
@@ -1209,8 +1203,8 @@ class TensorMethods:
     def __truediv__(self, other, _loop=np.divide):
         g = self._geometry
         kind = other.__class__
-        if g.fast and not hot.off:
-            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
+        if kind is self.__class__ and other._geometry is g and not hot.off:
+            if g.fast and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
                     block = free.pop()
@@ -1233,13 +1227,13 @@ class TensorMethods:
                     return out
                 except _float_errors:
                     pass
-            elif kind is float and g.takes_floats:
-                out = empty(g)
-                try:
-                    _loop(array(self), other, out._array)
-                    return out
-                except _float_errors:
-                    pass
+        elif kind is float and g.fast and g.takes_floats and not hot.off:
+            out = empty(g)
+            try:
+                _loop(array(self), other, out._array)
+                return out
+            except _float_errors:
+                pass
         if isinstance(other, TensorImpl):
             return ops.div_Tensor(self, other)
         if kind is float or kind is int:

@@ -596,6 +596,12 @@ def _unsafe_view(self, size, _table=_unsafe_view_op.table):
         return _unsafe_view_op(self, size)
     return _table[self._geometry.keys](self, size)
 
+_reshape_alias_op = define('_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)', CompositeExplicitAutograd='views._reshape_alias', Autograd='_generated.autograd_kernels._reshape_alias')
+def _reshape_alias(self, size, stride, _table=_reshape_alias_op.table):
+    if hot.off:
+        return _reshape_alias_op(self, size, stride)
+    return _table[self._geometry.keys](self, size, stride)
+
 alias_op = define('alias(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.alias', Autograd='_generated.autograd_kernels.alias')
 def alias(self, _table=alias_op.table):
     if hot.off:

@@ -30,7 +30,7 @@ def matmul(self: Any, other: Any) -> Any:
     if n == 2 and m == 1:
         return ops.mv(self, other)
     if n == 1 and m == 2:
-        return ops.mm(self.unsqueeze(0), other).squeeze(0)
+        return ops.mm(self.unsqueeze(0), other).squeeze_(0)
     return _folded(self, other) if _should_fold(self, other) else _batched(self, other)
 
 

@@ -20,8 +20,9 @@ from internals.core.geometry import infer_size, view_strides, wrap_dim
 def reshape(self: Any, shape: Sequence[int]) -> Any:
     """`view` where strides allow it, otherwise a copy in the new shape."""
     sizes = infer_size(shape, self.numel())
-    if view_strides(self.shape, self.stride(), sizes) is not None:
-        return ops.view(self, sizes)
+    strides = view_strides(self.shape, self.stride(), sizes)
+    if strides is not None:
+        return ops.view(self, sizes) if self.is_contiguous() else ops._reshape_alias(self, sizes, strides)
     return ops._unsafe_view(ops.clone(self, contiguous_format), sizes)
 
 
@@ -180,4 +181,3 @@ def numpy_T(self: Any) -> Any:
 
 def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=4)
-

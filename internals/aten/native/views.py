@@ -38,6 +38,11 @@ def _unsafe_view(self: TensorImpl, size: Sequence[int]) -> Any:
     return result
 
 
+def _reshape_alias(self: TensorImpl, size: Sequence[int], stride: Sequence[int]) -> Any:
+    """What `reshape` calls when it has found out how the strides of a tensor that is not contiguous can express the new shape."""
+    return _alias(self, size, stride, self._offset)
+
+
 def view_dtype(self: TensorImpl, dtype: dtype) -> Any:
     """The same bytes read as another dtype; with another element size the last dimension shrinks or grows.
 
@@ -110,7 +115,9 @@ def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any
             n, stride = sizes[d - missing], strides[d - missing]
         else:
             if target == -1:
-                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}")
+                raise RuntimeError(
+                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}"
+                )
             n, stride = 1, new_sizes[d + 1] * new_strides[d + 1] if sizes else 0
         if target not in (-1, n):
             if n != 1:
@@ -204,7 +211,9 @@ def slice(self: TensorImpl, dim: int = 0, start: int | None = None, end: int | N
     n = g.sizes[d]
     first = 0 if start is None else min(max(start + n if start < 0 else start, 0), n)
     last = n if end is None else min(max(end + n if end < 0 else end, first), n)
-    return make(self._storage, _sliced(g, d, (last - first + step - 1) // step, step), self._offset + first * g.strides[d])
+    return make(
+        self._storage, _sliced(g, d, (last - first + step - 1) // step, step), self._offset + first * g.strides[d]
+    )
 
 
 def diagonal(self: TensorImpl, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:

@@ -89,12 +89,12 @@ def as_strided_backward(
     first = min(offset, start)
     n = max(_reach(sizes, strides, offset), _reach(size, stride, start)) - first
     places = arange(n)
-    shown = places.as_strided(size, stride, start - first).reshape(-1)
+    shown = ops.as_strided(places, size, stride, start - first).reshape(-1)
     memory = grad.new_zeros((n,)).index_add(0, shown, grad.reshape(-1))
     if _overlaps(sizes, strides):
-        owners = places.as_strided(sizes, strides, offset - first).reshape(-1)
+        owners = ops.as_strided(places, sizes, strides, offset - first).reshape(-1)
         memory = memory / grad.new_zeros((n,)).index_add(0, owners, ones_like(owners, dtype=grad.dtype)).clamp_min(1)
-    return memory.as_strided(sizes, strides, offset - first)
+    return ops.as_strided(memory, sizes, strides, offset - first)
 
 
 def _first(grads: Sequence[Any]) -> Any:
