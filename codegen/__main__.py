@@ -13,6 +13,7 @@ from codegen.derivatives import load as load_derivatives
 from codegen.gen_autograd import write_kernels, write_nodes
 from codegen.gen_ops import write_ops, write_variants
 from codegen.gen_python import write_functions, write_methods
+from codegen.gen_short_cuts import write_short_cuts
 from codegen.gen_stubs import write_function_stubs, write_method_stubs
 from codegen.model import load
 
@@ -28,6 +29,7 @@ def generate() -> dict[str, str]:
         "ops.py": write_ops(functions, derivatives),
         "autograd_nodes.py": write_nodes(functions, derivatives),
         "autograd_kernels.py": write_kernels(functions, derivatives),
+        "short_cuts.py": write_short_cuts(),
         "variants.py": write_variants(functions),
         "functions.py": write_functions(functions),
         "nn_functions.py": write_functions(functions, "nn"),

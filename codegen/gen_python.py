@@ -41,7 +41,7 @@ from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, from_array, ready_array
 
 _new = object.__new__
-_recorded = LazyModule("internals.autograd.short_cuts")
+_recorded = LazyModule("internals._generated.short_cuts")
 _stats = caching_allocator.stats
 _operands = (TensorImpl, int, float, complex, np.number, np.bool_)
 # What numpy raises where Python or numpy was asked to make errors of its warnings; the long way computes without them.
@@ -67,13 +67,11 @@ out._storage, out._geometry, out._offset = storage, g, 0
 out._array = block.array if block.geometry is g else ready_array(block, g)
 out._version_counter = out._autograd_meta = None"""
 
-# Two operands of one geometry of which one or both require a gradient: see internals/autograd/short_cuts.py.
+# Two operands of one geometry that both require a gradient: see codegen/gen_short_cuts.py.
 SHORT = ("add", "sub", "mul")
 RECORDED = """
-h = other._geometry
-base = g.without_grad
-if h.without_grad is base and base.fast and not (hot.off or grad_mode.off) and not (g is base and h is base):
-    return _recorded.{method}(self, other, base)"""
+elif g.fast_recorded and not grad_mode.off:
+    return _recorded.{method}(self, other, g)"""
 
 # Python operator, method it falls back to, numpy loop of the short cut (None: no short cut)
 OPERATORS = [
@@ -160,12 +158,13 @@ def _operator(dunder: str, method: str, loop: str | None) -> str:
     if loop is None:
         return _plain(dunder, method)
     alpha = ", 1" if method in ("add", "sub") else ""
+    recorded = RECORDED.format(method=method) if method in SHORT else ""
     return f"""
     def __{dunder}__(self, other, _loop=np.{loop}):
         g = self._geometry
         kind = other.__class__
-        if g.fast and not hot.off:
-            if kind is self.__class__ and other._geometry is g and kind._arithmetic_keeps_class:
+        if kind is self.__class__ and other._geometry is g and not hot.off:
+            if g.fast and kind._arithmetic_keeps_class:
                 free = g.free_list
                 if free:
 {_indent(INLINE_EMPTY, 20)}
@@ -176,15 +175,15 @@ def _operator(dunder: str, method: str, loop: str | None) -> str:
                     _loop(array(self) if a is None else a, array(other) if b is None else b, out._array)
                     return out
                 except _float_errors:
-                    pass
-            elif kind is float and g.takes_floats:
-                out = empty(g)
-                try:
-                    _loop(array(self), other, out._array)
-                    return out
-                except _float_errors:
-                    pass
-        if isinstance(other, TensorImpl):{_indent(RECORDED.format(method=method), 12) if method in SHORT else ""}
+                    pass{_indent(recorded, 12)}
+        elif kind is float and g.fast and g.takes_floats and not hot.off:
+            out = empty(g)
+            try:
+                _loop(array(self), other, out._array)
+                return out
+            except _float_errors:
+                pass
+        if isinstance(other, TensorImpl):
             return ops.{method}_Tensor(self, other{alpha})
         if kind is float or kind is int:
             return ops.{method}_Scalar(self, other{alpha})

@@ -14,6 +14,8 @@ import traceback
 import warnings
 from typing import Any
 
+from internals.core.hot import hot
+
 TRACEBACK, PARENT = "traceback_", "parent_"
 
 
@@ -33,13 +35,13 @@ class set_detect_anomaly:
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.before = anomaly.enabled, anomaly.check_nan
-        anomaly.enabled, anomaly.check_nan = mode, check_nan
+        _switch(mode, check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exception: Any) -> None:
-        anomaly.enabled, anomaly.check_nan = self.before
+        _switch(*self.before)
 
 
 class detect_anomaly:
@@ -54,10 +56,16 @@ class detect_anomaly:
 
     def __enter__(self) -> None:
         self.before = anomaly.enabled, anomaly.check_nan
-        anomaly.enabled, anomaly.check_nan = True, self.check_nan
+        _switch(True, self.check_nan)
 
     def __exit__(self, *exception: Any) -> None:
-        anomaly.enabled, anomaly.check_nan = self.before
+        _switch(*self.before)
+
+
+def _switch(enabled: bool, check_nan: bool) -> None:
+    """Somebody is watching while the mode is on: the short cuts make nodes without asking."""
+    hot.off += enabled - anomaly.enabled
+    anomaly.enabled, anomaly.check_nan = enabled, check_nan
 
 
 def remember_traceback(node: Any) -> None:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.core import dtype as dt
 from internals.core.geometry import Geometry
+from internals.core.grad_mode import is_grad_enabled
 
 
 def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> Any:
@@ -42,10 +44,12 @@ def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
     """The sum over all dimensions in which `sizes` was broadcast to the shape of `grad` (`at::sum_to`)."""
     shape = grad.shape
     lead = len(shape) - len(sizes)
-    dims = [*range(lead), *(d + lead for d, n in enumerate(sizes) if n == 1 and shape[d + lead] != 1)]
-    if dims:
-        grad = grad.sum(dims, keepdim=True)
-    return grad.view(sizes) if lead else grad
+    inner = [d + lead for d, n in enumerate(sizes) if n == 1 and shape[d + lead] != 1]
+    if not inner and lead and not is_grad_enabled():  # a bias: one operation instead of PyTorch's two
+        return ops.sum_dim_IntList(grad, list(range(lead)), False, None)
+    if lead or inner:
+        grad = ops.sum_dim_IntList(grad, [*range(lead), *inner], True, None)
+    return ops.view(grad, sizes) if lead else grad
 
 
 def _sum_to(grad: Any, expected: Geometry, index: int, node: Any) -> Any:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .schema import FunctionSchema
 
 Kernel = Callable[..., Any]
+Observer = Callable[["OperatorHandle", tuple[Any, ...]], Callable[[Any], None] | None]
 
 
 class KernelFunction:
@@ -176,6 +177,15 @@ class Dispatcher:
 
     def call(self, op: OperatorHandle, *args: Any) -> Any:
         """Run `op` on `args` (in schema order): extract the keys, apply the thread's wishes, dispatch."""
+        if tls.observer is None:
+            return self._call(op, *args)
+        finish = tls.observer(op, args)
+        result = self._call(op, *args)
+        if finish is not None:
+            finish(result)
+        return result
+
+    def _call(self, op: OperatorHandle, *args: Any) -> Any:
         keys = op.keys_of(args)
         if not keys & dk.BACKEND_MASK:
             keys |= _backend_of_factory(op, args)
@@ -243,6 +253,7 @@ class _ThreadLocal(threading.local):
     included: int = 0
     excluded: int = 0
     trace: list[dict[str, Any]] | None = None
+    observer: Observer | None = None
 
 
 tls = _ThreadLocal()
@@ -284,6 +295,21 @@ def trace_dispatch() -> Iterator[list[dict[str, Any]]]:
             yield steps
     finally:
         tls.trace = outer
+
+
+@contextmanager
+def observe_calls(observer: Observer) -> Iterator[None]:
+    """While the block runs, call `observer(op, args)` before each operator call of this thread (`at::RecordFunction`).
+
+    What it returns, unless None, is called with the result.
+    """
+    outer = tls.observer
+    tls.observer = observer
+    try:
+        with hot.paused():
+            yield
+    finally:
+        tls.observer = outer
 
 
 def _marked(result: Any, op: OperatorHandle, args: tuple[Any, ...]) -> Any:

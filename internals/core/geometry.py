@@ -18,7 +18,7 @@ from typing import Any
 from . import dtype as dt
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
-from .dispatch_key import ADINPLACEORVIEW, AUTOGRAD_MASK, autograd_key, backend_key
+from .dispatch_key import ADINPLACEORVIEW, AUTOGRAD_MASK, INFERENCE, autograd_key, backend_key
 from .dtype import COMPLEX, FLOATING, dtype, float16
 from .size import Size
 
@@ -29,11 +29,12 @@ class Geometry:
     `numel` elements; `nbytes` a contiguous copy needs; `is_contiguous`; `plain`: a contiguous CPU tensor with memory that
     needs no keys but its backend's; `fast`: plain and of a floating or complex dtype, the case the generated short cuts are
     for; `free_list`: the allocator's free list that serves plain tensors; `without_grad`: the same less the Autograd key, which
-    is what a kernel gives its result; `with_grad`: the same with that key, once somebody asked for it (`requiring_grad`).
+    is what a kernel gives its result; `with_grad`: the same with that key, once somebody asked for it (`requiring_grad`);
+    `fast_recorded`: `fast` but for that key.
     """
 
     __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "nbytes", "is_contiguous", "plain", "fast",
-                 "takes_floats", "free_list", "like", "without_grad", "with_grad")  # fmt: skip
+                 "takes_floats", "free_list", "like", "without_grad", "with_grad", "fast_recorded")  # fmt: skip
 
     sizes: Size
     strides: tuple[int, ...]
@@ -50,6 +51,7 @@ class Geometry:
     like: dict[dt.dtype, Geometry]
     without_grad: Geometry
     with_grad: Geometry | None
+    fast_recorded: bool
 
     def __repr__(self) -> str:
         sizes, strides = list(self.sizes), list(self.strides)
@@ -251,6 +253,7 @@ def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device
     g.like = {}
     if keys & AUTOGRAD_MASK:
         g.without_grad, g.with_grad = with_keys(g, keys & ~AUTOGRAD_MASK), g
+        g.fast_recorded = g.without_grad.fast and keys & INFERENCE == 0
     else:
-        g.without_grad, g.with_grad = g, None
+        g.without_grad, g.with_grad, g.fast_recorded = g, None, False
     return g
