@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from viz.dot import Graph
 from viz.rooms.allocator import allocator, allocator_timeline
+from viz.rooms.autograd import autograd
+from viz.rooms.autograd_steps import autograd_steps
 from viz.rooms.big_picture import big_picture
 from viz.rooms.dispatch import dispatch
 from viz.rooms.memory import memory
 from viz.rooms.pyobject import pyobject
 from viz.rooms.strides import strides
+from viz.rooms.versions import versions
 from viz.scene import Picture
 from viz.stepper import Stepper
 
@@ -22,9 +25,12 @@ __all__ = [
     "Stepper",
     "allocator",
     "allocator_timeline",
+    "autograd",
+    "autograd_steps",
     "big_picture",
     "dispatch",
     "memory",
     "pyobject",
     "strides",
+    "versions",
 ]

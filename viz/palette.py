@@ -18,7 +18,9 @@ MEANING = {
     "allocator": "what hands memory out",
     "python": "a Python object",
     "free": "free, cached or skipped",
-    "key": "code that runs: dispatch key and kernel",
+    "key": "code that runs: dispatch key, kernel, node of a graph",
+    "warning": "an error waiting: written to after it was kept",
+    "ready": "may run next",
 }
 
 HUES = {
@@ -31,6 +33,8 @@ HUES = {
     "python": "#f0e442",  # yellow
     "free": "#999999",  # grey
     "key": "#000000",  # black
+    "warning": "#b3123b",  # crimson, darker than vermillion; always with a word beside it
+    "ready": "#7b61c9",  # violet
 }
 
 PAGE = {
