@@ -10,6 +10,7 @@ where numpy may copy a factor first, and it uses oneDNN for half and bfloat16.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,23 @@ import numpy as np
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
+from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.float_errors import quiet, restore
+from internals.core.geometry import Geometry, contiguous_geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, empty
 
 from .views import expand
 
 
 def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     """The matrix product, (n, k) by (k, m). Raises RuntimeError for other shapes or two dtypes."""
+    usual = _usual_product(self._geometry, mat2._geometry)
+    if usual is not None and out is None:
+        result = empty(usual)
+        np.dot(array(self), array(mat2), array(result))
+        return result
     _check(self.dim() == 2, "self must be a matrix")
     _check(mat2.dim() == 2, "mat2 must be a matrix")
     _check_inner(self, mat2)
@@ -83,14 +92,24 @@ def dot(self: TensorImpl, tensor: TensorImpl, out: Any = None) -> Any:
 
 def addmm(self: TensorImpl, mat1: TensorImpl, mat2: TensorImpl, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
     """beta * self + alpha * (mat1 @ mat2); `self` is broadcast to the product's shape."""
+    usual = _usual_product(mat1._geometry, mat2._geometry, self._geometry)
+    if usual is not None and out is None and alpha == beta == 1:
+        result = empty(usual)
+        target = np.dot(array(mat1), array(mat2), array(result))
+        token = quiet()
+        np.add(target, array(self), target)
+        restore(token)
+        return result
     _check_pair("self and mat2", self, mat2)
     _check_pair("mat1 and mat2", mat1, mat2)
-    _check(mat1.dim() == 2, f"mat1 must be a matrix, got {mat1.dim()}-D tensor")
-    _check(mat2.dim() == 2, f"mat2 must be a matrix, got {mat2.dim()}-D tensor")
+    for name, t in (("mat1", mat1), ("mat2", mat2)):
+        if t.dim() != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {t.dim()}-D tensor")
     _check_inner(mat1, mat2)
     sizes = mat1.shape[0], mat2.shape[1]
     result = set_output(sizes, mat1.dtype, out, out is self)
-    addend = array(expand(self, sizes))
+    is_a_row = self._geometry.sizes == sizes[1:]  # a bias, which numpy's addition broadcasts by itself
+    addend = array(self if is_a_row else expand(self, sizes))
     _check_implemented("addmm_impl_cpu_", self.dtype)
     return _scale_and_add(result, addend, array(mat1), array(mat2), beta, alpha, out)
 
@@ -140,22 +159,49 @@ def addbmm(
     return _scale_and_add(result, addend, rows, array(batch2).reshape(b * k, m), beta, alpha, out)
 
 
+@lru_cache(maxsize=1 << 12)
+def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None) -> Geometry | None:
+    """The geometry of `a @ b` if nothing has to be checked or converted: two matrices that fit, as BLAS takes them.
+
+    The addend, if there is one, has to be a row or a matrix of the product's sizes. `np.dot` will do, which cannot be told to
+    take anything else than BLAS does, but costs less than `np.matmul`, and does not look for overflow.
+    """
+    operands = (a, b) if addend is None else (a, b, addend)
+    if a.dtype not in (dt.float32, dt.float64) or any(g.dtype is not a.dtype or g.device is not CPU for g in operands):
+        return None
+    if len(a.sizes) != 2 or len(b.sizes) != 2 or a.sizes[1] != b.sizes[0] or 0 in (*a.sizes, *b.sizes):
+        return None
+    if 1 not in a.strides or 1 not in b.strides:
+        return None
+    sizes = a.sizes[0], b.sizes[1]
+    return contiguous_geometry(sizes, a.dtype) if addend is None or addend.sizes in (sizes, sizes[1:]) else None
+
+
 def product(a: Any, b: Any, out: Any = None) -> Any:
     """`a @ b` for numpy arrays of one dtype, into `out` or new; without `out`, half precision gives its float32 sum."""
-    with np.errstate(all="ignore"):
-        if a.dtype == np.float16:
+    token = quiet()
+    try:
+        if a.dtype.char == "e":
             wide = np.matmul(a.astype(np.float32), b.astype(np.float32))
             if out is None:
                 return wide
             out[...] = wide
             return out
-        return np.matmul(_blas_ready(a), _blas_ready(b), out=out)
+        return np.matmul(_blas_ready(a), _blas_ready(b), out)
+    finally:
+        restore(token)
 
 
 def _scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any) -> Any:
     """result = beta * addend + alpha * (a @ b). `out` may share memory with all of them; the addend is read last."""
     target = array(result)
-    sums_in_place = out is None and target.dtype != np.float16
+    sums_in_place = out is None and target.dtype.char != "e"
+    if sums_in_place and alpha.__class__ is int and beta.__class__ is int and alpha == beta == 1:
+        product(a, b, target)
+        token = quiet()
+        np.add(target, addend, target)
+        restore(token)
+        return result
     wide = dt.float32 if result.dtype is dt.float16 else result.dtype
     alpha, beta = checked(alpha, wide), checked(beta, wide)
     with np.errstate(all="ignore"):
@@ -198,7 +244,8 @@ def _check(condition: bool, message: str) -> None:
 
 def _check_inner(a: TensorImpl, b: TensorImpl) -> None:
     (n, k), (k2, m) = a.shape, b.shape
-    _check(k == k2, f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {k2}x{m})")
+    if k != k2:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {k2}x{m})")
 
 
 def _check_matrix_vector(n: int, mat: TensorImpl, vec: TensorImpl) -> None:
