@@ -136,6 +136,7 @@ MORE = cases("""
     T.addcdiv(x(2, 3), x(3), x(2, 1))
     T.addcdiv(x(3), x(2, 3), x(3), value=-2)
     T.where(x.mask(2, 3), x(3), x(2, 1))
+    T.where(x.mask(3).to(T.uint8), x(3), x(3))
     T.where(x.mask(3), x(3), 0.5)
     T.where(x.mask(3), 2, x(2, 3))
     T.where(x.mask(3), x(3), x(3, dtype="float32"))

@@ -18,7 +18,7 @@ from internals.autograd.formulas.losses import binary_cross_entropy_double_backw
 from internals.autograd.formulas.moments import std_backward, std_mean_backward, var_backward, var_mean_backward
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
-from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, derivative_not_implemented, div_other_backward, div_self_backward, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
+from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, derivative_not_implemented, div_other_backward, div_self_backward, grad_where, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
 from internals.autograd.formulas.pooling import constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
 from internals.autograd.formulas.reductions import amax_backward, evenly_distribute_backward, mean_backward, sum_backward, value_selecting_reduction_backward
 from internals.autograd.formulas.scans import cumprod_backward, cumsum_backward, prod_backward, prod_dim_backward
@@ -1568,7 +1568,7 @@ class ClampMinBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         min = node._saved_min
-        return (where(self >= min, grad, 0),)
+        return (grad_where(self >= min, grad),)
 
 
 class ClampMinBackward1(Node):
@@ -1587,11 +1587,11 @@ class ClampMinBackward1(Node):
         if to_self is not None:
             self = node._raw_saved_self.unpack(node)
             min = node._raw_saved_min.unpack(node)
-            grad_self = where(self >= min, grad, 0)
+            grad_self = grad_where(self >= min, grad)
         if to_min is not None:
             self = node._raw_saved_self.unpack(node)
             min = node._raw_saved_min.unpack(node)
-            grad_min = where(self < min, grad, 0)
+            grad_min = grad_where(self < min, grad)
         return grad_self, grad_min
 
 
@@ -1608,7 +1608,7 @@ class ClampMaxBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         max = node._saved_max
-        return (where(self <= max, grad, 0),)
+        return (grad_where(self <= max, grad),)
 
 
 class ClampMaxBackward1(Node):
@@ -1627,11 +1627,11 @@ class ClampMaxBackward1(Node):
         if to_self is not None:
             self = node._raw_saved_self.unpack(node)
             max = node._raw_saved_max.unpack(node)
-            grad_self = where(self <= max, grad, 0)
+            grad_self = grad_where(self <= max, grad)
         if to_max is not None:
             self = node._raw_saved_self.unpack(node)
             max = node._raw_saved_max.unpack(node)
-            grad_max = where(self > max, grad, 0)
+            grad_max = grad_where(self > max, grad)
         return grad_self, grad_max
 
 
@@ -1749,10 +1749,10 @@ class WhereBackward0(Node):
         grad_self = grad_other = None
         if to_self is not None:
             condition = node._raw_saved_condition.unpack(node)
-            grad_self = where(condition, grad, 0)
+            grad_self = grad_where(condition, grad)
         if to_other is not None:
             condition = node._raw_saved_condition.unpack(node)
-            grad_other = where(condition, 0, grad)
+            grad_other = grad.masked_fill(condition.bool(), 0)
         return grad_self, grad_other
 
 
@@ -1789,7 +1789,7 @@ class MaskedFillBackward1(Node):
             grad_self = grad.masked_fill(mask, 0)
         if to_value is not None:
             mask = node._raw_saved_mask.unpack(node)
-            grad_value = where(mask, grad, 0).sum()
+            grad_value = grad_where(mask, grad).sum()
         return grad_self, grad_value
 
 

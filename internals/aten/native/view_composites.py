@@ -19,10 +19,12 @@ from internals.core.geometry import infer_size, view_strides, wrap_dim
 
 def reshape(self: Any, shape: Sequence[int]) -> Any:
     """`view` where strides allow it, otherwise a copy in the new shape."""
+    if self.is_contiguous():
+        return ops.view(self, shape)
     sizes = infer_size(shape, self.numel())
     strides = view_strides(self.shape, self.stride(), sizes)
     if strides is not None:
-        return ops.view(self, sizes) if self.is_contiguous() else ops._reshape_alias(self, sizes, strides)
+        return ops._reshape_alias(self, sizes, strides)
     return ops._unsafe_view(ops.clone(self, contiguous_format), sizes)
 
 

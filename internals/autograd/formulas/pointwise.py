@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from internals._generated import ops
 from internals._generated.functions import where, zeros_like
 
 
@@ -46,7 +47,7 @@ def pow_backward(grad: Any, self: Any, exponent: float) -> Any:
 
 def pow_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
     """The same with a tensor for the exponent."""
-    return where(exponent == 0, 0, grad * (exponent * self.pow(exponent - 1)))
+    return (grad * (exponent * self.pow(exponent - 1))).masked_fill(exponent == 0, 0)
 
 
 def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
@@ -66,12 +67,17 @@ def atan2_backward(grad: Any, self: Any, other: Any, wanted: Sequence[bool]) -> 
     return scale * other if wanted[0] else None, scale * -self if wanted[1] else None
 
 
+def grad_where(condition: Any, grad: Any) -> Any:
+    """`where(condition, grad, 0)`, without a tensor for the 0."""
+    return ops.masked_fill_Scalar(grad, ops.logical_not(condition), 0)
+
+
 def clamp_backward(grad: Any, self: Any, min: Any, max: Any) -> Any:
     """The gradient where `self` lies between the bounds or on one of them; either may be None, a number or a tensor."""
     if min is None:
-        return where(self <= max, grad, 0)
+        return grad_where(self <= max, grad)
     inside = self >= min
-    return where(inside if max is None else inside.logical_and(self <= max), grad, 0)
+    return grad_where(inside if max is None else inside.logical_and(self <= max), grad)
 
 
 def clamp_backward_min_max(grad: Any, self: Any, min: Any, max: Any, wanted: Sequence[bool]) -> tuple[Any, Any]:
@@ -79,10 +85,10 @@ def clamp_backward_min_max(grad: Any, self: Any, min: Any, max: Any, wanted: Seq
     to_min = to_max = None
     if wanted[0]:
         below = self < min
-        to_min = where(below if max is None else below.logical_and(min < max), grad, 0)
+        to_min = grad_where(below if max is None else below.logical_and(min < max), grad)
     if wanted[1]:
         above = self > max
-        to_max = where(above if min is None else above.logical_or(max < min), grad, 0)
+        to_max = grad_where(above if min is None else above.logical_or(max < min), grad)
     return to_min, to_max
 
 
