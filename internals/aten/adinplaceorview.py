@@ -9,6 +9,7 @@ How the real one differs: these kernels are generated, one per op; here two serv
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from internals.core.dispatch_key import INFERENCE
@@ -20,28 +21,31 @@ from internals.core.tensor_impl import DifferentiableViewMeta, TensorImpl, versi
 
 def inplace(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run the op, then count a write to every argument the schema marks with `!`."""
-    result = _below(op, keys, args)
-    for argument, value in zip(op.schema.arguments, args):
-        if argument.is_write and value is not None:
-            count_write(value)
+    result = dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
+    for i in _written(op):
+        if args[i] is not None:
+            count_write(args[i])
     return result
 
 
 def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run the op, then tie the views it returns to the base of its first argument."""
-    result = _below(op, keys, args)
+    result = dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
     base = args[0]
-    several = isinstance(result, (tuple, list))
-    why = "multi_output" if several else "no_grad" if grad_mode.off and not is_grad_enabled() else ""
-    for t in result if several else (result,):
+    unrecorded = "no_grad" if grad_mode.off and not is_grad_enabled() else ""
+    if isinstance(result, TensorImpl):
+        if result is not base and result._storage is base._storage:
+            as_view(base, result, unrecorded)
+        return result
+    for t in result:
         if t is not base and t._storage is base._storage:
-            as_view(base, t, why)
+            as_view(base, t, unrecorded or "multi_output")
     return result
 
 
 def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run `detach` or `view.dtype`, which no gradient passes: such a view has no `_base`, but a write through it is counted."""
-    result = _below(op, keys, args)
+    result = dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
     result._version_counter = version_counter(args[0])
     return result
 
@@ -51,14 +55,14 @@ def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
     meta = base._autograd_meta
     if meta is not None and meta.base is not None:
         base, creation_meta = meta.base, meta.creation_meta or creation_meta  # type: ignore[attr-defined]
-    counter = t._version_counter = version_counter(base)
+    counter = t._version_counter = base._version_counter or version_counter(base)
     t._autograd_meta = DifferentiableViewMeta(base, counter.value, creation_meta)
 
 
 def count_write(t: TensorImpl) -> None:
     """The elements of `t` have changed. Raises RuntimeError for an inference tensor that has left inference mode."""
     if not t._geometry.keys & INFERENCE:
-        version_counter(t).value += 1
+        (t._version_counter or version_counter(t)).value += 1
     elif not is_inference_mode_enabled():
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
@@ -66,5 +70,7 @@ def count_write(t: TensorImpl) -> None:
         )
 
 
-def _below(op: OperatorHandle, keys: int, args: tuple[Any, ...]) -> Any:
-    return dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
+@cache
+def _written(op: OperatorHandle) -> tuple[int, ...]:
+    """Which arguments the op writes to."""
+    return tuple(i for i, argument in enumerate(op.schema.arguments) if argument.is_write)

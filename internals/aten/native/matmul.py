@@ -36,13 +36,13 @@ def matmul(self: Any, other: Any) -> Any:
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """input @ weight.t() + bias, over the last dimension of `input`."""
-    n, m = input.dim(), weight.dim()
+    n, m = len(input._geometry.sizes), len(weight._geometry.sizes)
     if n == 0 or m == 0:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {n}D and {m}D")
     if bias is None:
         return ops.matmul(input, weight.t())
     if n == 2:
-        return ops.addmm(bias, input, weight.t(), 1, 1)
+        return ops.addmm(bias, input, ops.t(weight), 1, 1)
     if bias.dim() == 1 and input.is_contiguous():
         rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])
         return ops.view(ops.addmm(bias, rows, weight.t(), 1, 1), [*input.shape[:-1], weight.shape[0]])

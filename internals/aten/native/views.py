@@ -1,6 +1,7 @@
 """Views: other sizes and strides on the same storage (`aten/src/ATen/native/TensorShape.cpp`).
 
-Nothing here touches an element. Each function computes sizes, strides and an offset and calls `_alias`. The tie between a view
+Nothing here touches an element. Each function computes sizes, strides and an offset; what the usual ones compute depends on the
+geometry they begin with and is kept (`lru_cache`), since programs ask for the same views again and again. The tie between a view
 and its base is made one layer up, in `internals.aten.adinplaceorview`. Views that are made of other views (`reshape`, `narrow`,
 `flatten`, ...) are in `view_composites`.
 
@@ -21,14 +22,19 @@ from internals.core.tensor_impl import alias as _alias
 
 def view(self: TensorImpl, size: Sequence[int]) -> Any:
     """The same elements in the same order, seen in another shape. Raises RuntimeError when no strides can express it."""
-    sizes = infer_size(size, self.numel())
-    strides = view_strides(self.shape, self.stride(), sizes)
+    return make(self._storage, _viewed(self._geometry, tuple(size)), self._offset)
+
+
+@lru_cache(maxsize=1 << 12)
+def _viewed(g: Geometry, size: tuple[int, ...]) -> Geometry:
+    sizes = infer_size(size, g.numel)
+    strides = view_strides(g.sizes, g.strides, sizes)
     if strides is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
             "subspaces). Use .reshape(...) instead."
         )
-    return _alias(self, sizes, strides, self._offset)
+    return geometry(sizes, strides, g.dtype, g.device, g.keys)
 
 
 def _unsafe_view(self: TensorImpl, size: Sequence[int]) -> Any:
@@ -102,11 +108,17 @@ def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any
 
     Raises RuntimeError when a dimension of another size would have to change.
     """
-    (sizes, strides), missing = _layout(self), len(size) - self.dim()
+    return make(self._storage, _expanded(self._geometry, tuple(size)), self._offset)
+
+
+@lru_cache(maxsize=1 << 12)
+def _expanded(g: Geometry, size: tuple[int, ...]) -> Geometry:
+    sizes, strides = tuple(g.sizes), g.strides
+    missing = len(size) - len(sizes)
     if missing < 0:
         raise RuntimeError(
-            f"expand({_type_and_sizes(self)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
-            f"equal to the number of dimensions in the tensor ({self.dim()})"
+            f"expand({_type_and_sizes(g)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
+            f"equal to the number of dimensions in the tensor ({len(sizes)})"
         )
     new_sizes, new_strides = [0] * len(size), [0] * len(size)
     for d in range(len(size) - 1, -1, -1):
@@ -129,7 +141,7 @@ def expand(self: TensorImpl, size: Sequence[int], implicit: bool = False) -> Any
         new_sizes[d], new_strides[d] = n, stride
     if min(new_sizes, default=0) < 0:
         raise RuntimeError(f"expand: sizes must be non-negative or -1, got {list(size)}")
-    return _alias(self, new_sizes, new_strides, self._offset)
+    return geometry(new_sizes, new_strides, g.dtype, g.device, g.keys)
 
 
 def permute(self: TensorImpl, dims: Sequence[int]) -> Any:
@@ -148,47 +160,68 @@ def permute(self: TensorImpl, dims: Sequence[int]) -> Any:
 
 def transpose(self: TensorImpl, dim0: int, dim1: int) -> Any:
     """Dimensions `dim0` and `dim1` change places: so do their strides."""
-    ndim = self.dim()
-    a, b = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
-    sizes, strides = list(self.shape), list(self.stride())
-    if ndim:
+    return make(self._storage, _transposed(self._geometry, dim0, dim1), self._offset)
+
+
+@lru_cache(maxsize=1 << 12)
+def _transposed(g: Geometry, dim0: int, dim1: int) -> Geometry:
+    sizes, strides = list(g.sizes), list(g.strides)
+    a, b = wrap_dim(dim0, len(sizes)), wrap_dim(dim1, len(sizes))
+    if sizes:
         sizes[a], sizes[b] = sizes[b], sizes[a]
         strides[a], strides[b] = strides[b], strides[a]
-    return _alias(self, sizes, strides, self._offset)
+    return geometry(sizes, strides, g.dtype, g.device, g.keys)
 
 
 def t(self: TensorImpl) -> Any:
     """The transpose of a matrix; a vector is returned as it is. Raises RuntimeError for more than two dimensions."""
-    if self.dim() > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
-    return transpose(self, 0, 1) if self.dim() == 2 else alias(self)
+    g = self._geometry
+    ndim = len(g.sizes)
+    if ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
+    if ndim < 2:
+        return alias(self)
+    a = self._array  # numpy transposes a header faster than it makes one
+    return make(self._storage, _transposed(g, 0, 1), self._offset, None if a is None else a.T)
 
 
 def squeeze(self: TensorImpl) -> Any:
     """Without the dimensions of size 1."""
-    return _drop(self, {d for d, n in enumerate(self.shape) if n == 1})
+    return make(self._storage, _squeezed(self._geometry, tuple(range(self.dim()))), self._offset)
 
 
 def squeeze_dim(self: TensorImpl, dim: int) -> Any:
     """Without dimension `dim`, if its size is 1."""
-    return squeeze_dims(self, (dim,))
+    return make(self._storage, _squeezed(self._geometry, (dim,)), self._offset)
 
 
 def squeeze_dims(self: TensorImpl, dim: Sequence[int]) -> Any:
     """Without those of the dimensions `dim` that have size 1. Raises RuntimeError when one is named twice."""
-    dims = [wrap_dim(d, self.dim()) for d in dim]
+    return make(self._storage, _squeezed(self._geometry, tuple(dim)), self._offset)
+
+
+@lru_cache(maxsize=1 << 12)
+def _squeezed(g: Geometry, dim: tuple[int, ...]) -> Geometry:
+    dims = [wrap_dim(d, len(g.sizes)) for d in dim]
     for d in dims:
         if dims.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return _drop(self, {d for d in dims if self.shape and self.shape[d] == 1})
+    kept = [d for d, n in enumerate(g.sizes) if n != 1 or d not in dims]
+    return geometry([g.sizes[d] for d in kept], [g.strides[d] for d in kept], g.dtype, g.device, g.keys)
 
 
 def unsqueeze(self: TensorImpl, dim: int) -> Any:
     """A new dimension of size 1 at `dim`."""
-    sizes, strides = _layout(self)
+    return make(self._storage, _unsqueezed(self._geometry, dim), self._offset)
+
+
+@lru_cache(maxsize=1 << 12)
+def _unsqueezed(g: Geometry, dim: int) -> Geometry:
+    sizes, strides = tuple(g.sizes), g.strides
     d = wrap_dim(dim, len(sizes) + 1)
     stride = sizes[d] * strides[d] if d < len(sizes) else 1
-    return _alias(self, (*sizes[:d], 1, *sizes[d:]), (*strides[:d], stride, *strides[d:]), self._offset)
+    sizes, strides = (*sizes[:d], 1, *sizes[d:]), (*strides[:d], stride, *strides[d:])
+    return geometry(sizes, strides, g.dtype, g.device, g.keys)
 
 
 def select(self: TensorImpl, dim: int, index: int) -> Any:
@@ -321,18 +354,12 @@ def _size_to_split(self: TensorImpl, dim: int, op: str) -> int:
     return int(self.size(dim))
 
 
-def _drop(self: TensorImpl, dims: set[int]) -> Any:
-    kept = [d for d in range(self.dim()) if d not in dims]
-    sizes, strides = _layout(self)
-    return _alias(self, [sizes[d] for d in kept], [strides[d] for d in kept], self._offset)
-
-
 def _divisible(ratio: int, what: str, values: dict[str, int]) -> None:
     for name, value in values.items():
         if value % ratio:
             raise RuntimeError(f"self.{name} must be divisible by {ratio} {what}, but got {value}")
 
 
-def _type_and_sizes(t: TensorImpl) -> str:
+def _type_and_sizes(g: Geometry) -> str:
     """`torch.FloatTensor{[2, 3]}`, as PyTorch's messages print a tensor in passing."""
-    return f"internals.{SCALAR_TYPE_NAME[t.dtype]}Tensor{{{list(t.shape)}}}"
+    return f"internals.{SCALAR_TYPE_NAME[g.dtype]}Tensor{{{list(g.sizes)}}}"
