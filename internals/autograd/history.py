@@ -130,7 +130,7 @@ def check_inplace(t: Any) -> None:
     """Raises RuntimeError where a write to `t` cannot be recorded: to a leaf, or to a view that may not be written to."""
     meta = t._autograd_meta
     if meta is not None and meta.base is not None:
-        _check_view(t, meta)
+        _check_view(meta)
     if t._geometry.keys & AUTOGRAD_MASK:
         if grad_fn(t) is None:
             base = None if meta is None else meta.base
@@ -170,32 +170,19 @@ def rebase_history(t: Any, node: Node) -> None:
     _refresh_view(t, meta)
 
 
-def _check_view(t: Any, meta: Any) -> None:
-    """Raises RuntimeError for a write to a view whose history could not be kept."""
+def _check_view(meta: Any, event: str = "is being") -> None:
+    """Raises RuntimeError where the write cannot be recorded: in a view whose history could not be kept, or under it."""
     why = meta.creation_meta
     if not why:
         return
-    if why == "no_grad":
-        raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. " + _AMBIGUOUS
-        )
-    fn = grad_fn(t)
-    if fn is None:
-        return
-    from .saved_variable import forward_name
+    if meta.edge is None:
+        origin = f"A view was created in no_grad mode and {event} modified inplace with grad mode enabled."
+    else:
+        from .saved_variable import forward_name
 
-    if why == "multi_output":
-        raise RuntimeError(
-            f"Output {meta.edge[1]} of {forward_name(fn)} is a view and is being modified inplace. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
-            "should replace the inplace operation by an out-of-place one."
-        )
-    raise RuntimeError(
-        f"Output {meta.edge[1]} of {forward_name(fn)} is a view and is being modified inplace. This view was created inside a "
-        "custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
-        "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
-        "forbidden. You can fix this by cloning the output of the custom Function."
-    )
+        node, nr = meta.edge
+        origin = f"Output {nr} of {forward_name(node)} is a view and {event} modified inplace."
+    raise RuntimeError(f"{origin} {_REASONS[why]}")
 
 
 def _refresh_view(t: Any, meta: Any) -> None:
@@ -205,12 +192,8 @@ def _refresh_view(t: Any, meta: Any) -> None:
     if meta.attr_version == version:
         return
     base = meta.base
-    if meta.creation_meta == "no_grad" and base._geometry.keys & AUTOGRAD_MASK and grad_fn(base) is not None:
-        raise RuntimeError(
-            "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad "
-            "mode enabled. " + _AMBIGUOUS
-        )
-    if base._geometry.keys & AUTOGRAD_MASK and base._autograd_meta.edge is not None:
+    if base._geometry.keys & AUTOGRAD_MASK:
+        _check_view(meta, "its base or another view of its base has been")
         from internals._generated.autograd_nodes import AsStridedBackward0
 
         g, below = t._geometry, base._geometry
@@ -245,8 +228,13 @@ def _complex_error() -> RuntimeError:
     return RuntimeError("complex results have no gradient here: autograd is for real numbers only")
 
 
-_AMBIGUOUS = (
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-    "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
-    "(if you want the inplace to be tracked)."
-)
+_REASONS = {
+    "no_grad": "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+    "(if you want the inplace to be tracked).",
+    "multi_output": "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+    "views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+    "custom_function": "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+    "logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.",
+}
