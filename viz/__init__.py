@@ -11,7 +11,9 @@ from viz.rooms.allocator import allocator, allocator_timeline
 from viz.rooms.autograd import autograd
 from viz.rooms.autograd_steps import autograd_steps
 from viz.rooms.big_picture import big_picture
+from viz.rooms.chart import chart
 from viz.rooms.dispatch import dispatch
+from viz.rooms.images import images
 from viz.rooms.memory import memory
 from viz.rooms.pyobject import pyobject
 from viz.rooms.strides import strides
@@ -28,7 +30,9 @@ __all__ = [
     "autograd",
     "autograd_steps",
     "big_picture",
+    "chart",
     "dispatch",
+    "images",
     "memory",
     "pyobject",
     "strides",
