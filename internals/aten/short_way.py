@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from internals.core.float_errors import quiet, restore
+from internals.core.scalar import checked
 from internals.core.tensor_impl import array, empty
 
 from .tensor_iterator import TensorIterator
@@ -59,3 +60,25 @@ def binary(loop: Any, a: Any, b: Any, out: Any = None, promote: str = "common") 
                 restore(token)
             return result
     return TensorIterator((a, b), out, promote, None, True).run(loop)
+
+
+def takes_scaled(a: Any, b: Any, alpha: Any, out: Any) -> bool:
+    """Whether `scaled` is meant for these arguments: what the update of an optimizer looks like, `p.add_(grad, alpha=-lr)`."""
+    if alpha.__class__ is not float or a.__class__ in _NUMBERS or b.__class__ in _NUMBERS:
+        return False
+    g = a._geometry.without_grad
+    same = g.takes_floats and g.fast and b._geometry.without_grad is g
+    return same and (out is None or (out is a and a._storage is not b._storage))
+
+
+def scaled(loop: Any, a: Any, b: Any, alpha: float, out: Any) -> Any:
+    """`loop(a, alpha * b)` elementwise, a numpy ufunc; new, or in `a`. Raises RuntimeError for an alpha out of range."""
+    g = a._geometry.without_grad
+    scale = checked(alpha, g.dtype)
+    result = empty(g) if out is None else out
+    token = quiet()
+    try:
+        loop(array(a), array(b) * scale, array(result))
+    finally:
+        restore(token)
+    return result

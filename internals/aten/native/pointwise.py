@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.short_way import binary
+from internals.aten.short_way import binary, scaled, takes_scaled
 from internals.aten.tensor_iterator import TensorIterator, number
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING, INTEGRAL, dtype
@@ -29,6 +29,8 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     """self + alpha * other. For bool, `or`. Raises RuntimeError for an alpha that the dtype cannot hold."""
     if alpha.__class__ is int and alpha == 1:
         return binary(np.add, self, other, out)
+    if takes_scaled(self, other, alpha, out):
+        return scaled(np.add, self, other, alpha, out)
     it = TensorIterator((self, other), out, "common", None, True)
     return it.run(_scaled(np.add, it.common_dtype, alpha))
 
@@ -38,6 +40,8 @@ def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     _check_no_bool(self, other)
     if alpha.__class__ is int and alpha == 1:
         return binary(np.subtract, self, other, out)
+    if takes_scaled(self, other, alpha, out):
+        return scaled(np.subtract, self, other, alpha, out)
     it = TensorIterator((self, other), out, "common", None, True)
     return it.run(_scaled(np.subtract, it.common_dtype, alpha))
 
