@@ -22,6 +22,7 @@ EXPECTED = [
     "04_storage_and_views",
     "05_allocators_and_the_big_picture",
     "06_aten_dispatcher_codegen",
+    "07_autograd",
 ]
 
 
