@@ -22,7 +22,7 @@ from viz.canvas import Canvas
 from viz.dot import Graph
 from viz.scene import Picture, write_atomically
 
-NODES_AT_MOST = 40
+NODES_AT_MOST = 24
 
 
 @dataclass

@@ -154,7 +154,9 @@ def saved_link(scene: Autograd, n: int, saved: Saved, tail: int, place: dict[int
     bad = saved.state == "modified"
     assert saved.tensor is not None
     tip = f"{scene.nodes[n].title} keeps {scene.tensors[saved.tensor].name} as {saved.name}, at version {saved.version}"
-    label = f"{saved.name}: {saved.text.partition(': ')[2]}" if bad else saved.name
+    label = saved.text if bad else saved.name
+    if saved.own_output:
+        label, tip = f"{label} (its output)", f"{tip}; it is the node's own output"
     role = "warning" if bad else "storage"
     return Link(tail, place[saved.tensor], label, role, True, saved.tensor not in roots, tip)
 
@@ -201,9 +203,7 @@ def value_lines(node: GraphNode) -> list[str]:
 def tensor_card(t: GraphTensor, number: int, holders: list[Saved], role: str) -> Card:
     bad = any(s.state == "modified" for s in holders)
     rows = [Row(t.name, 12, bold=True), Row(t.facts, 10.5)]
-    if any(s.own_output for s in holders):
-        rows.append(Row("the node's own output", 10, "sans", "muted"))
-    elif t.origin and role != "view":
+    if t.origin and role != "view":
         rows.append(Row(t.origin, 10, "sans", "muted"))
     if bad:
         rows.append(Row("modified since", 11, "sans", "warning-text", bold=True))

@@ -12,7 +12,10 @@ from viz.rooms.autograd import Autograd, GraphEdge, GraphNode
 
 
 def folded(scene: Autograd, limit: int) -> Autograd:
-    """The scene with at most about `limit` nodes; itself when it has no more. Raises ValueError for a limit below 2."""
+    """The scene with `limit` nodes and boxes for the hidden ones; itself when it has no more.
+
+    The first and the last operation, with their leaves, are always shown. Raises ValueError for a limit below 2.
+    """
     return fold(scene, limit)[0]
 
 
@@ -58,17 +61,18 @@ def _middle(scene: Autograd, limit: int) -> set[int]:
     """Which nodes to hide: of the operations all but the first and last to run, and the leaves only those lead to."""
     inner = {e.head: e.tail for e in scene.edges if scene.nodes[e.head].kind == "inner"}
     operations = [n for n, node in enumerate(scene.nodes) if node.kind == "operation"]
-    first = (limit + 1) // 2
+    users: dict[int, list[int]] = {n: [] for n, node in enumerate(scene.nodes) if node.kind == "leaf"}
+    for e in scene.edges:
+        if e.head in users:
+            users[e.head].append(e.tail)
     hidden: set[int] = set()
-    shown = len(operations)
+    shown = min(limit, len(operations))
     while shown > 1:
-        head = min(first, (shown + 1) // 2)
+        head = (shown + 1) // 2
         kept = set(operations[:head] + operations[len(operations) - (shown - head) :])
         hidden = {n for n in operations if n not in kept}
         hidden |= {n for n, outer in inner.items() if outer in hidden}
-        for n, node in enumerate(scene.nodes):
-            if node.kind == "leaf" and all(e.tail in hidden for e in scene.edges if e.head == n):
-                hidden.add(n)
+        hidden |= {n for n, tails in users.items() if tails and hidden.issuperset(tails)}
         if len(scene.nodes) - len(hidden) <= limit:
             break
         shown -= 1
@@ -105,8 +109,7 @@ def _hidden_box(members: list[GraphNode]) -> GraphNode:
 
 def _keep_tensors(scene: Autograd, small: Autograd, used: list[int], place: dict[int, int]) -> None:
     """Only the tensors that the shown nodes speak of, under new numbers."""
-    roots = [t for t, _, _ in scene.roots]
-    kept = [t for t in range(len(scene.tensors)) if t in set(used) | set(roots)]
+    kept = sorted({*used, *(t for t, _, _ in scene.roots)})
     number = {t: n for n, t in enumerate(kept)}
     small.tensors = [scene.tensors[t] for t in kept]
     small.roots = [(number[t], place[n], nr) for t, n, nr in scene.roots]

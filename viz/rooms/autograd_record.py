@@ -86,7 +86,7 @@ class Walk:
     def __init__(self, tensors: Sequence[Any], params: Any, names: Mapping[str, Any], saved: bool = True) -> None:
         self.given = {**tensors_of(params), **names}
         self.called = {id(t): name for name, t in reversed(list(self.given.items()))}
-        starts = list(tensors) or self._computed(names)
+        starts = list(tensors) or self.computed(names)
         if not starts:
             raise ValueError("viz.autograd needs a tensor to start from: viz.autograd(loss)")
         edges = [edge_of(t, self._who(t, i)) for i, t in enumerate(starts)]
@@ -109,7 +109,7 @@ class Walk:
         self.scene.kept_bytes = sum(self.storages.values())
         self._origins()
 
-    def _computed(self, names: Mapping[str, Any]) -> list[Any]:
+    def computed(self, names: Mapping[str, Any]) -> list[Any]:
         """Of the named tensors, those that come at the end of a computation."""
         made = [t for t in names.values() if getattr(t, "grad_fn", None) is not None]
         inner: set[Any] = set()
@@ -222,7 +222,7 @@ class Walk:
             return f"view of {self.called[id(base)]}"
         node = t.grad_fn
         if node in self.number:
-            return f"result of {node.name()} #{node._sequence_nr() - self.first}"
+            return f"output of {node.name()} #{node._sequence_nr() - self.first}"
         return "" if base is None else "a view"
 
     def _origins(self) -> None:
@@ -231,7 +231,7 @@ class Walk:
         for node in scene.nodes:
             for saved in node.saved:
                 if saved.own_output and saved.tensor is not None and not scene.tensors[saved.tensor].origin:
-                    scene.tensors[saved.tensor].origin = f"result of {node.title}"
+                    scene.tensors[saved.tensor].origin = f"output of {node.title}"
         for tensor in scene.tensors:
             if not tensor.name:
                 tensor.name = f"T{unnamed}"

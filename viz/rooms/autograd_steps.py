@@ -118,7 +118,7 @@ def autograd_steps(
     Raises RuntimeError as `backward` does when a tensor has no graph, or more than one element and no gradient.
     """
     walk = Walk(tensors, params, names, saved)
-    starts = list(tensors) or walk._computed(names)
+    starts = list(tensors) or walk.computed(names)
     edges = [edge_of(t, f"viz.autograd_steps: argument {i}") for i, t in enumerate(starts)]
     scene, place = fold(walk.scene, limit)
     keep = create_graph if retain_graph is None else retain_graph

@@ -140,7 +140,7 @@ def status_rows(scene: Autograd, state: Any, n: int) -> list[Row]:
         order = ORDINALS[place] if place < len(ORDINALS) else f"{place + 1}th"
         first = Row(f"ready: {order}", 10.5, "sans", "ready-text", bold=True)
     elif n in state.done:
-        first = Row("done", 10.5, "sans", "muted")
+        first = Row("done, let go of its tensors" if n in state.released else "done", 10.5, "sans", "muted")
     else:
         count = state.waiting.get(n, 0)
         first = Row(f"waits for {plural(count, 'gradient')}", 10.5, "sans", "muted")

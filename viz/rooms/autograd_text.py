@@ -85,7 +85,9 @@ def tensor_lines(scene: Autograd) -> list[str]:
     rows = []
     for number, t in enumerate(scene.tensors):
         holders = [
-            f"n{n} as {s.name}" + (f" ({s.text.partition(': ')[2]})" if s.state == "modified" else "")
+            f"n{n} as {s.name}"
+            + (f" ({s.text.partition(': ')[2]})" if s.state == "modified" else "")
+            + (", its output" if s.own_output else "")
             for n, node in enumerate(scene.nodes)
             for s in node.saved
             if s.tensor == number

@@ -22,10 +22,10 @@ from viz.scene import Picture
 class Event:
     """Something that happened to the counter of lane `lane`.
 
-    `kind`: "write" (by operator `what`, applied to `through`), "unseen" (a write that this counter did not count), "keep" (node
-    `what` keeps the tensor as `through`) or "check" (node `what` is about to use it). For a write `before` and `after` are the
-    versions around it; otherwise the version that was kept, and the one now. `outcome` of a check: "ok", "refused", "released" or
-    "not reached". `line` is the reader's line of code that led to it.
+    `kind`: "write" (by operator `what`, applied to `through`; both are empty when it was no operator), "unseen" (a write that
+    this counter did not count), "keep" (node `what` keeps the tensor as `through`) or "check" (node `what` is about to use
+    it). For a write `before` and `after` are the versions around it; otherwise the version that was kept, and the one now.
+    `outcome` of a check: "ok", "refused", "released" or "not reached". `line` is the reader's line of code that led to it.
     """
 
     kind: str

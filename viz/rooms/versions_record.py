@@ -16,6 +16,7 @@ from typing import Any
 
 from viz.rooms.autograd_record import inner_node, saved_variables
 from viz.rooms.versions import Event, Lane
+from viz.text import and_list
 
 OURS = ("internals", "viz")
 
@@ -84,9 +85,7 @@ class Recorder:
         other = self.storages.get(id(t.untyped_storage()))
         if other is not None and other != lane:
             version = self.known[other]
-            found.append(
-                Event("unseen", other, op.name, "a tensor with a counter of its own", version, version, line=line)
-            )
+            found.append(Event("unseen", other, op.name, "a tensor with its own counter", version, version, line=line))
         return found
 
     def kept_by(self, tensors: Iterable[Any], line: str) -> list[Event]:
@@ -105,10 +104,8 @@ class Recorder:
                 continue
             count = self.names[node.name()] = self.names.get(node.name(), 0) + 1
             title = node.name() if count == 1 else f"{node.name()} ({count})"
-            found += [
-                Event("keep", lane, title, name, s.saved_version, s.data._version, line=line)
-                for name, s, lane in visible
-            ]
+            for lane, version, names in grouped((lane, s.saved_version, name) for name, s, lane in visible):
+                found.append(Event("keep", lane, title, and_list(names), version, version, line=line))
             self.watch_node(node, title, visible)
         return found
 
@@ -118,11 +115,13 @@ class Recorder:
         def about_to_run(grads: Any) -> None:
             pending.clear()
             line = readers_line()
+            found = []
             for name, s, lane in kept:
-                gone = s.data is None
-                now = s.saved_version if gone else s.data._version
-                outcome = "released" if gone else "refused" if now != s.saved_version else "not reached"
-                pending.append(Event("check", lane, title, name, s.saved_version, now, outcome, line))
+                now = None if s.data is None else s.data._version
+                outcome = "released" if now is None else "refused" if now != s.saved_version else "not reached"
+                found.append((lane, (s.saved_version, s.saved_version if now is None else now, outcome), name))
+            for lane, (saved, now, outcome), names in grouped(found):
+                pending.append(Event("check", lane, title, and_list(names), saved, now, outcome, line))
             self.events += pending
 
         def has_run(*grads: Any) -> None:
@@ -146,12 +145,12 @@ class Recorder:
                 if known._base is not None and known._base is t._base:
                     return f"another view of the base of {name}"
                 return f"a detached alias of {name}"
-        return f"{str(t.dtype).split('.')[-1]} {tuple(t.shape)}"
+        return "the tensor itself" if t._base is None else "a view"
 
     def close(self) -> None:
         for counter, lane in self.counters.items():
             if counter.value != self.known[lane]:
-                event = Event("write", lane, "unknown", "code that calls no operator", self.known[lane], counter.value)
+                event = Event("write", lane, "", "", self.known[lane], counter.value)
                 self.events.append(event)
             self.lanes[lane].end = counter.value
         for handle in self.handles:
@@ -170,6 +169,14 @@ class Recorder:
         for event in events:
             event.lane = place[event.lane]
         return [self.lanes[i] for i in chosen], events
+
+
+def grouped(items: Iterable[tuple[int, Any, str]]) -> list[tuple[int, Any, list[str]]]:
+    """(lane, facts, name) with the names of equal lane and facts put together."""
+    groups: dict[tuple[int, Any], list[str]] = {}
+    for lane, facts, name in items:
+        groups.setdefault((lane, facts), []).append(name)
+    return [(lane, facts, names) for (lane, facts), names in groups.items()]
 
 
 def grad_fn(t: Any) -> Any:

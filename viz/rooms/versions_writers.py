@@ -21,7 +21,7 @@ def versions_text(scene: Versions) -> str:
     for number, event in enumerate(scene.events[:EVENTS_AT_MOST]):
         cells = ["" for _ in scene.lanes]
         cells[event.lane] = mark(event)
-        rows.append([str(number + 1), sentence(event, scene), *cells, event.line])
+        rows.append([str(number + 1), sentence(event), *cells, event.line])
     header = ["", "what", *(lane.title for lane in scene.lanes), "your line"]
     lines.append(table(rows, header, indent=4, right=[0]))
     if (hidden := len(scene.events) - EVENTS_AT_MOST) > 0:
@@ -29,13 +29,15 @@ def versions_text(scene: Versions) -> str:
     return "\n".join(lines)
 
 
-def sentence(event: Event, scene: Versions) -> str:
+def sentence(event: Event) -> str:
     """ "add_.Scalar writes through y", "TanhBackward0 keeps result", "TanhBackward0 checks result"."""
     what = event.what.removeprefix("aten::")
+    if not what:
+        return "written by no operator (such as mark_dirty)"
     if event.kind == "write":
         return f"{what} writes through {event.through}"
     if event.kind == "unseen":
-        return f"{what} writes the same memory through {event.through}"
+        return f"{what} writes past it: {event.through}"
     return f"{what} {'keeps' if event.kind == 'keep' else 'checks'} {event.through}"
 
 
@@ -58,8 +60,7 @@ def versions_canvas(scene: Versions) -> Canvas:
         canvas.text(0, 12, versions_text(scene), 12, paint="muted")
         return canvas
     events = scene.events[:EVENTS_AT_MOST]
-    left = max(text_width(sentence(e, scene), 12) for e in events) + 50
-    left = max(left, 120.0)
+    left = max(120.0, max(text_width(sentence(e), 12, bold=e.kind == "write") for e in events) + 50)
     widths = []
     for n, lane in enumerate(scene.lanes):
         marks = [text_width(mark(e), 11, "mono") + 18 for e in events if e.lane == n]
@@ -77,9 +78,9 @@ def versions_canvas(scene: Versions) -> Canvas:
     for number, event in enumerate(events):
         y = 48 + ROW * number
         canvas.text(20, y + 14, str(number + 1), 11, "end", "mono", "muted")
-        canvas.text(32, y + 14, sentence(event, scene), 12, bold=event.kind == "write")
+        canvas.text(32, y + 14, sentence(event), 12, bold=event.kind == "write")
         role = "warning" if event.outcome == "refused" else ROLES[event.kind]
-        pill(canvas, places[event.lane] + widths[event.lane] / 2, y, mark(event), role)
+        pill(canvas, places[event.lane] + widths[event.lane] / 2, y, mark(event).replace("->", "→"), role)
         if event.line and event.line != previous:
             shown = shorten(event.line, LINE_ROOM, 11, "mono")
             canvas.text(
@@ -104,4 +105,4 @@ def pill(canvas: Canvas, x: float, y: float, text: str, role: str) -> None:
     """A mark in a lane, centred at `x`."""
     w = text_width(text, 11, "mono") + 14
     canvas.rect(x - w / 2, y, w, 20, f"{role}-soft", role, radius=9, width=2 if role == "warning" else 1.2)
-    canvas.text(x, y + 14, text, 11, "middle", "mono", bold=False)
+    canvas.text(x, y + 14, text, 11, "middle", "mono")
