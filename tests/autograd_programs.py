@@ -34,11 +34,15 @@ BINARY = forms("""
     T.addcmul({a}, {a}, {b}, value=0.1); ({a}.abs() + 0.5) ** {b}.tanh(); T.rsub({a}, {b})
 """)
 IN_PLACE = forms("""
-    {a}.add_({b}); {a}.mul_({b}); {a}.sub_({b}, alpha=0.5); {a} += {b}; {a} *= {b}; {a}.copy_({b})
+    {a}.add_({b}); {a}.mul_({a}); {a}.mul_({b}); {a}.sub_({b}, alpha=0.5); {a} += {b}; {a} *= {b}; {a}.copy_({b})
 """)
 IN_PLACE_UNARY = forms("""
     {a}.tanh_(); {a}.sin_(); {a}.mul_(1.5); {a} -= 0.25; {a}.relu_(); {a}.zero_(); {a}.clamp_(-1, 1); {a}.neg_();
     {a}.sigmoid_(); {a}.fill_(0.3); {a}.masked_fill_({a} > 0, 0.1); {a}.abs_(); {a}.exp_().clamp_(max=2)
+""")
+WATCHED = forms("""
+    if {a}.requires_grad: {a}.register_hook(lambda g: g * 0.5); if {a}.requires_grad: {a}.retain_grad();
+    if {a}.requires_grad: {a}.register_hook(lambda g: g.clone().mul_(2)); {a}.data.mul_(1.5); {a}.detach().add_(0.1)
 """)
 REDUCTIONS = forms("""
     {a}.sum({d}, keepdim={k}); {a}.mean({d}, keepdim={k}); {a}.logsumexp({d}, keepdim={k});
@@ -59,6 +63,7 @@ class Writer:
     lines: list[str] = field(default_factory=list)
     shapes: dict[str, Shape] = field(default_factory=dict)
     writable: set[str] = field(default_factory=set)  # no leaves, nor views of leaves
+    roots: dict[str, str] = field(default_factory=dict)  # what a view is a view of
 
     def pick(self, names: list[str]) -> str:
         return str(self.stream.choice(names))
@@ -71,10 +76,11 @@ class Writer:
     def number(self, below: int) -> int:
         return int(self.stream.integers(below))
 
-    def assign(self, expression: str, shape: Shape, writable: bool = True) -> None:
+    def assign(self, expression: str, shape: Shape, writable: bool = True, root: str = "") -> None:
         name = f"t{len(self.lines)}"
         self.lines.append(f"{name} = {expression}")
         self.shapes[name] = shape
+        self.roots[name] = root or name
         if writable:
             self.writable.add(name)
 
@@ -82,11 +88,10 @@ class Writer:
         names = [n for n, s in self.shapes.items() if len(s) >= least]
         return self.pick(names) if names else None
 
-    def fitting(self, shape: Shape, into: bool = False) -> str:
-        """A variable that broadcasts with `shape`; if `into`, without making it larger."""
-        names = [n for n, s in self.shapes.items() if broadcast(s, shape) is not None]
-        if into:
-            names = [n for n in names if broadcast(self.shapes[n], shape) == shape]
+    def source(self, target: str, shape: Shape) -> str:
+        """A variable to write to (a part of) `target`: no view of it, as to read what is being written to is undefined."""
+        root = self.roots.get(target, target)
+        names = [n for n, s in self.shapes.items() if broadcast(s, shape) == shape and self.roots.get(n, n) != root]
         return self.pick(names) if names else "0.5"
 
     # One statement of each kind
@@ -150,7 +155,7 @@ class Writer:
         if len(shape) >= 2:
             kinds.append((f"{a}.diagonal()", (*shape[2:], min(shape[:2]))))
             kinds.append((f"{a}.flatten(0, 1)", (shape[0] * shape[1], *shape[2:])))
-        self.assign(*kinds[self.number(len(kinds))], writable=a in self.writable)
+        self.assign(*kinds[self.number(len(kinds))], writable=a in self.writable, root=self.roots.get(a, a))
 
     def gathered(self) -> None:
         """Indices, joins, products of matrices."""
@@ -182,10 +187,10 @@ class Writer:
         if self.stream.random() < 0.5:
             self.lines.append(self.pick(IN_PLACE_UNARY).format(a=a))
         elif self.shapes[a] and self.stream.random() < 0.4:
-            value = self.fitting(self.shapes[a][1:], into=True)
+            value = self.source(a, self.shapes[a][1:])
             self.lines.append(f"{a}[{self.number(self.shapes[a][0])}] {self.pick(['=', '*=', '+='])} {value}")
         else:
-            self.lines.append(self.pick(IN_PLACE).format(a=a, b=self.fitting(self.shapes[a], into=True)))
+            self.lines.append(self.pick(IN_PLACE).format(a=a, b=self.source(a, self.shapes[a])))
 
     def without_gradient(self) -> None:
         a = self.any()
@@ -193,11 +198,19 @@ class Writer:
         self.lines.append(
             f"with T.no_grad(): {name} = {self.pick(['{a} * 2', '{a}.view_as({a})', '{a}.exp().clamp(max=2)']).format(a=a)}"
         )
-        self.shapes[name] = self.shapes[a]
+        self.shapes[name], self.roots[name] = self.shapes[a], self.roots.get(a, a)
+
+    def watched(self) -> None:
+        """Hooks, retained gradients, writes behind autograd's back."""
+        a = self.any()
+        form = self.pick(WATCHED)
+        if "data" not in form or a in self.writable:
+            self.lines.append(form.format(a=a))
 
 
 KINDS = {
     "unary": 6, "binary": 6, "reduction": 2, "along": 2, "view": 4, "gathered": 2, "in_place": 2, "without_gradient": 0.3,
+    "watched": 0.7,
 }  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def everything(lib: Any, source: str, leaves: list[Shape], seed: int) -> dict[st
     second = lib.autograd.grad(square, x, retain_graph=True, allow_unused=True) if square.requires_grad else ()
     found.update({f"second gradient {i}": g for i, g in enumerate(second)})
     loss.backward()
-    found.update({f".grad {i}": t.grad for i, t in enumerate(x)})
+    found.update({f"{name}.grad": t.grad for name, t in variables.items() if name[0] == "x" or t.retains_grad})
     return found
 
 

@@ -21,7 +21,7 @@ def unrecorded(T: Any, f: Callable[[], Any]) -> Any:
 
 
 def flattened(T: Any, t: Any) -> Any:
-    class Flatten(T.autograd.Function):  # type: ignore[misc, name-defined]
+    class Flatten(T.autograd.Function):
         @staticmethod
         def forward(ctx: Any, t: Any) -> Any:
             return t.view(-1)

@@ -238,7 +238,7 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
     silent = any(result is t for t in node._non_differentiable) or result._geometry.dtype.category != FLOATING
     if dirty:
         return _wrap_dirty(node, result, number, records)
-    meta = result._autograd_meta
+    meta: Any = result._autograd_meta
     if meta is not None and meta.base is not None and not is_input:
         meta.creation_meta = "custom_function"
     if not records or silent:

@@ -54,9 +54,11 @@ class SavedVariable:
             return _unpacked(self.hooks, t)
         counter = t._version_counter
         if counter is not None and counter.value != self.saved_version:
-            raise RuntimeError(
-                _modified(t, counter.value, self.saved_version, t._autograd_meta and t._autograd_meta.edge)
-            )
+            from .history import grad_fn
+
+            grad_fn(t)  # a view's history is brought up to date
+            edge = t._autograd_meta and t._autograd_meta.edge
+            raise RuntimeError(_modified(t, counter.value, self.saved_version, edge))
         return t
 
     @property
