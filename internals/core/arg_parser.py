@@ -39,9 +39,9 @@ class PythonArgParser:
         self.cache: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        key: Any = tuple([_kind(a) for a in args])
+        key: Any = (_kind(args[0]),) if len(args) == 1 else tuple(map(_kind, args))
         if kwargs:
-            key = key, *[(k, _kind(v)) for k, v in kwargs.items()]
+            key = key, *kwargs, *map(_kind, kwargs.values())
         adapter = self.cache.get(key)
         if adapter is None:
             adapter = self._match(args, kwargs)
@@ -82,8 +82,15 @@ class PythonArgParser:
 def _kind(v: Any) -> Any:
     """What the choice of overload depends on: the type, for sequences that of their elements, for tensors whether 0-d."""
     t = v.__class__
-    if t is list or t is tuple or isinstance(v, (list, tuple)):
-        return (t, *{_kind(x) for x in v})
-    if isinstance(v, TensorImpl):
+    if t in _tensors:
         return t if v._geometry.sizes else (t, v._geometry.dtype)
-    return t
+    if t in _atoms:
+        return t
+    if isinstance(v, (list, tuple)):
+        return (t, *{_kind(x) for x in v})
+    (_tensors if isinstance(v, TensorImpl) else _atoms).add(t)  # next time without asking
+    return _kind(v)
+
+
+_tensors: set[type] = set()
+_atoms: set[type] = set()

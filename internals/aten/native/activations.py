@@ -16,7 +16,7 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
-from internals.aten.short_way import unary
+from internals.aten.short_way import binary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -28,13 +28,12 @@ from .special_functions import erf, in_single, sigmoid
 
 def relu(self: TensorImpl, out: Any = None) -> Any:
     """max(self, 0). Raises RuntimeError for bool."""
-    if self._geometry.without_grad.takes_floats and out is None and self.dtype.category == dt.FLOATING:
-        return unary(_positive, self, None, "common")
-    if self.dtype is dt.bool_:
+    dtype = self._geometry.dtype
+    if dtype is dt.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
-    if self.dtype.is_complex:
+    if dtype.category == dt.COMPLEX:
         raise NotImplementedError("clamp is not supported for complex types")
-    return TensorIterator([self], out).run(_positive)
+    return binary(np.maximum, self, 0, out)
 
 
 def hardtanh(self: TensorImpl, min_val: Any = -1, max_val: Any = 1, out: Any = None) -> Any:
@@ -111,10 +110,6 @@ def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
 
 def log_sigmoid(self: Any) -> Any:
     return ops.log_sigmoid_forward(self)[0]
-
-
-def _positive(x: Any, out: Any) -> None:
-    np.maximum(x, 0, out=out)
 
 
 def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:

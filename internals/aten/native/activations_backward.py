@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.short_way import binary
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core.tensor_impl import TensorImpl
 
@@ -27,7 +28,7 @@ def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any
     def loop(g: Any, x: Any, out: Any) -> None:
         _drop(g, x <= threshold, out)
 
-    return TensorIterator([grad_output, self]).run(loop)
+    return binary(loop, grad_output, self)
 
 
 def hardtanh_backward(grad_output: TensorImpl, self: TensorImpl, min_val: Any, max_val: Any) -> Any:
