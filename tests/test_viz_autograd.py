@@ -355,6 +355,11 @@ def test_the_graph_is_released_unless_retained() -> None:
     assert viz.autograd_steps(y, retain_graph=True).states[-1].released == []
     steps = viz.autograd_steps(y)
     assert steps.states[-1].released == [0] and a.grad.tolist() == pytest.approx([2 * 2.7182818])
+    kept = viz.autograd_steps(a.tanh() * a, a=a, saved=True)
+    roles = [
+        {card.role for card in sheet.cards if card.tensor is not None and card.node is None} for sheet in kept.sheets()
+    ]
+    assert "shared" in roles[0] and roles[-1] <= {"view", "free"}
     again = viz.autograd_steps(y)
     assert "a second time" in again.error and again.states[-1].ran == 0
 

@@ -90,14 +90,26 @@ def _sampled(pos: str, top: float) -> list[Point]:
     points = controls[:1]
     for i in range(0, len(controls) - 3, 3):
         a, b, c, d = controls[i : i + 4]
-        straight = abs(a[0] - d[0]) < 0.75 and abs(b[0] - a[0]) < 0.75 and abs(c[0] - a[0]) < 0.75
-        for step in range(SAMPLES if straight else 1, SAMPLES + 1):
+        for step in range(1, SAMPLES + 1):
             t = step / SAMPLES
             s = 1 - t
             x = s**3 * a[0] + 3 * s * s * t * b[0] + 3 * s * t * t * c[0] + t**3 * d[0]
             y = s**3 * a[1] + 3 * s * s * t * b[1] + 3 * s * t * t * c[1] + t**3 * d[1]
             points.append((x, y))
-    return [(_half(x), _half(y)) for x, y in points + tip]
+    return [(_half(x), _half(y)) for x, y in simplified(points + tip)]
+
+
+def simplified(points: list[Point], tolerance: float = 0.8) -> list[Point]:
+    """Without the points that a straight line would pass by anyway (Douglas and Peucker)."""
+    if len(points) < 3:
+        return points
+    (x0, y0), (x1, y1) = points[0], points[-1]
+    length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5 or 1.0
+    off = [abs((x1 - x0) * (y0 - y) - (x0 - x) * (y1 - y0)) / length for x, y in points]
+    far = max(range(len(points)), key=off.__getitem__)
+    if off[far] <= tolerance:
+        return [points[0], points[-1]]
+    return simplified(points[: far + 1], tolerance)[:-1] + simplified(points[far:], tolerance)
 
 
 def _point(text: str, top: float) -> Point:

@@ -101,13 +101,17 @@ class GraphEdge:
 
 @dataclass
 class Autograd(Picture):
-    """The scene. `roots` are (tensor, node, output number), the places where gradients begin."""
+    """The scene. `roots` are (tensor, node, output number), the places where gradients begin.
+
+    `kept` counts the tensors that nodes keep, `kept_bytes` their storages, those of leaves left out: what dies with the graph.
+    """
 
     name: str
     nodes: list[GraphNode] = field(default_factory=list)
     edges: list[GraphEdge] = field(default_factory=list)
     tensors: list[GraphTensor] = field(default_factory=list)
     roots: list[tuple[int, int, int]] = field(default_factory=list)
+    kept: int = 0
     kept_bytes: int = 0
     show_saved: bool = True
 

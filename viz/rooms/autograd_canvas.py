@@ -109,8 +109,8 @@ def draw_head(canvas: Canvas, name: str, facts: str) -> None:
     canvas.text(0, 31, facts, 11.5, paint="muted")
 
 
-def sheet_of(scene: Autograd, note: Callable[[int, GraphNode], list[Row]] | None = None) -> Sheet:
-    """Cards for all nodes and tensors of the scene. `note(n, node)` may add rows to a node's card."""
+def sheet_of(scene: Autograd, note: Callable[[int, GraphNode], list[Row]] | None = None, values: bool = True) -> Sheet:
+    """Cards for all nodes and tensors of the scene. `note(n, node)` may add rows to a node's card; `values` shows saved ones."""
     sheet, place = Sheet(), {}
     holders: dict[int, list[Saved]] = {}
     for node in scene.nodes:
@@ -126,7 +126,7 @@ def sheet_of(scene: Autograd, note: Callable[[int, GraphNode], list[Row]] | None
         node_place[n] = len(sheet.cards)
         if node.variable is not None:
             place[node.variable] = len(sheet.cards)
-        card = node_card(scene, n, node, holders)
+        card = node_card(scene, n, node, holders, values)
         card.rows += note(n, node) if note else []
         sheet.cards.append(card)
     for tensor in holders:
@@ -161,7 +161,7 @@ def saved_link(scene: Autograd, n: int, saved: Saved, tail: int, place: dict[int
     return Link(tail, place[saved.tensor], label, role, True, saved.tensor not in roots, tip)
 
 
-def node_card(scene: Autograd, n: int, node: GraphNode, holders: dict[int, list[Saved]]) -> Card:
+def node_card(scene: Autograd, n: int, node: GraphNode, holders: dict[int, list[Saved]], values: bool = True) -> Card:
     if node.variable is not None:
         t = scene.tensors[node.variable]
         bad = any(s.state == "modified" for s in holders.get(node.variable, []))
@@ -176,7 +176,8 @@ def node_card(scene: Autograd, n: int, node: GraphNode, holders: dict[int, list[
         return card
     number = "" if node.order is None else f"#{node.order}"
     rows = [Row(node.name, 12, "sans", bold=True, right=number)]
-    rows += [Row(line, 10, paint="muted") for line in value_lines(node)]
+    if values or node.kind == "hidden":
+        rows += [Row(line, 10, paint="muted") for line in value_lines(node)]
     gone = [s.name for s in node.saved if s.state == "released"]
     if gone or node.released:
         rows.append(Row(("released: " + ", ".join(gone)) if gone else "released", 10, paint="muted"))

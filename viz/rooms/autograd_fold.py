@@ -28,7 +28,7 @@ def fold(scene: Autograd, limit: int) -> tuple[Autograd, dict[int, int]]:
     hidden = _middle(scene, limit)
     group = _groups(scene, hidden)
     place: dict[int, int] = {}
-    small = Autograd(scene.name, kept_bytes=scene.kept_bytes, show_saved=scene.show_saved)
+    small = Autograd(scene.name, kept=scene.kept, kept_bytes=scene.kept_bytes, show_saved=scene.show_saved)
     used: list[int] = []
     for n, node in enumerate(scene.nodes):
         if n not in hidden:

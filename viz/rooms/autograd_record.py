@@ -106,7 +106,9 @@ class Walk:
             for node in self.order:
                 self._inside(node)
                 self.scene.nodes[self.number[node]].saved = self._saved(node)
-        self.scene.kept_bytes = sum(self.storages.values())
+        leaves = {id(node.variable.untyped_storage()) for node in self.order if is_leaf(node)}
+        self.scene.kept = len({s.tensor for node in self.scene.nodes for s in node.saved if s.tensor is not None})
+        self.scene.kept_bytes = sum(nbytes for storage, nbytes in self.storages.items() if storage not in leaves)
         self._origins()
 
     def computed(self, names: Mapping[str, Any]) -> list[Any]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import escape
+from textwrap import wrap
 from typing import Any
 
 from viz.canvas import Canvas, text_width
 from viz.html import SWAP
 from viz.layered import Arrow, layered
-from viz.palette import PAGE
+from viz.palette import PAGE, PAINTS
 from viz.rooms.autograd import Autograd, GraphNode
 from viz.rooms.autograd_canvas import LABEL, Row, Sheet, draw_sheet, sheet_of
+from viz.svg import stylesheet
 from viz.text import and_list, plural, table
 
 KEY = [
@@ -19,7 +22,7 @@ KEY = [
     ("key", "waits, or just ran"),
     ("view", "leaf"),
     ("copied", "leaf with its gradient"),
-    ("free", "done"),
+    ("free", "done, or let go"),
 ]
 ORDINALS = ("next", "2nd", "3rd")
 
@@ -47,7 +50,7 @@ def steps_text(scene: Autograd, states: list[Any]) -> str:
     rows = []
     for number, state in enumerate(states):
         ready = ", ".join(name_of(scene, n) for n in state.ready) or "-"
-        waits = ", ".join(f"{name_of(scene, n)} for {count}" for n, count in state.waiting.items() if count) or "-"
+        waits = waiting_text(scene, state)
         arrived = ", ".join(f"{name_of(scene, n)} {text}" for n, text in state.arrived.items()) or "-"
         who = "(start)" if state.ran is None else name_of(scene, state.ran)
         if state.skipped:
@@ -59,6 +62,15 @@ def steps_text(scene: Autograd, states: list[Any]) -> str:
         lines.append(f"    failed: {states[-1].error}")
     grads = [[name_of(scene, n), ".grad", text] for n, text in states[-1].grads.items()]
     return "\n".join([*lines, table(grads, indent=4)] if grads else lines)
+
+
+def waiting_text(scene: Autograd, state: Any) -> str:
+    """Who waits for several gradients or has got some of them already; how many others wait for their only one."""
+    notable = {n: count for n, count in state.waiting.items() if count > 1 or n in state.arrived}
+    parts = [f"{name_of(scene, n)} for {count}" for n, count in notable.items()]
+    if others := len(state.waiting) - len(notable):
+        parts.append(f"{others} others for 1" if parts else f"{others} for 1")
+    return ", ".join(parts) or "-"
 
 
 def step_text(scene: Autograd, state: Any) -> str:
@@ -95,7 +107,7 @@ def painted(scene: Autograd, state: Any) -> Sheet:
     def note(n: int, node: GraphNode) -> list[Row]:
         return status_rows(scene, state, n)
 
-    sheet = sheet_of(scene, note)
+    sheet = sheet_of(scene, note, values=False)
     for card in sheet.cards:
         if card.node is None:
             continue
@@ -113,6 +125,9 @@ def painted(scene: Autograd, state: Any) -> Sheet:
             card.role = "free"
         elif node.kind == "operation":
             card.fill = "paper"
+    for link in sheet.links:
+        link.tip = ""
+    fade_released(sheet, state)
     links = [link for link in sheet.links if link.role == "key"][len(scene.roots) :]
     edges = [e for e in scene.edges if scene.nodes[e.head].kind != "inner"]
     for link, edge in zip(links, edges):
@@ -121,6 +136,20 @@ def painted(scene: Autograd, state: Any) -> Sheet:
         elif edge.tail in state.done:
             link.role = "free"
     return sheet
+
+
+def fade_released(sheet: Sheet, state: Any) -> None:
+    """Grey for what nodes have let go of, and for tensors that no node keeps any more."""
+    kept: set[int] = set()
+    let_go: set[int] = set()
+    for link in sheet.links:
+        if link.dashed:
+            released = sheet.cards[link.tail].node in state.released
+            (let_go if released else kept).add(link.head)
+            link.role = "free" if released else link.role
+    for n in let_go - kept:
+        if sheet.cards[n].node is None and sheet.cards[n].role != "view":
+            sheet.cards[n].role = "free"
 
 
 def status_rows(scene: Autograd, state: Any, n: int) -> list[Row]:
@@ -164,21 +193,27 @@ def step_canvas(step: Any) -> Canvas:
         canvas.text(x, 14, "empty: backward is finished" if not state.error else "empty", 12, paint="muted")
     elif len(state.ready) > 6:
         canvas.text(x, 14, f"and {len(state.ready) - 6} more", 12, paint="muted")
-    if state.error:
-        canvas.text(0, 36, state.error.partition(" Hint:")[0], 11, paint="warning-text", bold=True)
+    for n, line in enumerate(wrap(state.error.partition(" Hint:")[0], 90)):
+        canvas.text(0, 38 + 16 * n, line, 11, paint="warning-text", bold=True)
     body = Canvas()
     draw_sheet(body, sheet)
     canvas.stack(body, gap=16)
-    canvas.key(0, canvas.bounds().bottom + 16, KEY)
+    canvas.key(0, canvas.bounds().bottom + 16, [*KEY, ("warning", "fails")] if state.error else KEY)
     return canvas
 
 
 def steps_html(steps: Any, form: Callable[[], str]) -> str:
-    """The frames inline, each once; where a viewer removes SVG, the steps as text."""
-    live = form()
+    """The frames inline, with one style sheet for all; where a viewer removes SVG, the steps as text."""
+    live = re.sub(r"<style>\.iv\{.*?</style>", "", form())
+    used = {
+        paint for classes in re.findall(r'class="([^"]*)"', live) for paint in re.findall(r"\b[fs]-([a-z-]+)", classes)
+    }
+    live = re.sub(r' (?:fill|stroke)="#[0-9a-f]{6}"', "", live)  # said by the style sheet
+    live = live.replace('style="cursor:pointer;', 'style="display:inline-block;cursor:pointer;')
     paper, ink, line = (PAGE["light"][p] for p in ("paper", "ink", "line"))
     style = f"background:{paper};color:{ink};border:1px solid {line};padding:.6em;overflow-x:auto"
     return (
-        f'<div class="iv-box">{SWAP}<div class="iv-live" style="display:none">{live}</div>'
+        f'<div class="iv-box"><style>{stylesheet(used & set(PAINTS["light"]))}</style>{SWAP}'
+        f'<div class="iv-live" style="display:none">{live}</div>'
         f'<div class="iv-still"><pre style="{style}">{escape(steps.text())}</pre></div></div>'
     )

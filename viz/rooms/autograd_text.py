@@ -8,16 +8,17 @@ from viz.text import plural, size_in_words, table
 
 
 def summary(scene: Autograd) -> str:
-    """ "4 nodes, 2 leaves, 3 tensors kept (72 bytes)"."""
+    """ "4 nodes, 2 leaves, 3 tensors kept (72 bytes besides leaves)"."""
     operations = sum(n.kind == "operation" for n in scene.nodes)
     parts = [plural(operations, "node"), plural(sum(n.kind == "leaf" for n in scene.nodes), "leaf")]
     parts[1] = parts[1].replace("leafs", "leaves")
     hidden = sum(n.hides for n in scene.nodes)
     if hidden:
         parts.append(f"{hidden} hidden")
-    kept = {s.tensor for n in scene.nodes for s in n.saved if s.tensor is not None}
-    if kept:
-        parts.append(f"{plural(len(kept), 'tensor')} kept ({size_in_words(scene.kept_bytes)})")
+    if scene.kept:
+        parts.append(
+            f"{plural(scene.kept, 'tensor')} kept ({size_in_words(scene.kept_bytes).partition(' (')[0]} besides leaves)"
+        )
     if any(n.released for n in scene.nodes):
         parts.append("kept tensors were released")
     modified = sum(s.state == "modified" for n in scene.nodes for s in n.saved)

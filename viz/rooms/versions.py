@@ -36,6 +36,7 @@ class Event:
     after: int
     outcome: str = ""
     line: str = ""
+    node: int = 0  # which node: several may have the same name
 
 
 @dataclass

@@ -12,6 +12,7 @@ import linecache
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import Any
 
 from viz.rooms.autograd_record import inner_node, saved_variables
@@ -33,7 +34,7 @@ class Recorder:
         self.facts: list[str] = []  # what to call an unnamed lane
         self.events: list[Event] = []
         self.nodes: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.names: dict[str, int] = {}  # how many nodes of each name were met
+        self.numbers = count(1)
         self.handles: list[Any] = []
 
     def name(self, tensors: Mapping[str, Any]) -> None:
@@ -102,14 +103,16 @@ class Recorder:
             visible = [(name, s, self.lane(s.data)) for name, s in kept if s.data is not None and s.hooks is None]
             if not visible:
                 continue
-            count = self.names[node.name()] = self.names.get(node.name(), 0) + 1
-            title = node.name() if count == 1 else f"{node.name()} ({count})"
+            number = next(self.numbers)
             for lane, version, names in grouped((lane, s.saved_version, name) for name, s, lane in visible):
-                found.append(Event("keep", lane, title, and_list(names), version, version, line=line))
-            self.watch_node(node, title, visible)
+                text = and_list(names)
+                found.append(Event("keep", lane, node.name(), text, version, version, line=line, node=number))
+            self.watch_node(node, number, visible)
         return found
 
-    def watch_node(self, node: Any, title: str, kept: list[tuple[str, Any, int]]) -> None:
+    def watch_node(self, node: Any, number: int, kept: list[tuple[str, Any, int]]) -> None:
+        """Hooks before and after the node: what it is about to use, and that it could."""
+        name_of_node = node.name()
         pending: list[Event] = []
 
         def about_to_run(grads: Any) -> None:
@@ -121,7 +124,7 @@ class Recorder:
                 outcome = "released" if now is None else "refused" if now != s.saved_version else "not reached"
                 found.append((lane, (s.saved_version, s.saved_version if now is None else now, outcome), name))
             for lane, (saved, now, outcome), names in grouped(found):
-                pending.append(Event("check", lane, title, and_list(names), saved, now, outcome, line))
+                pending.append(Event("check", lane, name_of_node, and_list(names), saved, now, outcome, line, number))
             self.events += pending
 
         def has_run(*grads: Any) -> None:
@@ -166,9 +169,21 @@ class Recorder:
                 self.lanes[i].names = [f"T{n} {self.facts[i]}"]
         place = {lane: n for n, lane in enumerate(chosen)}
         events = [e for e in self.events if e.lane in place]
+        numbered(events)
         for event in events:
             event.lane = place[event.lane]
         return [self.lanes[i] for i in chosen], events
+
+
+def numbered(events: list[Event]) -> None:
+    """Tell nodes of the same name apart: "MulBackward0 (1)", "MulBackward0 (2)"."""
+    nodes: dict[str, list[int]] = {}
+    for e in events:
+        if e.node and e.node not in nodes.setdefault(e.what, []):
+            nodes[e.what].append(e.node)
+    for e in events:
+        if e.node and len(nodes[e.what]) > 1:
+            e.what = f"{e.what} ({nodes[e.what].index(e.node) + 1})"
 
 
 def grouped(items: Iterable[tuple[int, Any, str]]) -> list[tuple[int, Any, list[str]]]:

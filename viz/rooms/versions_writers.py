@@ -42,7 +42,7 @@ def sentence(event: Event) -> str:
 
 
 def mark(event: Event) -> str:
-    """What stands in the lane: "v0 -> v1", "v0 kept", "v0 = v0 ok", "v0, now v1: refused"."""
+    """What stands in the lane: "v0 -> v1", "v0 kept", "v0 ok", "v0, now v1: refused"."""
     if event.kind == "write":
         return f"v{event.before} -> v{event.after}"
     if event.kind == "unseen":
