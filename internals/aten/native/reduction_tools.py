@@ -10,7 +10,7 @@ does the blocks of the sum inside the vectorised loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
@@ -19,8 +19,9 @@ import numpy as np
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
-from internals.core.geometry import wrap_dims
-from internals.core.tensor_impl import array
+from internals.core.float_errors import quiet, restore
+from internals.core.geometry import Geometry, contiguous_geometry, wrap_dims
+from internals.core.tensor_impl import array, empty
 
 BLOCK = 128
 
@@ -67,6 +68,47 @@ def total(a: Any, axes: tuple[int, ...]) -> Any:
         return np.add.reduce(a, axis=-1)
     kept = [i for i in range(a.ndim) if i not in axes]
     return _cascade(a.transpose(*axes, *kept).reshape(n, *[a.shape[i] for i in kept]))
+
+
+def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = False) -> Any:
+    """The sum, or mean, of contiguous floats where one numpy call adds up well enough; None for everything else."""
+    plan = _quick_plan(self._geometry, None if dim is None else tuple(dim), keepdim)
+    if plan is None:
+        return None
+    g, axes, ones, n = plan
+    result = empty(g)
+    a, target = array(self), array(result)
+    token = quiet()
+    try:
+        if ones is not None:  # rows: BLAS adds them up faster, as a product with ones
+            np.dot(ones, a if a.ndim == 2 else a.reshape(n, -1), target if target.ndim == 1 else target.reshape(-1))
+        elif axes is None:
+            np.add.reduce(a.reshape(-1), 0, None, target)
+        else:
+            np.add.reduce(a, axes, None, target, keepdim)
+        if mean:
+            np.divide(target, n, target)
+    finally:
+        restore(token)
+    return result
+
+
+@lru_cache(maxsize=1 << 12)
+def _quick_plan(g: Geometry, dim: tuple[int, ...] | None, keepdim: bool) -> tuple[Geometry, Any, Any, int] | None:
+    """For `quick_sum`: the geometry of the result, the axes (None: all, in one run), ones for the rows, and how many are added."""
+    g = g.without_grad
+    if not (g.fast and g.takes_floats):
+        return None
+    ndim = len(g.sizes)
+    dims = tuple(sorted(wrap_dims(dim, ndim)))[:ndim]
+    n = prod([g.sizes[d] for d in dims])
+    target = contiguous_geometry(reduced_sizes(g.sizes, dims, keepdim), g.dtype)
+    if len(dims) == ndim and not keepdim:
+        return target, None, None, n
+    if n > BLOCK and dims != (ndim - 1,):
+        return None
+    rows = len(dims) < ndim and dims == tuple(range(len(dims)))
+    return target, dims, np.ones(n, g.dtype.np) if rows else None, n
 
 
 def is_floating(d: dtype) -> bool:

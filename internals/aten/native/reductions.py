@@ -21,11 +21,13 @@ from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dims
 from internals.core.tensor_impl import array
 
-from .reduction_tools import cast, is_floating, reduced_dims, store, total
+from .reduction_tools import cast, is_floating, quick_sum, reduced_dims, store, total
 
 
 def sum(self: Any, dtype: dtype | None = None) -> Any:
     """The sum of all elements; 0 of none."""
+    if dtype is None and (quick := quick_sum(self, None, False)) is not None:
+        return quick
     return sum_dim_IntList(self, None, False, dtype)
 
 
@@ -33,6 +35,8 @@ def sum_dim_IntList(
     self: Any, dim: Sequence[int] | None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
 ) -> Any:
     """The sum over `dim`. Raises IndexError for a dimension out of range, RuntimeError for a repeated one."""
+    if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim)) is not None:
+        return quick
     dims = reduced_dims(self, dim)
     d = _result_dtype(self, dtype, out)
     if d is dt.bool_:
@@ -59,6 +63,8 @@ def mean_dim(
     self: Any, dim: Sequence[int] | None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
 ) -> Any:
     """The mean over `dim`. Raises RuntimeError for integers and bools unless `dtype` is floating or complex."""
+    if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim, True)) is not None:
+        return quick
     d = dtype or (out.dtype if out is not None else self.dtype)
     if not is_floating(d if dtype is not None else self.dtype):
         which = "Optional" if dtype is not None else "Input"
