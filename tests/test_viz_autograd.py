@@ -201,8 +201,10 @@ def test_several_roots_and_roots_by_name() -> None:
 
 
 def test_what_has_no_graph() -> None:
-    with pytest.raises(TypeError, match="argument 0 must be a tensor or a node of the graph .*, got int"):
+    with pytest.raises(TypeError, match="argument 0 must be a tensor of internals or a node of its graph .*, got int"):
         viz.autograd(3)
+    with pytest.raises(TypeError, match="needs tensors to start from, got ExpBackward0"):
+        viz.autograd_steps(leaf(1.0).exp().grad_fn)
     with pytest.raises(ValueError, match="'x' does not require a gradient"):
         x = internals.ones(2)
         viz.autograd(x, x=x)

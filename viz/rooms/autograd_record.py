@@ -25,12 +25,14 @@ def tensors_of(params: Mapping[str, Any] | Iterable[tuple[str, Any]] | None) -> 
 
 def edge_of(t: Any, who: str) -> tuple[Any, int]:
     """Where the gradient of a tensor goes: (node, output number). A node stands for its own output 0."""
+    from internals import Tensor
     from internals.autograd.graph import Node, get_gradient_edge
 
     if isinstance(t, Node):
         return t, 0
-    if not hasattr(t, "requires_grad"):
-        raise TypeError(f"{who} must be a tensor or a node of the graph (t.grad_fn), got {type(t).__name__}")
+    if not isinstance(t, Tensor):
+        kind = f"{type(t).__module__}.{type(t).__name__}".removeprefix("builtins.")
+        raise TypeError(f"{who} must be a tensor of internals or a node of its graph (t.grad_fn), got {kind}")
     if not t.requires_grad:
         raise ValueError(
             f"{who} does not require a gradient, so there is no graph behind it; compute it from a tensor with "

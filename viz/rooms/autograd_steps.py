@@ -19,7 +19,7 @@ from viz.rooms.autograd_record import Walk, edge_of, is_leaf
 from viz.scene import Picture
 from viz.stepper import Stepper
 
-NODES_AT_MOST = 24
+NODES_AT_MOST = 12
 VALUES_AT_MOST = 4  # a gradient of up to so many elements is shown by its values
 
 
@@ -136,6 +136,8 @@ def starting_gradients(tensors: Sequence[Any], gradient: Any) -> list[Any]:
         raise RuntimeError(f"got {len(tensors)} tensors and {len(given)} gradients")
     given = given if len(given) == len(tensors) else given * len(tensors)
     for t, g in zip(tensors, given):
+        if not isinstance(t, internals.Tensor):
+            raise TypeError(f"viz.autograd_steps needs tensors to start from, got {type(t).__name__}")
         if g is None and t.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if g is not None and g.shape != t.shape:

@@ -69,7 +69,7 @@ def waiting_text(scene: Autograd, state: Any) -> str:
     notable = {n: count for n, count in state.waiting.items() if count > 1 or n in state.arrived}
     parts = [f"{name_of(scene, n)} for {count}" for n, count in notable.items()]
     if others := len(state.waiting) - len(notable):
-        parts.append(f"{others} others for 1" if parts else f"{others} for 1")
+        parts.append(f"{plural(others, 'other')} for 1" if parts else f"{others} for 1")
     return ", ".join(parts) or "-"
 
 
