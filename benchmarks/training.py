@@ -28,7 +28,7 @@ def cases() -> list[Case]:
     digits, moons = digits_weights(), moons_weights()
     four = {name: leaf(T) for name, T in libraries().items()}
     return [
-        Case("MLP 784-128-10, step", digits_sides(digits), goals={"torch": 1.0}),
+        Case("MLP 784-128-10, step", digits_sides(digits), goals={"torch": 1.0}, rounds=100),
         Case(
             "micrograd's moons, step", moons_sides(moons), goals={"micrograd": 1 / 300}, rounds=9, note=micrograd_note()
         ),
