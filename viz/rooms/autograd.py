@@ -74,7 +74,6 @@ class GraphNode:
     shapes: list[tuple[int, ...] | None] = field(default_factory=list)  # of the gradients it gets
     released: bool = False
     hooks: int = 0
-    unwanted: int = 0  # inputs for which no gradient is wanted
     hides: int = 0
 
     @property

@@ -153,7 +153,6 @@ class Walk:
         made.sequence_nr = node._sequence_nr()
         made.order = made.sequence_nr - self.first
         made.values, made.released = plain_values(node), node.released
-        made.unwanted = sum(after is None for after, _ in node.next_functions)
         return made
 
     def _edges(self, node: Any) -> None:
