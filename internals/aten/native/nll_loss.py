@@ -9,6 +9,7 @@ How the real one differs: two kernels for matrices and images, here one function
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import nan, prod
 from typing import Any
 
@@ -19,7 +20,8 @@ from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.float_errors import quiet, restore
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.geometry import Geometry, contiguous_geometry
+from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
 
 from .losses import MEAN, NONE, SUM
 
@@ -28,6 +30,10 @@ def nll_loss_forward(
     self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int
 ) -> tuple[Any, Any]:
     """(output, total_weight) for log-probabilities (N, C) and classes (N), or (C) and a single class."""
+    if weight is None and reduction != NONE:
+        first = _usual_rows(self._geometry, target._geometry)
+        if first is not None and _all_count(t := array(target), self._geometry.sizes[1], ignore_index):
+            return _reduce_all(array(self), first + t, self._geometry.dtype, reduction)
     if self.dim() not in (1, 2):
         raise RuntimeError("input tensor should be 1D or 2D")
     if target.dim() > 1:
@@ -194,7 +200,7 @@ def _pick(
     x, t = array(self), array(target).astype(np.int64, copy=False)
     usual = weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16
     if usual and _all_count(t, classes, ignore_index):
-        return _reduce_all(x, t, class_dim, reduction)
+        return _reduce_all(x, _places(t, x.shape, class_dim), self.dtype, reduction)
     counts = t != ignore_index
     wrong = counts & ((t < 0) | (t >= classes))
     if wrong.any():
@@ -216,15 +222,25 @@ def _pick(
     return output, total_weight
 
 
-def _reduce_all(x: Any, t: Any, class_dim: int, reduction: int) -> tuple[Any, Any]:
-    """`_pick` for the usual case: no weights, nothing ignored, and the sum or the mean is wanted."""
-    dtype = dt.BY_NUMPY[x.dtype]
-    output, total_weight = empty_contiguous((), dtype), empty_contiguous((), dtype)
-    picked = x.reshape(-1).take(_places(t, x.shape, class_dim))
-    total = -np.add.reduce(picked)
-    array(output)[...] = total / total.dtype.type(t.size) if reduction == MEAN else total
-    array(total_weight)[...] = t.size
+def _reduce_all(x: Any, places: Any, dtype: Any, reduction: int) -> tuple[Any, Any]:
+    """The loss for the usual case: no weights, nothing ignored, and the sum or the mean is wanted."""
+    number = contiguous_geometry((), dtype)
+    output, total_weight = empty(number), empty(number)
+    token = quiet()
+    total = -np.add.reduce(x.reshape(-1).take(places))
+    array(output)[...] = total / total.dtype.type(places.size) if reduction == MEAN else total
+    restore(token)
+    array(total_weight)[...] = places.size
     return output, total_weight
+
+
+@lru_cache(maxsize=1 << 10)
+def _usual_rows(x: Geometry, t: Geometry) -> Any:
+    """Where the rows of a matrix begin, if it is one of contiguous floats and `t` holds a class for each row; else None."""
+    x = x.without_grad
+    if not (x.fast and x.takes_floats and t.plain and t.dtype is dt.int64 and len(x.sizes) == 2 and t.sizes == x.sizes[:1]):
+        return None
+    return np.arange(0, x.numel, x.sizes[1])
 
 
 def _all_count(t: Any, classes: int, ignore_index: int) -> bool:
@@ -252,6 +268,15 @@ def _put(
     class_dim: int,
 ) -> Any:
     """The adjoint of `_pick`: the gradient of each loss, weighted, at the class that was picked."""
+    first = _usual_rows(self._geometry, target._geometry) if weight is None and reduction == MEAN else None
+    if first is not None and _all_count(t := array(target), self._geometry.sizes[1], ignore_index):
+        result = empty(self._geometry.without_grad)
+        dx = array(result)
+        dx.fill(0)
+        token = quiet()
+        dx.reshape(-1)[first + t] = -array(grad_output)[()] / array(total_weight)[()]
+        restore(token)
+        return result
     result = empty_contiguous(self.shape, self.dtype)
     dx = array(result)
     dx.fill(0)

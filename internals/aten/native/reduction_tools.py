@@ -95,7 +95,7 @@ def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = 
 
 @lru_cache(maxsize=1 << 12)
 def _quick_plan(g: Geometry, dim: tuple[int, ...] | None, keepdim: bool) -> tuple[Geometry, Any, Any, int] | None:
-    """For `quick_sum`: the geometry of the result, the axes (None: all, in one run), ones for the rows, and how many are added."""
+    """For `quick_sum`: the result's geometry, the axes (None: all, in one run), ones for the rows, and how many are added."""
     g = g.without_grad
     if not (g.fast and g.takes_floats):
         return None

@@ -11,6 +11,7 @@ How the real one differs: its last-dimension and inner-dimension kernels are sep
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import wrap_dim
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
 
 
 def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
@@ -32,7 +33,7 @@ def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -
         d, target, x = _short_rows_as_columns(d, array(result), x)
         token = quiet()
         e = np.exp(x - np.maximum.reduce(x, d, keepdims=True))
-        np.divide(e, np.add.reduce(e, d, keepdims=True), out=target, casting="same_kind")
+        np.divide(e, _sums(e, d), out=target, casting="same_kind")
         restore(token)
     return result
 
@@ -44,7 +45,7 @@ def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = Non
         d, target, x = _short_rows_as_columns(d, array(result), x)
         token = quiet()
         shifted = x - np.maximum.reduce(x, d, keepdims=True)
-        logs = np.log(np.add.reduce(np.exp(shifted), d, keepdims=True))
+        logs = np.log(_sums(np.exp(shifted), d))
         np.subtract(shifted, logs, out=target, casting="same_kind")
         restore(token)
     return result
@@ -56,7 +57,7 @@ def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int
     if g.size:
         token = quiet()
         dx = g * y
-        y = y * np.add.reduce(dx, d, keepdims=True)
+        y = y * _sums(dx, d)
         np.subtract(dx, y, out=array(result), casting="same_kind")
         restore(token)
     return result
@@ -68,7 +69,7 @@ def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim:
     if g.size:
         token = quiet()
         dx = np.exp(y)
-        dx *= np.add.reduce(g, d, keepdims=True)
+        dx *= _sums(g, d)
         np.subtract(g, dx, out=array(result), casting="same_kind")
         restore(token)
     return result
@@ -86,6 +87,9 @@ def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
 
 def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int | None]:
     """The checked output, the input as an array (half in single precision), and the dimension; 0-d counts as 1-d."""
+    g = self._geometry.without_grad
+    if out is None and g.fast and g.takes_floats and g.sizes and not half_to_float:
+        return empty(g), array(self), wrap_dim(dim, len(g.sizes))
     if half_to_float:
         raise RuntimeError("softmax with half to float conversion is not supported on CPU")
     d = wrap_dim(dim, self.dim())
@@ -104,6 +108,19 @@ def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> 
     if output.dtype is dt.float16:
         g, y = g.astype(np.float32), y.astype(np.float32)
     return empty_contiguous(output.shape, output.dtype), g, y, wrap_dim(dim, y.ndim) if y.ndim else None
+
+
+def _sums(a: Any, d: int | None) -> Any:
+    """The sums along `d`, of which one element is left. Those of a small matrix are its product with ones: BLAS has less to ask."""
+    if a.ndim == 2 and a.shape[d] <= 32 and a.dtype.char in "fd":
+        ones = _ones(a.shape[d], a.dtype)
+        return np.dot(a, ones[:, None]) if d else np.dot(ones, a)[None]
+    return np.add.reduce(a, d, keepdims=True)
+
+
+@lru_cache(maxsize=128)
+def _ones(n: int, dtype: Any) -> Any:
+    return np.ones(n, dtype)
 
 
 def _short_rows_as_columns(d: int | None, target: Any, x: Any) -> tuple[int | None, Any, Any]:
