@@ -5,8 +5,8 @@ Beside each node stands what it keeps of the forward computation. Two nodes that
 that was written to since it was kept is marked, for backward will refuse it. After `backward` the kept tensors are gone, and the
 same picture says so.
 
-Nodes are n0, n1, ... in the order in which the engine would run them; #0, #1, ... is the order in which forward made them,
-counted from the first of this graph.
+Nodes are n0, n1, ... in the order in which the engine would run them; #0, #1, ... is the order in which forward made them:
+their sequence numbers, of which there are many more, counted within this graph.
 
 How the real one differs: PyTorch draws nothing; torchviz draws the same graph without versions, and merges a saved tensor with
 the node that made it.
@@ -66,7 +66,7 @@ class GraphNode:
 
     name: str
     kind: str = "operation"
-    order: int | None = None  # of creation, from the first of the graph
+    order: int | None = None  # of creation, within the graph
     sequence_nr: int | None = None
     variable: int | None = None  # the tensor of a leaf
     saved: list[Saved] = field(default_factory=list)

@@ -95,7 +95,8 @@ class Walk:
         self.order = execution_order(node for node, _ in edges)
         self.number = {node: n for n, node in enumerate(self.order)}
         inner = [node.fn for node in self.order if inner_node(node) is not None]
-        self.first = min((node._sequence_nr() for node in self.order + inner if not is_leaf(node)), default=0)
+        made = sorted(node._sequence_nr() for node in self.order + inner if not is_leaf(node))
+        self.rank = {number: place for place, number in enumerate(made)}
         self.boxes: dict[tuple[Any, ...], int] = {}
         self.storages: dict[int, int] = {}
         self.scene = Autograd("", show_saved=saved)
@@ -151,7 +152,7 @@ class Walk:
             tensor.grad = None if grad is None else str(tuple(grad.shape))
             return made
         made.sequence_nr = node._sequence_nr()
-        made.order = made.sequence_nr - self.first
+        made.order = self.rank[made.sequence_nr]
         made.values, made.released = plain_values(node), node.released
         return made
 
@@ -171,7 +172,7 @@ class Walk:
             inner.name(), "inner", values=plain_values(inner), shapes=self.shapes_of(inner), released=inner.released
         )
         made.sequence_nr = inner._sequence_nr()
-        made.order = made.sequence_nr - self.first
+        made.order = self.rank[made.sequence_nr]
         made.saved = self._saved(inner)
         self.scene.nodes.append(made)
         self.scene.edges.append(
@@ -225,7 +226,7 @@ class Walk:
             return f"view of {self.called[id(base)]}"
         node = t.grad_fn
         if node in self.number:
-            return f"output of {node.name()} #{node._sequence_nr() - self.first}"
+            return f"output of {node.name()} #{self.rank[node._sequence_nr()]}"
         return "" if base is None else "a view"
 
     def _origins(self) -> None:
