@@ -80,6 +80,19 @@ def test_a_write_past_the_counter() -> None:
     assert_good(log)
 
 
+def test_writes_past_each_other() -> None:
+    """Both counters of one memory are told of the other's writes, whichever was named first."""
+    y = leaf(1.0, 2.0).exp()
+    data = y.data
+    for names in ({"y": y, "data": data}, {"data": data, "y": y}):
+        with viz.versions(**names) as log:
+            y.detach().mul_(2)
+            data.mul_(2)
+        told_of = [(e.kind, log.lanes[e.lane].title) for e in log.events if e.kind in ("write", "unseen")]
+        assert told_of == [("write", "y"), ("unseen", "data"), ("write", "data"), ("unseen", "y")]
+        assert_good(log)
+
+
 def test_out_and_composite_writes_are_told_once() -> None:
     x = internals.zeros(3)
     with viz.versions(x=x) as log:

@@ -30,7 +30,7 @@ class Recorder:
         self.counters: dict[Any, int] = {}  # counter → lane
         self.lanes: list[Lane] = []
         self.known: list[int] = []  # the last value seen, of each lane
-        self.storages: dict[int, int] = {}  # of named tensors → lane
+        self.storages: dict[int, set[int]] = {}  # of named tensors → lanes; `.data` has one of its own
         self.facts: list[str] = []  # what to call an unnamed lane
         self.events: list[Event] = []
         self.nodes: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -42,7 +42,7 @@ class Recorder:
         for name, t in tensors.items():
             self.given[name] = t
             lane = self.lane(t)
-            self.storages[id(t.untyped_storage())] = lane
+            self.storages.setdefault(id(t.untyped_storage()), set()).add(lane)
             if name not in self.lanes[lane].names:
                 self.lanes[lane].names.append(name)
         self.events += self.kept_by(tensors.values(), "")
@@ -83,8 +83,7 @@ class Recorder:
             return []
         self.known[lane] = now
         found = [Event("write", lane, op.name, self.through(t), before, now, line=line)]
-        other = self.storages.get(id(t.untyped_storage()))
-        if other is not None and other != lane:
+        for other in sorted(self.storages.get(id(t.untyped_storage()), set()) - {lane}):
             version = self.known[other]
             found.append(Event("unseen", other, op.name, "a tensor with its own counter", version, version, line=line))
         return found
