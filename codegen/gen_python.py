@@ -36,12 +36,10 @@ from internals.core.cpu_allocator import caching_allocator
 from internals.core.dtype import BY_NUMPY
 from internals.core.grad_mode import grad_mode
 from internals.core.hot import hot
-from internals.core.imports import LazyModule
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, from_array, ready_array
 
 _new = object.__new__
-_recorded = LazyModule("internals._generated.short_cuts")
 _stats = caching_allocator.stats
 _operands = (TensorImpl, int, float, complex, np.number, np.bool_)
 # What numpy raises where Python or numpy was asked to make errors of its warnings; the long way computes without them.
@@ -71,7 +69,16 @@ out._version_counter = out._autograd_meta = None"""
 SHORT = ("add", "sub", "mul")
 RECORDED = """
 elif g.fast_recorded and not grad_mode.off:
-    return _recorded.{method}(self, other, g)"""
+    return _recorded_{method}(self, other, g)"""
+
+# `import internals` does without the nodes of autograd; whoever needs them first imports them.
+LATE_IMPORT = """
+
+def _recorded_{method}(a, b, g):
+    global _recorded_{method}
+    from internals._generated.short_cuts import {method} as _recorded_{method}
+    return _recorded_{method}(a, b, g)
+"""
 
 # Python operator, method it falls back to, numpy loop of the short cut (None: no short cut)
 OPERATORS = [
@@ -130,6 +137,7 @@ def write_methods(functions: list[NativeFunction]) -> str:
     ]
     out += [f"\n    def __{dunder}__(self):\n        return self.{method}()\n" for dunder, method in UNARY]
     out.append("\n    __hash__ = object.__hash__\n\n")
+    out += [LATE_IMPORT.format(method=method) for method in SHORT]
     short = [f"aten::{method}.{overload}" for _, method, loop in OPERATORS if loop for overload in ("Tensor", "Scalar")]
     out.append(f"\n# Overriding a kernel of one of these closes the short cuts.\nSHORT_CUTS = {short!r}\n")
     out += [

@@ -55,14 +55,18 @@ def {name}(a, b, geometry, _loop=np.{loop}):
     kind = a.__class__ if a._arithmetic_keeps_class else tensor_class()
     node = _new({node})
     {"".join(saves)}
-    node.sequence_nr, node.extras, node.input_metadata = next_sequence_nr(), None, (g,)
+    node.sequence_nr, node.extras, node.input_metadata = next_sequence_nr(), None, g.alone
     meta = a._autograd_meta
     to_a = meta.edge
-    if to_a is None or meta.base is not None:
+    if to_a is None and meta.accumulator is not None and meta.base is None:
+        to_a = meta.accumulator, 0
+    elif to_a is None or meta.base is not None:
         to_a = gradient_edge(a)
     meta = b._autograd_meta
     to_b = meta.edge
-    if to_b is None or meta.base is not None:
+    if to_b is None and meta.accumulator is not None and meta.base is None:
+        to_b = meta.accumulator, 0
+    elif to_b is None or meta.base is not None:
         to_b = gradient_edge(b)
     node.next_edges = to_a, to_b
     free = g.free_list

@@ -144,9 +144,7 @@ class Differentiable(TensorImpl):
         self._storage, self._offset, self._array = value._storage, value._offset, None
         self._geometry = requiring_grad(g) if self.requires_grad else g
         if meta is not None and meta.accumulator is not None:
-            node = meta.accumulator()
-            if node is not None:
-                node.input_metadata = (g,)
+            meta.accumulator.look_at(self)
 
 
 _NOT_A_LEAF = (

@@ -6,7 +6,7 @@ The kernels of the Autograd key: run the operator below, and record how to come 
 # ruff: noqa
 from internals._generated import autograd_nodes as nodes
 from internals.autograd.history import below, check_inplace, forget_history, gradient_edge
-from internals.autograd.history import gradient_edges, not_differentiable, rebase_history, set_history
+from internals.autograd.history import gradient_edges, not_differentiable, rebase_history, set_history, set_history_of_inplace_view
 from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
 from internals.core.dispatch_key import AUTOGRAD_MASK
@@ -317,7 +317,7 @@ def as_strided_(op, keys, self, size, stride, storage_offset):
     node._saved_stride = tuple(stride)
     node._saved_storage_offset = storage_offset
     below(op, keys, self, size, stride, storage_offset) if hot.off else op.table[keys](self, size, stride, storage_offset)
-    rebase_history(self, node)
+    set_history_of_inplace_view(self, node)
     return self
 
 
@@ -368,7 +368,7 @@ def transpose_(op, keys, self, dim0, dim1):
     node._saved_dim0 = dim0
     node._saved_dim1 = dim1
     below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
-    rebase_history(self, node)
+    set_history_of_inplace_view(self, node)
     return self
 
 
@@ -391,7 +391,7 @@ def t_(op, keys, self):
     node = nodes.TBackward1()
     node.next_edges = edges
     below(op, keys, self) if hot.off else op.table[keys](self)
-    rebase_history(self, node)
+    set_history_of_inplace_view(self, node)
     return self
 
 
@@ -416,7 +416,7 @@ def squeeze_(op, keys, self):
     node.next_edges = edges
     node._saved_self_shape = self.shape
     below(op, keys, self) if hot.off else op.table[keys](self)
-    rebase_history(self, node)
+    set_history_of_inplace_view(self, node)
     return self
 
 
@@ -441,7 +441,7 @@ def squeeze__dim(op, keys, self, dim):
     node.next_edges = edges
     node._saved_self_shape = self.shape
     below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
-    rebase_history(self, node)
+    set_history_of_inplace_view(self, node)
     return self
 
 
@@ -466,7 +466,7 @@ def squeeze__dims(op, keys, self, dim):
     node.next_edges = edges
     node._saved_self_shape = self.shape
     below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
-    rebase_history(self, node)
+    set_history_of_inplace_view(self, node)
     return self
 
 
@@ -491,7 +491,7 @@ def unsqueeze_(op, keys, self, dim):
     node.next_edges = edges
     node._saved_dim = dim
     below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
-    rebase_history(self, node)
+    set_history_of_inplace_view(self, node)
     return self
 
 

@@ -5,7 +5,7 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 
 # ruff: noqa
 from internals.autograd.node import Node
-from internals.autograd.saved_variable import unpack_list, unpack_optional
+from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, unpack_list, unpack_optional
 from internals._generated.functions import _adaptive_avg_pool2d, view_as_complex, view_as_real, where, zeros_like
 from internals._generated.nn_functions import avg_pool2d, col2im, im2col, nll_loss, nll_loss2d, upsample_bilinear2d, upsample_nearest2d
 from internals._generated.ops import _adaptive_avg_pool2d_backward, _log_softmax_backward_data, _softmax_backward_data, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, threshold_backward, unfold_backward, upsample_bilinear2d_backward, upsample_nearest2d_backward
@@ -785,14 +785,25 @@ class MulBackward1(Node):
 
     __slots__ = ('_saved_other', )
 
+    saves = True
+
     def name(node):
         return "MulBackward0"
+
+    def release_variables(node):
+        node._saved_other = None
+
+    @property
+    def released(node):
+        return node._saved_other is None
 
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
         other = node._saved_other
+        if other is None:
+            raise RuntimeError(ERR_BACKWARD_TWICE)
         return (grad * other,)
 
 
@@ -824,14 +835,25 @@ class DivBackward1(Node):
 
     __slots__ = ('_saved_other', )
 
+    saves = True
+
     def name(node):
         return "DivBackward0"
+
+    def release_variables(node):
+        node._saved_other = None
+
+    @property
+    def released(node):
+        return node._saved_other is None
 
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
         other = node._saved_other
+        if other is None:
+            raise RuntimeError(ERR_BACKWARD_TWICE)
         return (grad / other,)
 
 
@@ -865,14 +887,25 @@ class DivBackward3(Node):
 
     __slots__ = ('_saved_other', '_saved_rounding_mode', )
 
+    saves = True
+
     def name(node):
         return "DivBackward2"
+
+    def release_variables(node):
+        node._saved_other = None
+
+    @property
+    def released(node):
+        return node._saved_other is None
 
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
         other = node._saved_other
+        if other is None:
+            raise RuntimeError(ERR_BACKWARD_TWICE)
         rounding_mode = node._saved_rounding_mode
         return (div_self_backward(grad, other, rounding_mode),)
 

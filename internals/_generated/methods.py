@@ -13,12 +13,10 @@ from internals.core.cpu_allocator import caching_allocator
 from internals.core.dtype import BY_NUMPY
 from internals.core.grad_mode import grad_mode
 from internals.core.hot import hot
-from internals.core.imports import LazyModule
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, from_array, ready_array
 
 _new = object.__new__
-_recorded = LazyModule("internals._generated.short_cuts")
 _stats = caching_allocator.stats
 _operands = (TensorImpl, int, float, complex, np.number, np.bool_)
 # What numpy raises where Python or numpy was asked to make errors of its warnings; the long way computes without them.
@@ -1096,7 +1094,7 @@ class TensorMethods:
                 except _float_errors:
                     pass
             elif g.fast_recorded and not grad_mode.off:
-                return _recorded.add(self, other, g)
+                return _recorded_add(self, other, g)
         elif kind is float and g.fast and g.takes_floats and not hot.off:
             out = empty(g)
             try:
@@ -1140,7 +1138,7 @@ class TensorMethods:
                 except _float_errors:
                     pass
             elif g.fast_recorded and not grad_mode.off:
-                return _recorded.sub(self, other, g)
+                return _recorded_sub(self, other, g)
         elif kind is float and g.fast and g.takes_floats and not hot.off:
             out = empty(g)
             try:
@@ -1184,7 +1182,7 @@ class TensorMethods:
                 except _float_errors:
                     pass
             elif g.fast_recorded and not grad_mode.off:
-                return _recorded.mul(self, other, g)
+                return _recorded_mul(self, other, g)
         elif kind is float and g.fast and g.takes_floats and not hot.off:
             out = empty(g)
             try:
@@ -1372,6 +1370,24 @@ class TensorMethods:
 
     __hash__ = object.__hash__
 
+
+
+def _recorded_add(a, b, g):
+    global _recorded_add
+    from internals._generated.short_cuts import add as _recorded_add
+    return _recorded_add(a, b, g)
+
+
+def _recorded_sub(a, b, g):
+    global _recorded_sub
+    from internals._generated.short_cuts import sub as _recorded_sub
+    return _recorded_sub(a, b, g)
+
+
+def _recorded_mul(a, b, g):
+    global _recorded_mul
+    from internals._generated.short_cuts import mul as _recorded_mul
+    return _recorded_mul(a, b, g)
 
 # Overriding a kernel of one of these closes the short cuts.
 SHORT_CUTS = ['aten::add.Tensor', 'aten::add.Scalar', 'aten::sub.Tensor', 'aten::sub.Scalar', 'aten::mul.Tensor', 'aten::mul.Scalar', 'aten::div.Tensor', 'aten::div.Scalar']

@@ -4,19 +4,21 @@ A gradient that nobody else holds and that lies in memory as the leaf does becom
 there is a `.grad` already the new one is added: in place, so that `.grad` stays the same tensor, or, while the graph of the
 gradient itself is being recorded (`create_graph`), as a new tensor.
 
-How the real one differs: it also knows sparse gradients, and locks the variable against other threads.
+How the real one differs: the variable holds it weakly and the graph keeps both alive, so it is made anew for every graph; it also
+knows sparse gradients, and locks the variable against other threads.
 """
 
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from internals.aten.overlap import is_non_overlapping_and_dense
 from internals.core.formats import contiguous_format
 from internals.core.grad_mode import is_grad_enabled
-from internals.core.tensor_impl import TensorImpl, make
+from internals.core.tensor_impl import TensorImpl, autograd_meta, make
 
 from .node import Node
 
@@ -25,18 +27,39 @@ _UNSHARED = 3
 _HELD_BY_ITS_VIEW = 2  # the view's meta, and getrefcount's argument
 
 
-LAST = float("inf")
 
 
 class AccumulateGrad(Node):
-    """Adds what it gets to `variable.grad`. Its sequence number is infinite (`LAST`): it runs as soon as it is ready.
+    """Adds what it gets to `variable.grad`. Its sequence number is infinite: it runs as soon as it is ready.
 
-    `internals.autograd.history.grad_accumulator` makes them.
+    A leaf has one, made when it is first needed (`internals.autograd.history.grad_accumulator`). The leaf holds it, so it must not
+    hold the leaf; should the leaf be gone while a graph still leads here, `variable` is made again on the same memory.
     """
 
-    __slots__ = ("variable",)
+    __slots__ = ("_leaf", "_storage", "_geometry", "_offset", "_remade", "_grad")
 
-    variable: TensorImpl
+    def __new__(cls, variable: TensorImpl) -> Any:
+        node = object.__new__(cls)  # it uses up no sequence number
+        node.sequence_nr, node.next_edges, node.extras = float("inf"), (), None
+        node.look_at(variable)
+        return node
+
+    def look_at(self, variable: TensorImpl) -> None:
+        """Accumulate in `variable` from now on."""
+        self._leaf = weakref.ref(variable)
+        self._storage, self._geometry, self._offset = variable._storage, variable._geometry, variable._offset
+        self._remade, self._grad = False, None
+        self.input_metadata = (variable._geometry.without_grad,)
+
+    @property
+    def variable(self) -> Any:
+        leaf = self._leaf()
+        if leaf is None:
+            leaf = make(self._storage, self._geometry, self._offset)
+            meta = autograd_meta(leaf)
+            meta.accumulator, meta.hooks, meta.grad = self, self.extras, self._grad
+            self._leaf, self._remade = weakref.ref(leaf), True
+        return leaf
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
@@ -56,6 +79,8 @@ class AccumulateGrad(Node):
             meta.grad = old + grad
         else:
             old.add_(grad)
+        if self._remade:
+            self._grad = meta.grad
         extras = self.extras
         if extras is not None and extras.post_accumulate:
             for hook in list(extras.post_accumulate.values()):

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,11 +26,10 @@ from internals.core.dtype import FLOATING
 from internals.core.geometry import requiring_grad
 from internals.core.tensor_impl import AutogradMeta, TensorImpl, autograd_meta
 
-from .accumulate_grad import LAST, AccumulateGrad
+from .accumulate_grad import AccumulateGrad
 from .node import NO_EDGE, Edge, Node
 
 _new = object.__new__
-_ref = weakref.ref
 
 
 def gradient_edge(t: Any) -> Edge:
@@ -43,7 +41,7 @@ def gradient_edge(t: Any) -> Edge:
         meta = autograd_meta(t)
     elif meta.base is not None:
         _refresh_view(t, meta)
-    return meta.edge or (grad_accumulator(t, meta), 0)
+    return meta.edge or (meta.accumulator or grad_accumulator(t, meta), 0)
 
 
 def gradient_edges(tensors: Any) -> tuple[Edge, ...]:
@@ -52,17 +50,13 @@ def gradient_edges(tensors: Any) -> tuple[Edge, ...]:
 
 
 def grad_accumulator(t: Any, meta: AutogradMeta | None = None) -> AccumulateGrad:
-    """The `AccumulateGrad` of a leaf. Only the graph keeps it alive; it is made again when the next graph needs it."""
+    """The `AccumulateGrad` of a leaf, made when it is first asked for."""
     if meta is None:
         meta = autograd_meta(t)
-    ref = meta.accumulator
-    node = None if ref is None else ref()
-    if node is None:
-        node = _new(AccumulateGrad)
-        node.variable, node.sequence_nr, node.extras, node.next_edges = t, LAST, meta.hooks, ()
-        node.input_metadata = (t._geometry.without_grad,)
-        meta.accumulator = _ref(node)
-    return node
+    if meta.accumulator is None:
+        meta.accumulator = AccumulateGrad(t)
+        meta.accumulator.extras = meta.hooks
+    return meta.accumulator
 
 
 def grad_fn(t: Any) -> Any:
@@ -170,13 +164,21 @@ def rebase_history(t: Any, node: Node) -> None:
     _refresh_view(t, meta)
 
 
+def set_history_of_inplace_view(t: Any, node: Node) -> None:
+    """`t` became a view of what it was, by `t.transpose_(0, 1)` say: nothing was written, the history of its base stays."""
+    set_history(t, node)
+    if t._base is not None:
+        t._autograd_meta.attr_version = t._version
+
+
 def _check_view(meta: Any, event: str = "is being") -> None:
     """Raises RuntimeError where the write cannot be recorded: in a view whose history could not be kept, or under it."""
     why = meta.creation_meta
     if not why:
         return
     if meta.edge is None:
-        origin = f"A view was created in no_grad mode and {event} modified inplace with grad mode enabled."
+        modes = ("inference mode", "in normal mode") if why == "inference" else ("no_grad mode", "with grad mode enabled")
+        origin = f"A view was created in {modes[0]} and {event} modified inplace {modes[1]}."
     else:
         from .saved_variable import forward_name
 
@@ -202,6 +204,7 @@ def _refresh_view(t: Any, meta: Any) -> None:
         node._saved_self_shape, node._saved_self_stride = below.sizes, below.strides
         node._saved_self_storage_offset = base._offset
         node._saved_size, node._saved_stride, node._saved_storage_offset = g.sizes, g.strides, t._offset
+        _move_retain_grad(meta, node)
         meta.edge = (node, 0)
     meta.attr_version = version
 
@@ -228,10 +231,14 @@ def _complex_error() -> RuntimeError:
     return RuntimeError("complex results have no gradient here: autograd is for real numbers only")
 
 
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
+    "the inplace either both inside the {} block (if you don't want the inplace to be tracked) or both outside (if you want the "
+    "inplace to be tracked)."
+)
 _REASONS = {
-    "no_grad": "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-    "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
-    "(if you want the inplace to be tracked).",
+    "no_grad": _AMBIGUOUS.format("no_grad"),
+    "inference": _AMBIGUOUS.format("inference_mode"),
     "multi_output": "This view is the output of a function that returns multiple views. Such functions do not allow the output "
     "views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
     "custom_function": "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "

@@ -56,11 +56,12 @@ class KernelFunction:
         if isinstance(self.target, str):
             return self.target.rpartition(".")[2].replace(":", ".")
         f = getattr(self.target, "func", self.target)
-        module = getattr(f, "__module__", "").rpartition(".")[2]
+        module = (getattr(f, "__module__", None) or "").rpartition(".")[2]
         return f"{module}.{getattr(f, '__qualname__', repr(f))}"
 
 
 FALLTHROUGH = KernelFunction(lambda *args: None, note="fallthrough")
+AUTOGRAD_NOT_IMPLEMENTED = KernelFunction("internals.autograd.not_implemented:warn_in_backward", takes_keys=True)
 
 
 class OperatorHandle:
@@ -129,6 +130,8 @@ class OperatorHandle:
                 return implicit, "math kernel"
         if is_autograd and DispatchKey.Autograd in kernels:
             return kernels[DispatchKey.Autograd], "autograd kernel"
+        if is_autograd and not self.name.startswith("aten::"):
+            return AUTOGRAD_NOT_IMPLEMENTED, "backend fallback"  # ours say in derivatives.yaml if there is nothing to record
         fallback = dispatcher.fallbacks.get(key)
         return (fallback, "backend fallback") if fallback else None
 
@@ -314,12 +317,12 @@ def observe_calls(observer: Observer) -> Iterator[None]:
 
 def _marked(result: Any, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
     """`result` of a call in inference mode: tensors on memory of their own become inference tensors."""
-    from .geometry import with_keys
+    from .tensor_impl import newly_made
 
     known = {id(t._storage) for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if hasattr(t, "_storage")}
     for t in result if isinstance(result, (list, tuple)) else (result,):
         if hasattr(t, "_storage") and id(t._storage) not in known:
-            t._geometry = with_keys(t._geometry, t._geometry.keys & ~dk.AUTOGRAD_MASK | dk.INFERENCE)
+            newly_made(t)
     return result
 
 

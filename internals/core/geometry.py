@@ -30,11 +30,11 @@ class Geometry:
     needs no keys but its backend's; `fast`: plain and of a floating or complex dtype, the case the generated short cuts are
     for; `free_list`: the allocator's free list that serves plain tensors; `without_grad`: the same less the Autograd key, which
     is what a kernel gives its result; `with_grad`: the same with that key, once somebody asked for it (`requiring_grad`);
-    `fast_recorded`: `fast` but for that key.
+    `fast_recorded`: `fast` but for that key; `alone`: a tuple of nothing but this geometry.
     """
 
     __slots__ = ("sizes", "strides", "dtype", "device", "keys", "numel", "nbytes", "is_contiguous", "plain", "fast",
-                 "takes_floats", "free_list", "like", "without_grad", "with_grad", "fast_recorded")  # fmt: skip
+                 "takes_floats", "free_list", "like", "without_grad", "with_grad", "fast_recorded", "alone")  # fmt: skip
 
     sizes: Size
     strides: tuple[int, ...]
@@ -52,6 +52,7 @@ class Geometry:
     without_grad: Geometry
     with_grad: Geometry | None
     fast_recorded: bool
+    alone: tuple[Geometry]
 
     def __repr__(self) -> str:
         sizes, strides = list(self.sizes), list(self.strides)
@@ -251,6 +252,7 @@ def _make(sizes: tuple[int, ...], strides: tuple[int, ...], dtype: dtype, device
     g.takes_floats = dtype.category != COMPLEX and dtype is not float16  # half computes with numbers in single
     g.free_list = caching_allocator.free_list(g.nbytes) if g.plain else []
     g.like = {}
+    g.alone = (g,)
     if keys & AUTOGRAD_MASK:
         g.without_grad, g.with_grad = with_keys(g, keys & ~AUTOGRAD_MASK), g
         g.fast_recorded = g.without_grad.fast and keys & INFERENCE == 0

@@ -24,7 +24,7 @@ from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
 from .dispatch_key import AUTOGRAD_MASK, INFERENCE
 from .dtype import dtype
-from .geometry import Geometry, contiguous_geometry, geometry, is_channels_last_contiguous, requiring_grad, wrap_dim
+from .geometry import Geometry, contiguous_geometry, geometry, is_channels_last_contiguous, requiring_grad, with_keys, wrap_dim
 from .grad_mode import is_inference_mode_enabled
 from .hot import hot
 from .size import Size
@@ -48,7 +48,7 @@ class AutogradMeta:
     """What autograd knows of a tensor; a tensor that never met it has none (`torch/csrc/autograd/variable.h`).
 
     `edge` says where in the graph the tensor came from: its `grad_fn` and which of that node's outputs it is; None for a leaf.
-    `accumulator` is a weak reference to the leaf's `AccumulateGrad`; `hooks` what the user wants to run on its gradient.
+    `accumulator` is the `AccumulateGrad` of a leaf, once a graph needed it; `hooks` what the user wants to run on its gradient.
     """
 
     __slots__ = ("edge", "grad", "accumulator", "hooks", "retains_grad")
@@ -67,7 +67,8 @@ class DifferentiableViewMeta(AutogradMeta):
     """The same for a view: `base` owns the memory, and the history of the view is that of the base.
 
     `attr_version` is the version at which `edge` was right; `creation_meta` says why the view may not be written to where
-    gradients are recorded ("" when it may): "no_grad" for one made under `no_grad`, "multi_output" for one of several.
+    gradients are recorded ("" when it may): "no_grad" and "inference" for one made under such a mode, "multi_output" for one of
+    several, "custom_function" for one that a `Function` returned.
     """
 
     __slots__ = ("base", "attr_version", "creation_meta")
@@ -291,7 +292,14 @@ def empty(g: Geometry) -> Any:
         t._version_counter = t._autograd_meta = None
         return t
     span = 0 if g.numel == 0 else 1 + sum((n - 1) * s for n, s in zip(g.sizes, g.strides))
-    return make(Storage.allocate(span * g.dtype.itemsize, g.device), g)
+    return newly_made(make(Storage.allocate(span * g.dtype.itemsize, g.device), g))
+
+
+def newly_made(t: Any) -> Any:
+    """`t`, which looks at memory no tensor has looked at before: in inference mode that makes it an inference tensor."""
+    if is_inference_mode_enabled():
+        t._geometry = with_keys(t._geometry, t._geometry.keys & ~AUTOGRAD_MASK | INFERENCE)
+    return t
 
 
 def empty_contiguous(sizes: Sequence[int], dtype: dtype, device: device = CPU) -> Any:
