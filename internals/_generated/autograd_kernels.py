@@ -6,7 +6,8 @@ The kernels of the Autograd key: run the operator below, and record how to come 
 # ruff: noqa
 from internals._generated import autograd_nodes as nodes
 from internals.autograd.history import below, check_inplace, forget_history, gradient_edge
-from internals.autograd.history import gradient_edges, not_differentiable, rebase_history, set_history, set_history_of_inplace_view
+from internals.autograd.history import gradient_edges, not_differentiable, rebase_history
+from internals.autograd.history import set_history, set_history_of_inplace_view
 from internals.autograd.node import NO_EDGE
 from internals.autograd.saved_variable import save, save_list, save_output
 from internals.core.dispatch_key import AUTOGRAD_MASK

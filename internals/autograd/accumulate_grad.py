@@ -32,8 +32,8 @@ _HELD_BY_ITS_VIEW = 2  # the view's meta, and getrefcount's argument
 class AccumulateGrad(Node):
     """Adds what it gets to `variable.grad`. Its sequence number is infinite: it runs as soon as it is ready.
 
-    A leaf has one, made when it is first needed (`internals.autograd.history.grad_accumulator`). The leaf holds it, so it must not
-    hold the leaf; should the leaf be gone while a graph still leads here, `variable` is made again on the same memory.
+    A leaf has one, made when it is first needed (`internals.autograd.history.grad_accumulator`). The leaf holds it, so it
+    must not hold the leaf; should the leaf be gone while a graph still leads here, `variable` is made again on the same memory.
     """
 
     __slots__ = ("_leaf", "_storage", "_geometry", "_offset", "_remade", "_grad")

@@ -34,6 +34,12 @@ class set_detect_anomaly:
     """Switch anomaly mode on or off, for good or, as a context manager, for a block. `check_nan` also searches for NaN."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        for name, value in (("enabled", mode), ("check_nan", check_nan)):
+            if not isinstance(value, bool):
+                position = 1 if name == "enabled" else 2
+                raise TypeError(
+                    f"set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not {type(value).__name__}"
+                )
         self.before = anomaly.enabled, anomaly.check_nan
         _switch(mode, check_nan)
 
@@ -60,6 +66,16 @@ class detect_anomaly:
 
     def __exit__(self, *exception: Any) -> None:
         _switch(*self.before)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on."""
+    return anomaly.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly mode searches for NaN."""
+    return anomaly.check_nan
 
 
 def _switch(enabled: bool, check_nan: bool) -> None:

@@ -76,7 +76,7 @@ def grad(
     outputs = (outputs,) if isinstance(outputs, TensorImpl) else tuple(outputs)
     inputs = (inputs,) if isinstance(inputs, TensorImpl) else tuple(inputs)
     if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if grad_outputs is None or isinstance(grad_outputs, TensorImpl):
         grad_outputs = [grad_outputs] * (1 if grad_outputs is not None else len(outputs))
     grads = _make_grads(outputs, list(grad_outputs))
@@ -126,6 +126,8 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     made = []
     for i, (t, g) in enumerate(zip(outputs, grads)):
+        if not isinstance(t, TensorImpl):
+            raise AssertionError("Expected output to be a torch.Tensor")
         if isinstance(g, TensorImpl):
             if g.shape != t.shape:
                 raise RuntimeError(
@@ -136,7 +138,7 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
             made.append(g)
         elif g is not None:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-        elif not getattr(t, "requires_grad", False):
+        elif not t.requires_grad:
             made.append(None)  # `_roots` says what is wrong
         elif t.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")

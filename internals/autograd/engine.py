@@ -169,6 +169,8 @@ class GraphTask:
         try:
             results = node.apply(grads)
             if anomaly.check_nan:
+                if not self.keep_graph:
+                    node.release_variables()  # the error comes when the node has run
                 check_for_nan(node, results)
             return results
         except Exception:

@@ -24,6 +24,7 @@ functorch side.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -104,7 +105,7 @@ class BackwardNode(Node):
         for i, (r, is_tensor) in enumerate(zip(results, self._inputs)):
             if is_tensor:
                 if r is not None and not isinstance(r, TensorImpl):
-                    raise TypeError(f"expected Variable or None (got {type(r).__name__})")
+                    raise RuntimeError(f"expected Variable or None (got {type(r).__name__})")
                 kept.append(r)
             elif r is not None:
                 raise RuntimeError(
@@ -174,6 +175,11 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`, recorded as one node of the graph."""
+        described = cls.setup_context is not Function.setup_context
+        if described:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, {}
         node = cls._backward_cls()
         tensors = [a for a in args if isinstance(a, TensorImpl)]
         node._inputs = tuple(isinstance(a, TensorImpl) for a in args)
@@ -182,17 +188,18 @@ class Function(metaclass=FunctionMeta):
         edges = tuple(gradient_edge(t) for t in tensors)
         was = set_grad_mode(False)
         try:
-            if cls.setup_context is Function.setup_context:
-                results = cls.forward(node, *args, **kwargs)
-            else:
-                results = cls.forward(*args, **kwargs)
+            if described:
+                results = cls.forward(*args)
                 cls.setup_context(node, args, results)
+            else:
+                results = cls.forward(node, *args, **kwargs)
         finally:
             set_grad_mode(was)
         if records:
             node.next_edges = edges
         outputs = results if isinstance(results, tuple) else (results,)
-        wrapped = [_wrap(node, r, i, args, records) for i, r in enumerate(outputs)]
+        why = "custom_function" if len(outputs) == 1 else "multi_output"
+        wrapped = [_wrap(node, r, i, args, records, why) for i, r in enumerate(outputs)]
         _save(node, outputs, wrapped)
         return tuple(wrapped) if isinstance(results, tuple) else wrapped[0]
 
@@ -228,8 +235,11 @@ class DelayedError(Node):
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], records: bool) -> Any:
-    """A result of `forward` as the user gets it: tied to the node. What is no tensor is handed through."""
+def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], records: bool, why: str) -> Any:
+    """A result of `forward` as the user gets it: tied to the node. What is no tensor is handed through.
+
+    `why` is the reason a result that is a view may not be written to.
+    """
     if not isinstance(result, TensorImpl):
         node.input_metadata += (None,)
         return result
@@ -240,7 +250,7 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
         return _wrap_dirty(node, result, number, records)
     meta: Any = result._autograd_meta
     if meta is not None and meta.base is not None and not is_input:
-        meta.creation_meta = "custom_function"
+        meta.creation_meta = why
     if not records or silent:
         node.input_metadata += (result._geometry.without_grad,)  # zeros will stand for its gradient
         return result.detach() if is_input and silent else result  # type: ignore[attr-defined]
@@ -250,7 +260,7 @@ def _wrap(node: BackwardNode, result: Any, number: int, args: tuple[Any, ...], r
         set_grad_mode(was)
     meta = result._autograd_meta
     if meta is not None and meta.base is not None:
-        meta.creation_meta = "custom_function"
+        meta.creation_meta = why
         meta.attr_version = result._version
     return set_history(result, node, number)
 

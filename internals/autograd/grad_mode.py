@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from internals.core import grad_mode as mode
+from internals.core.grad_mode import set_grad_mode, set_inference_mode
 from internals.core.hot import hot
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,16 +51,22 @@ class _Block:
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            sent: Any = None
+            resume: Callable[[], Any] = functools.partial(next, generator)
             try:
                 while True:
                     with self.clone():
-                        yielded = generator.send(sent)
-                    sent = yield yielded
+                        yielded = resume()
+                    try:
+                        sent = yield yielded
+                        resume = functools.partial(generator.send, sent)
+                    except GeneratorExit:
+                        with self.clone():
+                            generator.close()
+                        raise
+                    except BaseException as thrown:
+                        resume = functools.partial(generator.throw, thrown)
             except StopIteration as stop:
                 return stop.value
-            finally:
-                generator.close()
 
         return inside
 
@@ -72,10 +78,10 @@ class no_grad(_Block):
         return super().__new__(cls) if function is None else super().__new__(cls)(function)
 
     def __enter__(self) -> None:
-        self.before = mode.set_grad_mode(False)
+        self.before = set_grad_mode(False)
 
     def __exit__(self, *exception: Any) -> None:
-        mode.set_grad_mode(self.before)
+        set_grad_mode(self.before)
 
 
 class enable_grad(_Block):
@@ -85,31 +91,38 @@ class enable_grad(_Block):
         return super().__new__(cls) if function is None else super().__new__(cls)(function)
 
     def __enter__(self) -> None:
-        self.before = mode.set_grad_mode(True)
+        self.before = set_grad_mode(True)
 
     def __exit__(self, *exception: Any) -> None:
-        mode.set_grad_mode(self.before)
+        set_grad_mode(self.before)
 
 
 class set_grad_enabled(_Block):
     """Record or not, from the moment it is called; as a context manager, until the end of the block."""
 
-    def __init__(self, mode_: bool) -> None:
-        self.mode = mode_
-        self.before = mode.set_grad_mode(bool(mode_))
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
+        self.mode = mode
+        self.before = set_grad_mode(mode)
 
     def __call__(self, function: F) -> F:
-        mode.set_grad_mode(self.before)
+        set_grad_mode(self.before)
         return super().__call__(function)
 
     def __enter__(self) -> None:
-        mode.set_grad_mode(self.mode)
+        set_grad_mode(self.mode)
 
     def __exit__(self, *exception: Any) -> None:
-        mode.set_grad_mode(self.before)
+        set_grad_mode(self.before)
 
     def clone(self) -> set_grad_enabled:
         return type(self)(self.mode)
+
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
 
 class inference_mode(_Block):
@@ -122,13 +135,13 @@ class inference_mode(_Block):
         self.mode = mode
 
     def __enter__(self) -> None:
-        self.before = mode.set_inference_mode(self.mode), mode.set_grad_mode(not self.mode)
+        self.before = set_inference_mode(self.mode), set_grad_mode(not self.mode)
         hot.off += self.mode
 
     def __exit__(self, *exception: Any) -> None:
         hot.off -= self.mode
-        mode.set_inference_mode(self.before[0])
-        mode.set_grad_mode(self.before[1])
+        set_inference_mode(self.before[0])
+        set_grad_mode(self.before[1])
 
     def clone(self) -> inference_mode:
         return type(self)(self.mode)

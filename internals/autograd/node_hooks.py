@@ -44,8 +44,6 @@ def run_post_hooks(node: Any, results: Sequence[Any], grads: Sequence[Any]) -> S
 def _all_replaced(hook: Callable[..., Any], before: tuple[Any, ...], after: Any) -> list[Any]:
     if after is None:
         return list(before)
-    if isinstance(after, TensorImpl) and len(before) == 1:
-        after = (after,)
     if not isinstance(after, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(after).__name__}'")
     if len(after) != len(before):

@@ -8,7 +8,7 @@ A node that saved its own *result* as it is would keep itself alive: result → 
 memory without the history, and ties it to the node again when asked for.
 
 `saved_tensors_hooks` let the user keep something else in place of the tensor: `pack` is called when it is saved, `unpack` when it
-is wanted.
+is wanted. What `unpack` returns is only memory: it gets the history the tensor had, so that it can be differentiated again.
 
 How the real one differs: one class with flags instead of two; hooks may also be set one by one
 (`_raw_saved_self.register_hooks`).
@@ -31,6 +31,7 @@ ERR_BACKWARD_TWICE = (
     "you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
 )
 Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+Packed = tuple[Callable[[Any], Any], Any]  # the unpack hook, and where the gradient of the tensor goes
 _new = object.__new__
 
 
@@ -43,7 +44,7 @@ class SavedVariable:
 
     data: Any
     saved_version: int
-    hooks: Hooks | None
+    hooks: Packed | None
 
     def unpack(self, node: Any = None) -> Any:
         """The tensor. Raises RuntimeError when it was released, or written to since it was saved."""
@@ -51,7 +52,8 @@ class SavedVariable:
         if t is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
         if self.hooks is not None:
-            return _unpacked(self.hooks, t)
+            unpack, edge = self.hooks
+            return _with_history(_unpacked(unpack, t), edge)
         counter = t._version_counter
         if counter is not None and counter.value != self.saved_version:
             from .history import grad_fn
@@ -88,7 +90,7 @@ class SavedOutput(SavedVariable):
         if t is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
         if self.hooks is not None:
-            t = _unpacked(self.hooks, t)
+            t = _unpacked(self.hooks[0], t)
         else:
             counter = t._version_counter
             if counter is not None and counter.value != self.saved_version:
@@ -96,11 +98,7 @@ class SavedOutput(SavedVariable):
                 raise RuntimeError(_modified(t, counter.value, self.saved_version, edge))
         if node is None or not is_grad_enabled():
             return t
-        variable = make(t._storage, requiring_grad(t._geometry), t._offset, t._array)
-        variable._version_counter = t._version_counter
-        meta = variable._autograd_meta = AutogradMeta()
-        meta.edge = (node, self.output_nr)
-        return variable
+        return _with_history(t, (node, self.output_nr))
 
 
 def save(t: Any) -> Any:
@@ -117,7 +115,7 @@ def save(t: Any) -> Any:
         )
     counter = t._version_counter
     saved.saved_version = 0 if counter is None else counter.value
-    saved.data = t if not hook_stack.depth else _packed(saved, t)
+    saved.data = t if not hook_stack.depth else _packed(saved, t, t)
     return saved
 
 
@@ -134,7 +132,7 @@ def save_output(t: Any, output_nr: int = 0) -> Any:
         version_counter(t)
     counter = detached._version_counter = t._version_counter
     saved.saved_version = counter.value
-    saved.data = detached if not hook_stack.depth else _packed(saved, detached)
+    saved.data = detached if not hook_stack.depth else _packed(saved, t, detached)
     return saved
 
 
@@ -181,22 +179,50 @@ def pop_hooks() -> None:
     hook_stack.local.hooks.pop()
 
 
-def _packed(saved: SavedVariable, t: Any) -> Any:
+def _packed(saved: SavedVariable, t: Any, otherwise: Any) -> Any:
+    """What the pack hook of this thread makes of `t`; `otherwise` where there is none."""
     stack = hook_stack.local.hooks
     if not stack:
-        return t
-    saved.hooks = stack[-1]
-    was = set_grad_mode(False)
+        return otherwise
+    from .history import gradient_edge
+
+    pack, unpack = stack[-1]
+    saved.hooks = unpack, None if saved.is_output else gradient_edge(t)
+    version, was = t._version, set_grad_mode(False)
     try:
-        return saved.hooks[0](t)
+        packed = pack(t)
     finally:
         set_grad_mode(was)
+    if t._version != version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
+            "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
+            "in-place operations on the input to a pack hook."
+        )
+    return packed
 
 
-def _unpacked(hooks: Hooks, packed: Any) -> Any:
+def _with_history(t: Any, edge: Any) -> Any:
+    """`t` once more, as the tensor whose gradient goes along `edge`."""
+    from .accumulate_grad import AccumulateGrad
+
+    node = edge[0]
+    if node is None:
+        return t
+    variable = make(t._storage, requiring_grad(t._geometry), t._offset, t._array)
+    variable._version_counter = t._version_counter
+    meta = variable._autograd_meta = AutogradMeta()
+    if isinstance(node, AccumulateGrad):
+        meta.accumulator = node
+    else:
+        meta.edge = edge
+    return variable
+
+
+def _unpacked(unpack: Callable[[Any], Any], packed: Any) -> Any:
     was = set_grad_mode(False)
     try:
-        t = hooks[1](packed)
+        t = unpack(packed)
     finally:
         set_grad_mode(was)
     if not isinstance(t, TensorImpl):
@@ -228,7 +254,9 @@ def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
 
 
 def forward_name(node: Any) -> str:
-    """`AddBackward0` as messages call it: `Add`; `ProdBackward1` is `Prod1`."""
+    """`AddBackward0` as messages call it: `Add`; `ProdBackward1` is `Prod1`. Nodes written by hand go by their C++ names."""
     name = str(node.name())
+    if name in ("CopySlices", "CopyBackwards"):
+        return f"torch::autograd::{name}"
     head, _, number = name.rpartition("Backward")
     return head + number.removesuffix("0") if number.isdigit() or not number else name

@@ -131,7 +131,8 @@ class OperatorHandle:
         if is_autograd and DispatchKey.Autograd in kernels:
             return kernels[DispatchKey.Autograd], "autograd kernel"
         if is_autograd and not self.name.startswith("aten::"):
-            return AUTOGRAD_NOT_IMPLEMENTED, "backend fallback"  # ours say in derivatives.yaml if there is nothing to record
+            # Operators of ours have said in derivatives.yaml that there is nothing to record.
+            return AUTOGRAD_NOT_IMPLEMENTED, "backend fallback"
         fallback = dispatcher.fallbacks.get(key)
         return (fallback, "backend fallback") if fallback else None
 

@@ -24,7 +24,15 @@ from .cpu_allocator import Block, caching_allocator
 from .device import CPU, device
 from .dispatch_key import AUTOGRAD_MASK, INFERENCE
 from .dtype import dtype
-from .geometry import Geometry, contiguous_geometry, geometry, is_channels_last_contiguous, requiring_grad, with_keys, wrap_dim
+from .geometry import (
+    Geometry,
+    contiguous_geometry,
+    geometry,
+    is_channels_last_contiguous,
+    requiring_grad,
+    with_keys,
+    wrap_dim,
+)
 from .grad_mode import is_inference_mode_enabled
 from .hot import hot
 from .size import Size
