@@ -62,7 +62,7 @@ class Library:
         self._undo.append(lambda: self._forget(op.name))
         return op.name
 
-    def impl(self, name: str, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+    def impl(self, name: str, fn: Callable[..., Any] | str, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Register `fn` as the kernel of `name` for `dispatch_key` ("CompositeImplicitAutograd" when empty).
 
         `fn` takes the schema's arguments, positionally and in order; with `with_keyset=True` the op and the remaining key set

@@ -11,6 +11,7 @@ The parts, in the order in which they are met:
     api.py               backward, grad                 function.py         nodes written by users
     grad_mode.py         no_grad and its kind           anomaly.py          which forward line is to blame
     gradcheck.py         formulas against differences   functional.py       jacobian, hessian, vjp, ...
+    not_implemented.py   operators that say nothing
 
 How the real one differs: forward-mode differentiation, complex numbers, a profiler, and batched gradients (vmap).
 """
