@@ -233,7 +233,7 @@ def _complex_error() -> RuntimeError:
 
 _AMBIGUOUS = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-    f"view and the inplace either both inside the {} block (if you don't want the inplace to be tracked) or both outside (if "
+    "view and the inplace either both inside the {} block (if you don't want the inplace to be tracked) or both outside (if "
     "you want the inplace to be tracked)."
 )
 _REASONS = {

@@ -32,6 +32,9 @@ def checked(value: Any, target: dtype) -> Any:
     Raises RuntimeError when it does not fit: an imaginary part in a real dtype, a number out of range, NaN as an integer.
     Infinities and NaN are values of the floating dtypes. Negative integers wrap around in uint8, as in C.
     """
+    kind = value.__class__
+    if target.category == FLOATING and (kind is float or kind is int) and -6e4 < value < 6e4:  # fits even half precision
+        return target.np.type(value)
     if target.category == BOOL:
         return np.bool_(value != 0)
     if isinstance(value, complex) and target.category != COMPLEX:
