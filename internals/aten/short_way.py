@@ -94,11 +94,11 @@ def _usual(a: Any, b: Any, out: Any) -> Geometry | None:
 
 @lru_cache(maxsize=1 << 12)
 def _broadcast(a: Geometry, b: Geometry) -> Geometry | None:
-    """The larger of two geometries if the smaller, laid out as usual too, only has to be repeated to fit it."""
-    if a.dtype is not b.dtype or not (a.fast and b.fast):
-        return None
+    """The larger of two geometries if the smaller only has to be repeated to fit it, or is one number repeated already."""
     for small, large in ((b, a), (a, b)):
-        pairs = zip(reversed(small.sizes), reversed(large.sizes))
-        if len(small.sizes) <= len(large.sizes) and all(n in (1, m) for n, m in pairs):
-            return large
+        if a.dtype is b.dtype and a.keys == b.keys and large.fast:
+            pairs = zip(reversed(small.sizes), reversed(large.sizes))
+            fits = small.fast and len(small.sizes) <= len(large.sizes) and all(n in (1, m) for n, m in pairs)
+            if fits or (small.sizes == large.sizes and not any(small.strides)):
+                return large
     return None

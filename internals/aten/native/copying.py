@@ -39,6 +39,10 @@ def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
     """
     if self is src:
         return self
+    g = self._geometry.without_grad
+    if g.plain and src._geometry.without_grad is g and src._storage is not self._storage:
+        np.copyto(array(self), array(src))
+        return self
     check_no_internal_overlap(self)
     check_no_partial_overlap(self, src)
     shape = broadcast_shapes(self.shape, src.shape)
@@ -53,7 +57,11 @@ def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
 
 def clone(self: TensorImpl, memory_format: Any) -> Any:
     """The same values in memory of their own, in the same order unless `memory_format` says otherwise."""
-    g = self._geometry
+    g = self._geometry.without_grad
+    if g.plain and (memory_format is None or memory_format is preserve_format or memory_format is contiguous_format):
+        result = empty(g)
+        np.copyto(array(result), array(self))
+        return result
     return _write(empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self)
 
 

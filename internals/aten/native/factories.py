@@ -55,6 +55,8 @@ def empty_strided(
 
 def empty_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
     """Uninitialised memory of the shape of `self`, in its order (`preserve_format`) unless `memory_format` says otherwise."""
+    if dtype is layout is device is pin_memory is memory_format is None and (g := self._geometry.without_grad).plain:
+        return allocate(g)
     _check_options(layout, pin_memory)
     strides = strides_like(self, memory_format)
     return allocate(geometry(self.shape, strides, dtype or self.dtype, _device(device, self)))
