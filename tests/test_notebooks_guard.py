@@ -23,6 +23,8 @@ EXPECTED = [
     "05_allocators_and_the_big_picture",
     "06_aten_dispatcher_codegen",
     "07_autograd",
+    "08_derivatives",
+    "10_training",
 ]
 
 

@@ -13,6 +13,7 @@ import viz
 from tests.viz_support import assert_good, same_in_two_processes
 from viz.canvas import Line, Rect
 from viz.rooms.chart import HEIGHT, WIDTH, number, runs, sparkline, stairs, ticks
+from viz.rooms.images import patches
 
 values = st.floats(-1e8, 1e8).map(lambda v: round(v, 6))
 
@@ -90,6 +91,17 @@ def test_images_have_the_shades_of_their_numbers() -> None:
     assert_good(picture)
     dark = [m for m in picture.canvas().marks if isinstance(m, Rect) and m.fill == "ink"]
     assert len(dark) == 2  # neighbours of one shade are one rectangle
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=5, max_size=5), min_size=1, max_size=6))
+def test_patches_cover_every_pixel_once(image: list[list[int]]) -> None:
+    painted = [[0] * 5 for _ in image]
+    for x, y, w, h, shade in patches(image):
+        for j in range(y, y + h):
+            for i in range(x, x + w):
+                assert shade and not painted[j][i]
+                painted[j][i] = shade
+    assert painted == image
 
 
 def test_images_of_every_accepted_shape() -> None:

@@ -114,7 +114,7 @@ def chart_canvas(chart: Chart) -> Canvas:
                 canvas.line(placed, role, 2, tip=name)
             if chart.dots or len(placed) == 1:
                 for a, b in placed:
-                    canvas.rect(a - 2.5, b - 2.5, 5, 5, role, radius=2.5, tip=name)
+                    canvas.rect(a - 2.5, b - 2.5, 5, 5, role, radius=2.5)
     above = -12.0 if not chart.spans else -38.0
     canvas.text(0, above, chart.y, 12, paint="muted")
     canvas.text(WIDTH, HEIGHT + 36, chart.x, 12, "end", paint="muted")

@@ -104,13 +104,25 @@ def images_canvas(scene: Images) -> Canvas:
             caption = scene.captions[n]
             canvas.text(x, y + 10, shorten(caption, wide, 11), 11, tip=caption)
         canvas.rect(x - 0.5, y + top - 0.5, pixel * width + 1, pixel * height + 1, "paper", "line", radius=0)
-        for j, line in enumerate(image):
-            i = 0
-            for shade, run in groupby(line):
-                length = len(list(run))
-                if shade:
-                    canvas.rect(x + i * pixel, y + top + j * pixel, length * pixel, pixel, SHADES[shade], radius=0)
-                i += length
+        for i, j, w, h, shade in patches(image):
+            canvas.rect(x + i * pixel, y + top + j * pixel, w * pixel, h * pixel, SHADES[shade], radius=0)
     if scene.hidden:
         canvas.text(0, canvas.bounds().bottom + 18, f"{plural(scene.hidden, 'more image')} hidden", 11, paint="muted")
     return canvas
+
+
+def patches(image: list[list[int]]) -> list[tuple[int, int, int, int, int]]:
+    """Rectangles (x, y, width, height, shade) that cover all but the white: runs of a row, joined with equal ones below."""
+    heights: dict[tuple[int, int, int, int], int] = {}
+    growing: dict[tuple[int, int, int], tuple[int, int, int, int]] = {}
+    for j, line in enumerate(image):
+        here, i = {}, 0
+        for shade, run in groupby(line):
+            length = len(list(run))
+            if shade:
+                place = (i, length, shade)
+                patch = here[place] = growing.get(place, (i, j, length, shade))
+                heights[patch] = heights.get(patch, 0) + 1
+            i += length
+        growing = here
+    return [(i, j, w, h, shade) for (i, j, w, shade), h in heights.items()]
