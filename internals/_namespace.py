@@ -10,6 +10,7 @@ from typing import Any
 
 from internals._tensor import Tensor
 from internals._tensor_str import set_printoptions
+from internals.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from internals.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from internals.construction import as_tensor, asarray, tensor
 from internals.core import promotion
@@ -109,7 +110,8 @@ __all__ = [
     "Tensor", "TypedStorage", "UntypedStorage", "as_tensor", "asarray", "broadcast_shapes", "broadcast_tensors",
     "can_cast", "default_generator", "e", "einsum", "from_dlpack",
     "enable_grad", "from_numpy", "frombuffer", "get_device", "get_rng_state", "inf", "inference_mode", "initial_seed",
-    "is_complex", "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_same_size", "is_signed",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_same_size", "is_signed",
     "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
     "promote_types", "result_type", "seed", "set_grad_enabled", "set_printoptions", "set_rng_state", "tensor", "typename",
     *TENSOR_TYPES, *STORAGE_TYPES,

@@ -103,9 +103,13 @@ def suffixes(t: TensorImpl) -> list[str]:
     # Where no element is seen, nothing tells that they are integers.
     implied = t.dtype is default if t.device.type == "meta" or t.numel() == 0 else t.dtype in shown
     parts += [] if implied else [f"dtype={t.dtype!r}"]
-    grad_fn = getattr(t, "grad_fn", None)
-    if grad_fn is not None:
-        parts.append(f"grad_fn=<{grad_fn.name()}>")
+    try:
+        grad_fn = getattr(t, "grad_fn", None)
+        name = None if grad_fn is None else grad_fn.name()
+    except RuntimeError:  # a view whose history could not be kept
+        name = "Invalid"
+    if name is not None:
+        parts.append(f"grad_fn=<{name}>")
     elif t.requires_grad:
         parts.append("requires_grad=True")
     return parts

@@ -39,7 +39,7 @@ from internals.core.device import CPU, resolve
 from internals.core.dtype import dtype
 from internals.core.geometry import contiguous_strides, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, make
+from internals.core.tensor_impl import TensorImpl, make, newly_made
 
 INT, UINT, FLOAT, _OPAQUE, _BFLOAT, COMPLEX, BOOL = range(7)  # DLDataTypeCode
 IS_COPIED = 2
@@ -155,7 +155,7 @@ def take(capsule: Any) -> Any:
     span = 1 + sum((n - 1) * s for n, s in zip(sizes, strides)) if prod(sizes) else 0
     _capsule_set_name(capsule, _NAMES[b"used_" + name])
     data = DataPtr((d.data or 0) + d.byte_offset, managed, call_deleter)
-    return make(Storage(data, span * kind.itemsize), geometry(sizes, strides, kind))
+    return newly_made(make(Storage(data, span * kind.itemsize), geometry(sizes, strides, kind)))
 
 
 def call_deleter(managed: Any) -> None:

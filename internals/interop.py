@@ -22,7 +22,7 @@ from internals.core.device import CPU
 from internals.core.dtype import BY_NUMPY, FLOATING, dtype
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, make
+from internals.core.tensor_impl import TensorImpl, make, newly_made
 
 SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
 READ_ONLY = (
@@ -63,7 +63,7 @@ def borrow_array(array: Any) -> Any:
     strides = [s // n for s in array.strides]
     data = DataPtr(array.__array_interface__["data"][0], array, drop_reference)
     storage = Storage(data, storage_bytes(array.shape, strides, n))
-    return make(storage, geometry(array.shape, strides, kind))
+    return newly_made(make(storage, geometry(array.shape, strides, kind)))
 
 
 def dtype_of(array: Any) -> dtype:
@@ -154,7 +154,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         _warn_read_only("buffer", danger, "buffer")
     address = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0] + offset
     storage = Storage(DataPtr(address, view, drop_reference), count * n)
-    t = make(storage, contiguous_geometry((count,), dtype))
+    t = newly_made(make(storage, contiguous_geometry((count,), dtype)))
     if requires_grad and not dtype.category >= FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_() if requires_grad else t

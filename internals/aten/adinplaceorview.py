@@ -32,7 +32,9 @@ def view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run the op, then tie the views it returns to the base of its first argument."""
     result = dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
     base = args[0]
-    unrecorded = "no_grad" if grad_mode.off and not is_grad_enabled() else ""
+    unrecorded = ""
+    if grad_mode.off and not is_grad_enabled():
+        unrecorded = "inference" if is_inference_mode_enabled() else "no_grad"
     if isinstance(result, TensorImpl):
         if result is not base and result._storage is base._storage:
             as_view(base, result, unrecorded)

@@ -200,7 +200,7 @@ class Function(metaclass=FunctionMeta):
         outputs = results if isinstance(results, tuple) else (results,)
         why = "custom_function" if len(outputs) == 1 else "multi_output"
         wrapped = [_wrap(node, r, i, args, records, why) for i, r in enumerate(outputs)]
-        _save(node, outputs, wrapped)
+        _settle(node, outputs, wrapped)
         return tuple(wrapped) if isinstance(results, tuple) else wrapped[0]
 
 
@@ -283,7 +283,7 @@ def _wrap_dirty(node: BackwardNode, t: Any, number: int, records: bool) -> Any:
     return t
 
 
-def _save(node: BackwardNode, outputs: Sequence[Any], wrapped: Sequence[Any]) -> None:
+def _settle(node: BackwardNode, outputs: Sequence[Any], wrapped: Sequence[Any]) -> None:
     """Keep what `save_for_backward` was given; results without their history, which would lead back to the node."""
     saved: list[Any] = []
     for t in node._to_save:
@@ -294,4 +294,5 @@ def _save(node: BackwardNode, outputs: Sequence[Any], wrapped: Sequence[Any]) ->
             saved.append(save_output(wrapped[number], number))
         else:
             saved.append(save(t))
-    node._saved, node._to_save = tuple(saved), ()
+    node._saved = tuple(saved)
+    node._to_save = node._dirty = node._non_differentiable = ()  # results lead back to the node: it must not hold them
