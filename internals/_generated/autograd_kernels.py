@@ -3831,6 +3831,32 @@ def log_sigmoid_backward(op, keys, grad_output, self, buffer):
     return result
 
 
+def sigmoid_backward(op, keys, grad_output, output):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output) if hot.off else op.table[keys](grad_output, output)
+    edges = to_grad_output, to_output = gradient_edge(grad_output), gradient_edge(output)
+    node = nodes.SigmoidBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_output = save(output)
+    node._raw_saved_grad_output = save(grad_output) if to_output[0] is not None else None
+    result = below(op, keys, grad_output, output) if hot.off else op.table[keys](grad_output, output)
+    set_history(result, node)
+    return result
+
+
+def tanh_backward(op, keys, grad_output, output):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output) if hot.off else op.table[keys](grad_output, output)
+    edges = to_grad_output, to_output = gradient_edge(grad_output), gradient_edge(output)
+    node = nodes.TanhBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_output = save(output)
+    node._raw_saved_grad_output = save(grad_output) if to_output[0] is not None else None
+    result = below(op, keys, grad_output, output) if hot.off else op.table[keys](grad_output, output)
+    set_history(result, node)
+    return result
+
+
 def _softmax(op, keys, self, dim, half_to_float):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, half_to_float) if hot.off else op.table[keys](self, dim, half_to_float)

@@ -8,7 +8,7 @@ from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, unpack_list, unpack_optional
 from internals._generated.functions import _adaptive_avg_pool2d, view_as_complex, view_as_real, where, zeros_like
 from internals._generated.nn_functions import avg_pool2d, col2im, im2col, nll_loss, nll_loss2d, upsample_bilinear2d, upsample_nearest2d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, _log_softmax_backward_data, _softmax_backward_data, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, threshold_backward, unfold_backward, upsample_bilinear2d_backward, upsample_nearest2d_backward
+from internals._generated.ops import _adaptive_avg_pool2d_backward, _log_softmax_backward_data, _softmax_backward_data, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bilinear2d_backward, upsample_nearest2d_backward
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
 from internals.autograd.formulas.convolution import convolution_double_backward
 from internals.autograd.formulas.indexing import gather_backward, index_backward, index_put_self_backward, index_put_values_backward, index_select_backward, masked_select_backward, scatter_not_implemented
@@ -1427,7 +1427,7 @@ class TanhBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (grad * (1 - result * result),)
+        return (tanh_backward(grad, result),)
 
 
 class SigmoidBackward0(Node):
@@ -1442,7 +1442,7 @@ class SigmoidBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (grad * (1 - result) * result,)
+        return (sigmoid_backward(grad, result),)
 
 
 class ErfBackward0(Node):
@@ -3188,6 +3188,52 @@ class LogSigmoidBackwardBackward0(Node):
             grad_output = node._raw_saved_grad_output.unpack(node)
             grad_self = log_sigmoid_double_backward(grad * grad_output, self)
         return grad_grad_output, grad_self
+
+
+class SigmoidBackwardBackward0(Node):
+    """aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor"""
+
+    __slots__ = ('_raw_saved_output', '_raw_saved_grad_output', )
+    saved_names = ('output', 'grad_output', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_output, _) = node.next_edges
+        grad_grad_output = grad_output = None
+        if to_grad_output is not None:
+            output = node._raw_saved_output.unpack(node)
+            grad_grad_output = sigmoid_backward(grad, output)
+        if to_output is not None:
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            output = node._raw_saved_output.unpack(node)
+            grad_output = grad * grad_output * (1 - 2 * output)
+        return grad_grad_output, grad_output
+
+
+class TanhBackwardBackward0(Node):
+    """aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor"""
+
+    __slots__ = ('_raw_saved_output', '_raw_saved_grad_output', )
+    saved_names = ('output', 'grad_output', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_output, _) = node.next_edges
+        grad_grad_output = grad_output = None
+        if to_grad_output is not None:
+            output = node._raw_saved_output.unpack(node)
+            grad_grad_output = tanh_backward(grad, output)
+        if to_output is not None:
+            output = node._raw_saved_output.unpack(node)
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            grad_output = grad * grad_output * output * -2
+        return grad_grad_output, grad_output
 
 
 class SoftmaxBackwardDataBackward0(Node):

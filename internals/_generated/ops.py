@@ -3854,6 +3854,18 @@ def log_sigmoid_backward(grad_output, self, buffer, _table=log_sigmoid_backward_
         return log_sigmoid_backward_op(grad_output, self, buffer)
     return _table[grad_output._geometry.keys | self._geometry.keys | buffer._geometry.keys](grad_output, self, buffer)
 
+sigmoid_backward_op = define('sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor', CPU='activations_backward.sigmoid_backward', Autograd='_generated.autograd_kernels.sigmoid_backward')
+def sigmoid_backward(grad_output, output, _table=sigmoid_backward_op.table):
+    if hot.off:
+        return sigmoid_backward_op(grad_output, output)
+    return _table[grad_output._geometry.keys | output._geometry.keys](grad_output, output)
+
+tanh_backward_op = define('tanh_backward(Tensor grad_output, Tensor output) -> Tensor', CPU='activations_backward.tanh_backward', Autograd='_generated.autograd_kernels.tanh_backward')
+def tanh_backward(grad_output, output, _table=tanh_backward_op.table):
+    if hot.off:
+        return tanh_backward_op(grad_output, output)
+    return _table[grad_output._geometry.keys | output._geometry.keys](grad_output, output)
+
 _softmax_op = define('_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._softmax', Autograd='_generated.autograd_kernels._softmax')
 def _softmax(self, dim, half_to_float, _table=_softmax_op.table):
     if hot.off:

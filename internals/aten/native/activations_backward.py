@@ -112,6 +112,16 @@ def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: Tens
     return _run(grad_output, self, loop, buffer)
 
 
+def sigmoid_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
+    """grad_output * (1 - output) * output, where `output` is what sigmoid gave."""
+    return binary(_sigmoid, grad_output, output)
+
+
+def tanh_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
+    """grad_output * (1 - output²), where `output` is what tanh gave."""
+    return binary(_tanh, grad_output, output)
+
+
 def _run(grad_output: TensorImpl, self: TensorImpl, loop: Loop, *more: TensorImpl) -> Any:
     return TensorIterator([grad_output, self, *more]).run(in_single(loop))
 
@@ -125,6 +135,19 @@ def _drop(g: Any, where: Any, out: Any) -> None:
     mask = where.astype(bits)
     mask -= 1
     np.bitwise_and(g.view(bits), mask, out=out.view(bits))
+
+
+@in_single
+def _sigmoid(g: Any, y: Any, out: Any) -> None:
+    slope = np.subtract(1, y)
+    slope *= y
+    np.multiply(g, slope.conj(), out=out)
+
+
+@in_single
+def _tanh(g: Any, y: Any, out: Any) -> None:
+    square = np.multiply(y, y)
+    np.multiply(g, np.subtract(1, square, out=square).conj(), out=out)
 
 
 def _gelu_erf(g: Any, x: Any, out: Any) -> None:
