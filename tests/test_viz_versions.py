@@ -80,6 +80,26 @@ def test_a_write_past_the_counter() -> None:
     assert_good(log)
 
 
+def test_what_a_write_through_a_view_keeps() -> None:
+    """It is kept by the base's CopySlices, which is met with the write and not when the base is next used."""
+    x = leaf(1.0, 2.0)
+    with viz.versions(x=x) as log:
+        y = x * 2
+        log.watch(y=y)
+        y[0:1].mul_(y[1:2])
+        y[0:1].exp_()
+        y.add_(1)
+    assert [(e.kind, e.what, e.before, e.after) for e in log.events] == [
+        ("keep", "CopySlices (1)", 0, 0),
+        ("write", "aten::mul_.Tensor", 0, 1),
+        ("write", "aten::exp_", 1, 2),
+        ("keep", "CopySlices (2)", 2, 2),
+        ("write", "aten::add_.Scalar", 2, 3),
+    ]
+    assert [e.line.strip() for e in log.events] == ["y[0:1].mul_(y[1:2])"] * 2 + ["y[0:1].exp_()"] * 2 + ["y.add_(1)"]
+    assert_good(log)
+
+
 def test_writes_past_each_other() -> None:
     """Both counters of one memory are told of the other's writes, whichever was named first."""
     y = leaf(1.0, 2.0).exp()

@@ -69,7 +69,8 @@ class Recorder:
 
         def finish(result: Any) -> None:
             writes = [event for t in written for event in self.written(op, t, line)]
-            keeps = self.kept_by([*tensors_in((result,)), *written], line)
+            bases = [t._base for t in written if t._base is not None]  # the history of a view is that of its base
+            keeps = self.kept_by([*tensors_in((result,)), *written, *bases], line)
             old = [k for k in keeps if any(k.lane == w.lane and k.before <= w.before for w in writes)]
             self.events += old + writes + [k for k in keeps if k not in old]
 
