@@ -43,6 +43,8 @@ POINTWISE = cases("""
     A.sigmoid_backward(x().expand(3, 4), x(3, 4).sigmoid())
     A.tanh_backward(x(3, 4), x(3, 4).tanh())
     A.tanh_backward(x(4, 3).t(), x(3, 4).tanh())
+    A.tanh_backward(x(), x().tanh())
+    A.sigmoid_backward(x(), x().sigmoid())
     A._softmax_backward_data(x(3, 4), v := x(3, 4).softmax(1), 1, v.dtype)
     A._softmax_backward_data(x(3, 4, 2), v := x(3, 4, 2).softmax(0), -3, v.dtype)
     A._softmax_backward_data(x(4, 3).t(), v := x(3, 4).softmax(1), 1, v.dtype)

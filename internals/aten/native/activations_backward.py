@@ -146,8 +146,9 @@ def _sigmoid(g: Any, y: Any, out: Any) -> None:
 
 @in_single
 def _tanh(g: Any, y: Any, out: Any) -> None:
-    square = np.multiply(y, y)
-    np.multiply(g, np.subtract(1, square, out=square).conj(), out=out)
+    slope = np.multiply(y, y)
+    slope = np.subtract(1, slope, out=slope if slope.ndim else None)  # of 0-d arrays numpy makes scalars: no place to write to
+    np.multiply(g, slope.conj(), out=out)
 
 
 def _gelu_erf(g: Any, x: Any, out: Any) -> None:
