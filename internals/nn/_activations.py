@@ -10,11 +10,15 @@ from typing import Any
 
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
+from internals._generated import ops
+from internals._tensor import Tensor
 from internals.core.dtype import dtype
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
     """max(input, 0)."""
+    if input.__class__ is Tensor and not inplace:
+        return ops.relu(input)  # nothing to parse
     return F.relu_(input) if inplace else F.relu(input)
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from internals._generated import functions as F
 from internals._generated import nn_functions as nn
+from internals._generated import ops
+from internals._tensor import Tensor
 from internals.functional import broadcast_shapes, broadcast_tensors
 from internals.nn._reduction import get_enum, resolve
 
@@ -31,6 +33,8 @@ def cross_entropy(
 ) -> Any:  # fmt: skip
     """nll_loss of log_softmax(input). `target` holds class indices, or probabilities when it has the shape of `input`."""
     reduction = resolve(reduction, size_average, reduce)
+    if weight is None and input.__class__ is target.__class__ is Tensor and ignore_index == -100 and not label_smoothing:
+        return ops.cross_entropy_loss(input, target, None, get_enum(reduction), -100, 0.0)  # nothing to parse
     return nn.cross_entropy_loss(input, target, weight, get_enum(reduction), ignore_index, label_smoothing)
 
 

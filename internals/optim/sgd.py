@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from internals._generated import ops
 from internals.optim.optimizer import Optimizer, Params
 from internals.optim.options import check_implementation, check_not_negative, check_rate, number
 
@@ -72,7 +73,7 @@ class SGD(Optimizer):
                 grad = grad.add(p, alpha=weight_decay)
             if momentum:
                 grad = self._with_momentum(p, grad, momentum, group)
-            p.add_(grad, alpha=step)
+            ops.add__Tensor(p, grad, step)  # p.add_(grad, alpha=step), without parsing the arguments
 
     def _with_momentum(self, p: Any, grad: Any, momentum: float, group: dict[str, Any]) -> Any:
         state = self.state[p]

@@ -96,7 +96,7 @@ def nll_loss2d(self: Any, target: Any, weight: Any = None, reduction: int = MEAN
 
 def nll_loss_nd(self: Any, target: Any, weight: Any = None, reduction: int = MEAN, ignore_index: int = -100) -> Any:
     """Any number of further dimensions: (N, C, ...) and (N, ...). Raises ValueError when the batches differ."""
-    sizes = list(self.shape)
+    sizes = list(self._geometry.sizes)
     n = len(sizes)
     if n < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {n})")

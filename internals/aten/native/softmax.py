@@ -104,10 +104,11 @@ def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: An
 
 def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> tuple[Any, Any, Any, Any]:
     """A new tensor for the gradient, both arguments as arrays (half in single precision), and the dimension; None for 0-d."""
-    g, y = array(grad_output), array(output)
-    if output.dtype is dt.float16:
+    g, y, geometry = array(grad_output), array(output), output._geometry.without_grad
+    if geometry.dtype is dt.float16:
         g, y = g.astype(np.float32), y.astype(np.float32)
-    return empty_contiguous(output.shape, output.dtype), g, y, wrap_dim(dim, y.ndim) if y.ndim else None
+    result = empty(geometry) if geometry.plain else empty_contiguous(geometry.sizes, geometry.dtype)
+    return result, g, y, wrap_dim(dim, y.ndim) if y.ndim else None
 
 
 def _sums(a: Any, d: int | None) -> Any:
