@@ -24,6 +24,7 @@ EXPECTED = [
     "06_aten_dispatcher_codegen",
     "07_autograd",
     "08_derivatives",
+    "09_inplace_and_versions",
     "10_training",
 ]
 
