@@ -1,12 +1,15 @@
 """From one line of YAML to the code a call runs through (`torchgen/`, `tools/autograd/`).
 
-`python -m codegen` reads `internals/aten/native_functions.yaml` and writes `internals/_generated/`:
+`python -m codegen` reads `internals/aten/native_functions.yaml` and `internals/autograd/derivatives.yaml` and writes
+`internals/_generated/`:
 
 - `ops.py`        one operator handle and one call function per overload: the key set is computed in a straight line
 - `variants.py`   the in-place and out= kernels derived from a functional one (`autogen`)
 - `functions.py`  what `internals.add(...)` is: parse the arguments, call the op; `nn_functions.py` the same for nn
 - `methods.py`    what `tensor.add(...)` and `tensor + tensor` are
 - `*.pyi`         the type stubs of the last three
+- `autograd_nodes.py`, `autograd_kernels.py`   each derivative as a node of the graph, and the kernel that records it
+- `short_cuts.py` + - * of tensors that require gradients, unrolled
 
 The files are committed, and a test proves that they are fresh.
 

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from codegen.derivatives import load as load_derivatives
-from codegen.gen_autograd import write_kernels, write_nodes
+from codegen.gen_kernels import write_kernels
+from codegen.gen_nodes import write_nodes
 from codegen.gen_ops import write_ops, write_variants
 from codegen.gen_python import write_functions, write_methods
 from codegen.gen_short_cuts import write_short_cuts

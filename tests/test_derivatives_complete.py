@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codegen.gen_autograd import MANUAL
+from codegen.saved import MANUAL
 from codegen.model import NativeFunction
 from internals._generated import ops
 from internals.core.dispatcher import dispatcher
