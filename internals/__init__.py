@@ -58,10 +58,12 @@ from internals.random import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import autograd, library, models, nn, optim
+    from internals import accelerator, autograd, cuda, func, library, models, nn, optim
 
 __version__ = "0.1.0"
-_SUBPACKAGES = ("autograd", "library", "linalg", "models", "nn", "optim", "return_types", "testing", "utils")
+_SUBPACKAGES = (
+    "accelerator", "autograd", "cuda", "func", "library", "linalg", "models", "nn", "optim", "return_types", "testing", "utils",
+)  # fmt: skip
 ops = _Ops()
 
 # Overflow and division by zero are ordinary values here, as in PyTorch; numpy would warn from inside our loops.
