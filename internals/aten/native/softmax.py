@@ -89,7 +89,7 @@ def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: An
     """The checked output, the input as an array (half in single precision), and the dimension; 0-d counts as 1-d."""
     g = self._geometry.without_grad
     if out is None and g.fast and g.takes_floats and g.sizes and not half_to_float:
-        return empty(g), array(self), wrap_dim(dim, len(g.sizes))
+        return empty(g), array(self), dim if 0 <= dim < len(g.sizes) else wrap_dim(dim, len(g.sizes))
     if half_to_float:
         raise RuntimeError("softmax with half to float conversion is not supported on CPU")
     d = wrap_dim(dim, self.dim())
@@ -112,7 +112,7 @@ def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> 
 
 
 def _sums(a: Any, d: int | None) -> Any:
-    """The sums along `d`, of which one element is left. Those of a small matrix are its product with ones: BLAS has less to ask."""
+    """The sums along `d`, of which one element is left. A small matrix is multiplied by ones: BLAS has less to ask than a ufunc."""
     if a.ndim == 2 and a.shape[d] <= 32 and a.dtype.char in "fd":
         ones = _ones(a.shape[d], a.dtype)
         return np.dot(a, ones[:, None]) if d else np.dot(ones, a)[None]

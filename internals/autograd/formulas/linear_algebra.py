@@ -13,23 +13,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from internals._generated import ops
+from internals.aten.native.views import t
+from internals.core.grad_mode import is_grad_enabled
+from internals.core.hot import hot
 
 
 def mm_mat1_backward(grad: Any, mat2: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1) -> Any:
     """alpha * grad @ mat2ᵀ, column-major if `mat1`, of the given sizes and strides, was."""
     if strides[0] == 1 and strides[1] == sizes[0]:
-        result = ops.t(ops.mm(mat2, ops.t(grad)))
+        result = _t(ops.mm(mat2, _t(grad)))
     else:
-        result = ops.mm(grad, ops.t(mat2))
+        result = ops.mm(grad, _t(mat2))
     return result if alpha == 1 else result * alpha
 
 
 def mm_mat2_backward(grad: Any, mat1: Any, sizes: Sequence[int], strides: Sequence[int], alpha: Any = 1) -> Any:
     """alpha * mat1ᵀ @ grad, column-major if `mat2`, of the given sizes and strides, was."""
     if strides[0] == 1 and strides[1] == sizes[0]:
-        result = ops.t(ops.mm(ops.t(grad), mat1))
+        result = _t(ops.mm(_t(grad), mat1))
     else:
-        result = ops.mm(ops.t(mat1), grad)
+        result = ops.mm(_t(mat1), grad)
     return result if alpha == 1 else result * alpha
 
 
@@ -43,6 +46,11 @@ def bmm_mat2_backward(grad: Any, mat1: Any, alpha: Any = 1) -> Any:
     """alpha * mat1ᵀ @ grad, batch by batch."""
     result = ops.bmm(ops.transpose_int(mat1, 1, 2), grad)
     return result if alpha == 1 else result * alpha
+
+
+def _t(matrix: Any) -> Any:
+    """`matrix.t()`. Where nothing is recorded and nobody is watching, without what ties a view to its base."""
+    return ops.t(matrix) if hot.off or is_grad_enabled() else t(matrix)
 
 
 def maybe_multiply(t: Any, s: Any) -> Any:
