@@ -33,7 +33,9 @@ def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     usual = _usual_product(self._geometry, mat2._geometry)
     if usual is not None and out is None:
         result = empty(usual)
+        token = quiet()
         np.dot(array(self), array(mat2), array(result))
+        restore(token)
         return result
     _check(self.dim() == 2, "self must be a matrix")
     _check(mat2.dim() == 2, "mat2 must be a matrix")
@@ -95,8 +97,8 @@ def addmm(self: TensorImpl, mat1: TensorImpl, mat2: TensorImpl, beta: Any = 1, a
     usual = _usual_product(mat1._geometry, mat2._geometry, self._geometry)
     if usual is not None and out is None and alpha == beta == 1:
         result = empty(usual)
-        target = np.dot(array(mat1), array(mat2), array(result))
         token = quiet()
+        target = np.dot(array(mat1), array(mat2), array(result))
         np.add(target, array(self), target)
         restore(token)
         return result
@@ -163,8 +165,8 @@ def addbmm(
 def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None) -> Geometry | None:
     """The geometry of `a @ b` if nothing has to be checked or converted: two matrices that fit, as BLAS takes them.
 
-    The addend, if there is one, has to be a row or a matrix of the product's sizes. `np.dot` will do, which cannot be told to
-    take anything else than BLAS does, but costs less than `np.matmul`, and does not look for overflow.
+    The addend, if there is one, has to be a row or a matrix of the product's sizes. `np.dot` will do then, which is for
+    matrices only and costs less than `np.matmul`.
     """
     operands = (a, b) if addend is None else (a, b, addend)
     if a.dtype not in (dt.float32, dt.float64) or any(g.dtype is not a.dtype or g.device is not CPU for g in operands):

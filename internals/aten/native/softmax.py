@@ -112,7 +112,7 @@ def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> 
 
 
 def _sums(a: Any, d: int | None) -> Any:
-    """The sums along `d`, of which one element is left. A small matrix is multiplied by ones: BLAS has less to ask than a ufunc."""
+    """The sums along `d`, of which one element is left. A small matrix is multiplied by ones: BLAS asks less than a ufunc."""
     if a.ndim == 2 and a.shape[d] <= 32 and a.dtype.char in "fd":
         ones = _ones(a.shape[d], a.dtype)
         return np.dot(a, ones[:, None]) if d else np.dot(ones, a)[None]
