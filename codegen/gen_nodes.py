@@ -30,7 +30,6 @@ def write_nodes(functions: list[NativeFunction], entries: dict[str, Derivative])
 
 
 def _node(d: Derivative) -> str:
-    names = d.names
     slots = "".join(f"{slot(d, s)!r}, " for s in d.saved)
     tensors = "".join(f"{s.name!r}, " for s in d.saved if is_tensor(d, s))
     out = [
@@ -40,36 +39,35 @@ def _node(d: Derivative) -> str:
         f"    saved_names = ({tensors})\n    saves = True\n\n" if tensors else "\n",
         _number_methods(d) if takes_number(d) else "",
         "    def apply(node, grads):\n",
+        _nothing_arrived(d),
+        _one_gradient(d, d.formulas[0]) if len(d.names) == 1 else _several_gradients(d),
     ]
+    return "".join(out)
+
+
+def _nothing_arrived(d: Derivative) -> str:
+    """Without a gradient there is nothing to compute. `grad` is that of the first output, `grads` those of all."""
     uses = {u for f in d.formulas for u in f.uses}
     one_output = sum(d.differentiable) == 1 and not any(r.type.is_list for r in d.schema.returns)
-    nothing = "(None,) * len(node.next_edges)"
-    several_edges = len(names) == 1 and argument(d, names[0]).type.is_list
+    nothing = "            return (None,) * len(node.next_edges)\n"
     if one_output or "grads" not in uses:
-        out.append(f"        grad = grads[0]\n        if grad is None:\n            return {nothing}\n")
-    else:
-        out.append(f"        if all([g is None for g in grads]):\n            return {nothing}\n")
-        if "grad" in uses:
-            out.append("        grad = grads[0]\n")
-    if several_edges:
-        out.append(_unpacks(d, d.formulas[0], 8))
-        out.append(f"        return {d.formulas[0].text}\n")
-        return "".join(out)
-    single = len(names) == 1
-    if single:
-        if d.formulas[0].uses & {"grad_input_mask"}:
-            out.append("        grad_input_mask = (True,)\n")
-        out.append(_unpacks(d, d.formulas[0], 8))
-        value = d.formulas[0].text
-        out.append(
-            f"        return ({value},)\n"
-            if len(d.formulas[0].names) == 1 and "," not in d.formulas[0].names
-            else value
-        )
-        return "".join(out)
+        return f"        grad = grads[0]\n        if grad is None:\n{nothing}"
+    grad = "        grad = grads[0]\n" if "grad" in uses else ""
+    return f"        if all([g is None for g in grads]):\n{nothing}{grad}"
+
+
+def _one_gradient(d: Derivative, f: Formula) -> str:
+    """The gradient of the only argument that has one; if that is a list of tensors, the formula gives one for each."""
+    is_list = argument(d, f.names[0]).type.is_list
+    mask = "        grad_input_mask = (True,)\n" if "grad_input_mask" in f.uses and not is_list else ""
+    return mask + _unpacks(d, f, 8) + f"        return {f.text if is_list else f'({f.text},)'}\n"
+
+
+def _several_gradients(d: Derivative) -> str:
+    """The gradients of several arguments, each computed only if it has somewhere to go."""
+    names = d.names
     wants = ", ".join(f"(to_{n}, _)" for n in names)
-    out.append(f"        {wants} = node.next_edges\n")
-    out.append("        " + " = ".join(f"grad_{n}" for n in names) + " = None\n")
+    out = [f"        {wants} = node.next_edges\n", "        " + " = ".join(f"grad_{n}" for n in names) + " = None\n"]
     for f in d.formulas:
         wanted = " or ".join(f"to_{n} is not None" for n in f.names)
         out.append(f"        if {wanted}:\n")
@@ -110,13 +108,7 @@ def _unpacks(d: Derivative, f: Formula, indent: int) -> str:
             lines.append(f"{s.name} = unpack_list({place}, node)" if several else f"{s.name} = {place}.unpack(node)")
         else:
             type = argument(d, s.of).type
-            how = (
-                "unpack_list({0}, node)"
-                if type.is_list
-                else "unpack_optional({0}, node)"
-                if type.optional
-                else "{0}.unpack(node)"
-            )
+            how = "unpack_list({}, node)" if type.is_list else "unpack_optional({}, node)" if type.optional else "{}.unpack(node)"
             lines.append(f"{s.name} = {how.format(place)}")
     return "".join(" " * indent + line + "\n" for line in lines)
 
