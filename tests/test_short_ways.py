@@ -18,6 +18,10 @@ def numbers(*shape: int) -> Any:
     return internals.tensor(values)
 
 
+def floats(values: Any) -> Any:
+    return np.array(values, np.float32)
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [((3, 4), (4,)), ((4,), (3, 4)), ((3, 1), (3, 4)), ((), (3, 4)), ((3, 4), ()), ((2, 1, 4), (3, 4))],
@@ -73,10 +77,10 @@ def test_infinities_and_nan_go_through_in_silence() -> None:
     x = internals.tensor([[inf, 1.0, nan], [-inf, 2.0, 3.0]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.array_equal(x.sum(0).numpy(), np.float32([nan, 3, nan]), equal_nan=True)
+        assert np.array_equal(x.sum(0).numpy(), floats([nan, 3, nan]), equal_nan=True)
         assert np.isnan(x.sum().item())
-        assert np.array_equal((x @ x.t()).numpy(), np.float32([[nan, nan], [nan, inf]]), equal_nan=True)
-        assert np.array_equal(x.relu().numpy(), np.float32([[inf, 1, nan], [0, 2, 3]]), equal_nan=True)
+        assert np.array_equal((x @ x.t()).numpy(), floats([[nan, nan], [nan, inf]]), equal_nan=True)
+        assert np.array_equal(x.relu().numpy(), floats([[inf, 1, nan], [0, 2, 3]]), equal_nan=True)
         assert F.nll_loss(x, internals.tensor([0, 0])).isnan().item()
 
 
@@ -100,7 +104,7 @@ def test_targets_that_are_no_class_or_do_not_count() -> None:
         F.cross_entropy(logs, internals.tensor([0, 1, 2, -1]))
     target = internals.tensor([0, 1, 2, 1])
     F.nll_loss(logs, target, ignore_index=1).backward()
-    assert np.allclose(logs.grad.numpy(), np.float32([[-0.5, 0, 0], [0, 0, 0], [0, 0, -0.5], [0, 0, 0]]))
+    assert np.allclose(logs.grad.numpy(), floats([[-0.5, 0, 0], [0, 0, 0], [0, 0, -0.5], [0, 0, 0]]))
 
 
 def test_a_view_made_again_is_as_strict_as_the_first() -> None:
