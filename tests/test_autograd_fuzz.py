@@ -73,7 +73,7 @@ def compare(ours: Any, our_error: Exception | None, theirs: Any, their_error: Ex
     if (our_error is None) != (their_error is None):
         return f"we: {our_error!r}, torch: {their_error!r}"
     if our_error is not None and their_error is not None:
-        message = first_line(their_error).replace("torch::autograd::", "")  # its name for nodes written by hand
+        message = first_line(their_error)
         ours = first_line(our_error)
         if (
             "is output 0 of AsStrided," in message
