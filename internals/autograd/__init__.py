@@ -4,12 +4,15 @@
 The parts, in the order in which they are met:
 
     derivatives.yaml     the formula of every operator; codegen makes nodes and kernels of it
+    formulas/            the functions those formulas call
     history.py           what those kernels do around an operator: edges, history, in-place writes
     node.py              a node of the graph            saved_variable.py   what it keeps, with versions
     engine.py            running the graph              accumulate_grad.py  where gradients arrive
+    node_hooks.py        hooks around a node            validation.py       does a gradient fit its tensor
     copy_slices.py       writing to a view              manual.py           kernels written by hand
     api.py               backward, grad                 function.py         nodes written by users
     grad_mode.py         no_grad and its kind           anomaly.py          which forward line is to blame
+    graph.py             the graph in users' hands      variable.py         the name tensors had before 0.4
     gradcheck.py         formulas against differences   functional.py       jacobian, hessian, vjp, ...
     not_implemented.py   operators that say nothing
 

@@ -7,8 +7,8 @@ what arrives at each in an input buffer. Nothing recurses: a graph may be a hund
 `GraphTask` is one call of `backward`, and can be watched: `step()` runs a single node; `ready`, `dependencies` and `buffers` show
 what is left.
 
-How the real one differs: a thread for each GPU, fed by ready queues, and locks; a backward inside a backward is suspended and
-resumed instead of nested when it gets too deep.
+How the real one differs: a thread for each GPU, fed by ready queues, and locks; a backward inside a backward inside ... moves to
+a thread of its own when the nesting gets too deep for one stack.
 """
 
 from __future__ import annotations
@@ -196,9 +196,9 @@ def count_dependencies(roots: Sequence[Any]) -> dict[Any, int]:
 
 
 def call_node(node: Any, grads: list[Any]) -> Sequence[Any]:
-    """What `node(*grads)` does: hooks, and apply. Raises RuntimeError for the wrong number of gradients."""
+    """What `node(*grads)` does: hooks, and apply. Raises TypeError for the wrong number of gradients."""
     if len(grads) != len(node.input_metadata):
-        raise RuntimeError(f"expected {len(node.input_metadata)} gradients, but got {len(grads)}")
+        raise TypeError(f"expected {len(node.input_metadata)} arguments, got {len(grads)} instead")
     if node.extras is not None:
         grads = run_pre_hooks(node, grads)
     results = node.apply(grads)

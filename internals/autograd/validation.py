@@ -3,7 +3,7 @@
 A formula need not care about broadcasting or dtypes: a gradient of the broadcast shape is summed to the shape of the input, one
 of another dtype is cast. What cannot be made to fit is an error that names the node.
 
-How the real one differs: nothing but the language.
+How the real one differs: it knows sparse, nested and complex gradients.
 """
 
 from __future__ import annotations
