@@ -167,9 +167,9 @@ def _check_grad(t: Any, grad: Any) -> None:
 
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{TYPE_META_NAME[grad.dtype]}' to a tensor with grad_dtype "
-            f"'{SCALAR_TYPE_NAME[t.dtype]}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
-            "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
-            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match."
+            f"'{SCALAR_TYPE_NAME[t.dtype]}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
+            "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
+            "with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match."
         )
     if grad.device is not t.device:
         raise RuntimeError(
