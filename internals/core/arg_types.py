@@ -110,13 +110,14 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def type_name(v: Any) -> str:
-    if isinstance(v, SEQUENCES) and v:
-        return (
-            f"{type(v).__name__} of {type_name(v[0])}"
-            if len(v) == 1
-            else f"{type(v).__name__} of ({', '.join(type_name(x) for x in v)})"
-        )
-    return "Tensor" if isinstance(v, TensorImpl) else type(v).__name__
+    """The type as CPython's `tp_name` has it: classes written in C come with their module."""
+    kind = type(v)
+    if isinstance(v, TensorImpl) or kind.__flags__ & _HEAP_TYPE or kind.__module__ == "builtins":
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
 
 
 def _same(v: Any) -> Any:

@@ -129,9 +129,7 @@ class Signature:
                 _check_list(i - self.first, a.type, values[a.name])
                 position = "" if a.kwarg_only or source[a.name][0] == "k" else f" (position {i + 1 - self.first})"
                 shown = "input" if a.name == "self" else a.name
-                return (
-                    f"(): argument '{shown}'{position} must be {python_type(a.type)}, not {type_name(values[a.name])}"
-                )
+                return f"(): argument '{shown}'{position} must be {python_type(a.type)}{_found(a.type, values[a.name])}"
             convert = converter(a.type, values[a.name])
             if convert is None:
                 parts.append(source[a.name])
@@ -184,10 +182,17 @@ def wrapped(*operands: Any) -> list[TensorImpl]:
 
 def _check_list(position: int, t: Type, value: Any) -> None:
     """Once a list begins with a tensor PyTorch has made its choice. Raises TypeError for the first element that is none."""
-    if t.base == "Tensor" and isinstance(value, SEQUENCES) and value and isinstance(value[0], TensorImpl):
+    if t.is_list and t.base == "Tensor" and isinstance(value, SEQUENCES) and value and isinstance(value[0], TensorImpl):
         wrong = next(i for i, v in enumerate(value) if not isinstance(v, TensorImpl))
         got = type_name(value[wrong])
         raise TypeError(f"expected Tensor as element {wrong} in argument {position}, but got {got}")
+
+
+def _found(t: Type, value: Any) -> str:
+    """What stands where `t` was wanted: for a list of ints that begins with something else, that element."""
+    if _is_int_list(t) and isinstance(value, SEQUENCES) and value and not is_int(value[0]):
+        return f", but found element of type {type_name(value[0])} at pos 0"
+    return f", not {type_name(value)}"
 
 
 def _is_int_list(t: Type) -> bool:
