@@ -1,6 +1,6 @@
-"""Small services around tensors (`torch/utils`): `internals.utils.data`, `internals.utils.dlpack`, `internals.utils.hooks`.
+"""Small services around tensors (`torch/utils`): `internals.utils.checkpoint`, `data`, `dlpack`, `hooks`.
 
-How the real one differs: `torch.utils` also has checkpointing, profiling and much else.
+How the real one differs: `torch.utils` also has profiling and much else.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from internals.utils import dlpack, hooks
 
 if TYPE_CHECKING:
-    from internals.utils import data
+    from internals.utils import checkpoint, data
 
-__all__ = ["data", "dlpack", "hooks"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 
 def __getattr__(name: str) -> Any:
-    """`data` is imported when first used."""
-    if name == "data":
+    """`checkpoint` and `data` are imported when first used."""
+    if name in ("checkpoint", "data"):
         import importlib
 
-        return importlib.import_module("internals.utils.data")
+        return importlib.import_module(f"internals.utils.{name}")
     raise AttributeError(f"module 'internals.utils' has no attribute '{name}'")

@@ -1,0 +1,99 @@
+"""Trading time for memory: compute twice instead of keeping (`torch/utils/checkpoint.py`).
+
+`checkpoint(block, x)` runs `block(x)` and keeps nothing of what its nodes would save but a number. When backward asks for the
+first of the saved tensors, the block runs again, and this time they are kept, until each has been asked for. It is a use of
+`saved_tensors_hooks`.
+
+How the real one differs: it stops recomputing as soon as everything wanted is there, compares the recomputed shapes with those of
+the first run, restores autocast, and has the older way with a `Function` (`use_reentrant=True`) too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from internals import enable_grad, get_rng_state, set_rng_state
+from internals.autograd.graph import saved_tensors_hooks
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, of which backward keeps nothing but the arguments; it runs again during backward.
+
+    Dropout draws the same numbers again if `preserve_rng_state`. `use_reentrant` makes no difference here. Raises RuntimeError in
+    backward when the function saves fewer tensors the second time.
+    """
+    run = _Run(function, args, kwargs, get_rng_state() if preserve_rng_state else None)
+    with saved_tensors_hooks(run.pack, run.unpack):
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, **kwargs: Any) -> Any:
+    """A sequence of modules cut into `segments`, each checkpointed but the last."""
+    functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(functions) // segments
+    for i in range(segments - 1):
+        input = checkpoint(_Chain(functions[i * size : (i + 1) * size]), input, **kwargs)
+    return _Chain(functions[(segments - 1) * size :])(input)
+
+
+class _Run:
+    """One checkpointed call: the number of each tensor it saved and, while backward is at it, the tensors of the second run."""
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, rng_state: Any) -> None:
+        self.function, self.args, self.kwargs, self.rng_state = function, args, kwargs, rng_state
+        self.saved = 0
+        self.again: dict[int, Any] = {}
+
+    def pack(self, t: Any) -> int:
+        self.saved += 1
+        return self.saved - 1
+
+    def unpack(self, number: int) -> Any:
+        if number not in self.again:
+            self._recompute()
+        if number not in self.again:
+            raise RuntimeError(
+                "checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {self.saved}\n"
+                f"Number of tensors saved during recomputation: {len(self.again)}."
+            )
+        return self.again.pop(number)
+
+    def _recompute(self) -> None:
+        self.again = {}
+
+        def keep(t: Any) -> None:
+            self.again[len(self.again)] = t.detach()
+
+        before = None if self.rng_state is None else get_rng_state()
+        if self.rng_state is not None:
+            set_rng_state(self.rng_state)
+        try:
+            with enable_grad(), saved_tensors_hooks(keep, _no_backward):
+                self.function(*self.args, **self.kwargs)
+        finally:
+            if before is not None:
+                set_rng_state(before)
+
+
+class _Chain:
+    def __init__(self, functions: list[Any]) -> None:
+        self.functions = functions
+
+    def __call__(self, x: Any) -> Any:
+        for f in self.functions:
+            x = f(x)
+        return x
+
+
+def _no_backward(packed: Any) -> Any:
+    raise RuntimeError("checkpoint: the recomputed graph is not run backward")
