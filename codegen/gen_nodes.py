@@ -19,7 +19,7 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 
 # ruff: noqa
 from internals.autograd.node import Node
-from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, unpack_list, unpack_optional
+from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
 '''
 
 
@@ -41,6 +41,7 @@ def _node(d: Derivative) -> str:
         "    def apply(node, grads):\n",
         _nothing_arrived(d),
         _one_gradient(d, d.formulas[0]) if len(d.names) == 1 else _several_gradients(d),
+        _release(d) if tensors else "",
     ]
     return "".join(out)
 
@@ -78,6 +79,17 @@ def _several_gradients(d: Derivative) -> str:
         out.append(f"            {', '.join(f'grad_{n}' for n in f.names)} = {f.text}\n")
     out.append(f"        return {', '.join(f'grad_{n}' for n in names)}\n")
     return "".join(out)
+
+
+def _release(d: Derivative) -> str:
+    """The method that lets go of the saved tensors."""
+    places = []
+    for s in d.saved:
+        if is_tensor(d, s):
+            of_list = s.is_output and d.schema.returns[output_names(d.schema).index(s.of)].type.is_list
+            is_list = of_list if s.is_output else argument(d, s.of).type.is_list
+            places.append(f"{'*' if is_list else ''}node.{slot(d, s)}")
+    return f"\n    def release_variables(node):\n        release({', '.join(places)})\n"
 
 
 def _number_methods(d: Derivative) -> str:

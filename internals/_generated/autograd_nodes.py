@@ -5,7 +5,7 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 
 # ruff: noqa
 from internals.autograd.node import Node
-from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, unpack_list, unpack_optional
+from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
 from internals._generated.functions import _adaptive_avg_pool2d, view_as_complex, view_as_real, where, zeros_like
 from internals._generated.nn_functions import avg_pool2d, col2im, im2col, nll_loss, nll_loss2d, upsample_bilinear2d, upsample_nearest2d
 from internals._generated.ops import _adaptive_avg_pool2d_backward, _log_softmax_backward_data, _softmax_backward_data, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bilinear2d_backward, upsample_nearest2d_backward
@@ -779,6 +779,9 @@ class MulBackward0(Node):
             grad_other = grad * self
         return grad_self, grad_other
 
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
 
 class MulBackward1(Node):
     """aten::mul.Scalar(Tensor self, Scalar other) -> Tensor"""
@@ -828,6 +831,9 @@ class DivBackward0(Node):
             other = node._raw_saved_other.unpack(node)
             grad_other = div_other_backward(grad, self, other)
         return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
 
 
 class DivBackward1(Node):
@@ -880,6 +886,9 @@ class DivBackward2(Node):
             rounding_mode = node._saved_rounding_mode
             grad_other = div_other_backward(grad, self, other, rounding_mode)
         return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
 
 
 class DivBackward3(Node):
@@ -974,6 +983,9 @@ class RemainderBackward1(Node):
             grad_other = -grad * self.div(other, rounding_mode='floor')
         return grad_self, grad_other
 
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
 
 class RemainderBackward2(Node):
     """aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
@@ -1020,6 +1032,9 @@ class FmodBackward1(Node):
             grad_other = -grad * self.div(other, rounding_mode='trunc')
         return grad_self, grad_other
 
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
 
 class PowBackward0(Node):
     """aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"""
@@ -1035,6 +1050,9 @@ class PowBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         exponent = node._saved_exponent
         return (pow_backward(grad, self, exponent),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class PowBackward1(Node):
@@ -1061,6 +1079,9 @@ class PowBackward1(Node):
             grad_exponent = pow_backward_exponent(grad, self, exponent, result)
         return grad_self, grad_exponent
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_exponent, node._raw_saved_result)
+
 
 class PowBackward2(Node):
     """aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"""
@@ -1077,6 +1098,9 @@ class PowBackward2(Node):
         exponent = node._raw_saved_exponent.unpack(node)
         result = node._raw_saved_result.unpack(node)
         return (pow_backward_exponent(grad, self, exponent, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_exponent, node._raw_saved_result)
 
 
 class Atan2Backward0(Node):
@@ -1098,6 +1122,9 @@ class Atan2Backward0(Node):
             other = node._raw_saved_other.unpack(node)
             grad_self, grad_other = atan2_backward(grad, self, other, grad_input_mask)
         return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other)
 
 
 class MaximumBackward0(Node):
@@ -1123,6 +1150,9 @@ class MaximumBackward0(Node):
             grad_other = where(self == other, grad / 2, grad).masked_fill(self > other, 0)
         return grad_self, grad_other
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other)
+
 
 class MinimumBackward0(Node):
     """aten::minimum(Tensor self, Tensor other) -> Tensor"""
@@ -1147,6 +1177,9 @@ class MinimumBackward0(Node):
             grad_other = where(self == other, grad / 2, grad).masked_fill(self < other, 0)
         return grad_self, grad_other
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other)
+
 
 class AbsBackward0(Node):
     """aten::abs(Tensor self) -> Tensor"""
@@ -1161,6 +1194,9 @@ class AbsBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (grad * self.sign(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class NegBackward0(Node):
@@ -1189,6 +1225,9 @@ class ExpBackward0(Node):
         result = node._raw_saved_result.unpack(node)
         return (grad * result,)
 
+    def release_variables(node):
+        release(node._raw_saved_result)
+
 
 class Expm1Backward0(Node):
     """aten::expm1(Tensor self) -> Tensor"""
@@ -1203,6 +1242,9 @@ class Expm1Backward0(Node):
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
         return (grad * (result + 1),)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
 
 
 class LogBackward0(Node):
@@ -1219,6 +1261,9 @@ class LogBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         return (grad / self,)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class Log1PBackward0(Node):
     """aten::log1p(Tensor self) -> Tensor"""
@@ -1233,6 +1278,9 @@ class Log1PBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (grad / (self + 1),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class Log2Backward0(Node):
@@ -1249,6 +1297,9 @@ class Log2Backward0(Node):
         self = node._raw_saved_self.unpack(node)
         return (grad / (self * 0.6931471805599453),)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class SqrtBackward0(Node):
     """aten::sqrt(Tensor self) -> Tensor"""
@@ -1263,6 +1314,9 @@ class SqrtBackward0(Node):
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
         return (grad / (2 * result),)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
 
 
 class RsqrtBackward0(Node):
@@ -1279,6 +1333,9 @@ class RsqrtBackward0(Node):
         result = node._raw_saved_result.unpack(node)
         return (-0.5 * grad * result.pow(3),)
 
+    def release_variables(node):
+        release(node._raw_saved_result)
+
 
 class ReciprocalBackward0(Node):
     """aten::reciprocal(Tensor self) -> Tensor"""
@@ -1293,6 +1350,9 @@ class ReciprocalBackward0(Node):
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
         return (-grad * (result * result),)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
 
 
 class SinBackward0(Node):
@@ -1309,6 +1369,9 @@ class SinBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         return (grad * self.cos(),)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class CosBackward0(Node):
     """aten::cos(Tensor self) -> Tensor"""
@@ -1323,6 +1386,9 @@ class CosBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (grad * -self.sin(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class TanBackward0(Node):
@@ -1339,6 +1405,9 @@ class TanBackward0(Node):
         result = node._raw_saved_result.unpack(node)
         return (grad * (1 + result.pow(2)),)
 
+    def release_variables(node):
+        release(node._raw_saved_result)
+
 
 class AsinBackward0(Node):
     """aten::asin(Tensor self) -> Tensor"""
@@ -1353,6 +1422,9 @@ class AsinBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (grad * (-self * self + 1).rsqrt(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class AcosBackward0(Node):
@@ -1369,6 +1441,9 @@ class AcosBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         return (grad * -(-self * self + 1).rsqrt(),)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class AtanBackward0(Node):
     """aten::atan(Tensor self) -> Tensor"""
@@ -1383,6 +1458,9 @@ class AtanBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (grad / (self * self + 1),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class SinhBackward0(Node):
@@ -1399,6 +1477,9 @@ class SinhBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         return (grad * self.cosh(),)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class CoshBackward0(Node):
     """aten::cosh(Tensor self) -> Tensor"""
@@ -1413,6 +1494,9 @@ class CoshBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (grad * self.sinh(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class TanhBackward0(Node):
@@ -1429,6 +1513,9 @@ class TanhBackward0(Node):
         result = node._raw_saved_result.unpack(node)
         return (tanh_backward(grad, result),)
 
+    def release_variables(node):
+        release(node._raw_saved_result)
+
 
 class SigmoidBackward0(Node):
     """aten::sigmoid(Tensor self) -> Tensor"""
@@ -1444,6 +1531,9 @@ class SigmoidBackward0(Node):
         result = node._raw_saved_result.unpack(node)
         return (sigmoid_backward(grad, result),)
 
+    def release_variables(node):
+        release(node._raw_saved_result)
+
 
 class ErfBackward0(Node):
     """aten::erf(Tensor self) -> Tensor"""
@@ -1458,6 +1548,9 @@ class ErfBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (2 / pi ** 0.5 * (-(self * self)).exp() * grad,)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class FloorBackward0(Node):
@@ -1570,6 +1663,9 @@ class ClampBackward0(Node):
             grad_min, grad_max = clamp_backward_min_max(grad, self, min, max, grad_input_mask)
         return grad_self, grad_min, grad_max
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_min, node._raw_saved_max)
+
 
 class ClampBackward1(Node):
     """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"""
@@ -1587,6 +1683,9 @@ class ClampBackward1(Node):
         max = node._saved_max
         return (clamp_backward(grad, self, min, max),)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class ClampMinBackward0(Node):
     """aten::clamp_min(Tensor self, Scalar min) -> Tensor"""
@@ -1602,6 +1701,9 @@ class ClampMinBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         min = node._saved_min
         return (grad_where(self >= min, grad),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class ClampMinBackward1(Node):
@@ -1627,6 +1729,9 @@ class ClampMinBackward1(Node):
             grad_min = grad_where(self < min, grad)
         return grad_self, grad_min
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_min)
+
 
 class ClampMaxBackward0(Node):
     """aten::clamp_max(Tensor self, Scalar max) -> Tensor"""
@@ -1642,6 +1747,9 @@ class ClampMaxBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         max = node._saved_max
         return (grad_where(self <= max, grad),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class ClampMaxBackward1(Node):
@@ -1666,6 +1774,9 @@ class ClampMaxBackward1(Node):
             max = node._raw_saved_max.unpack(node)
             grad_max = grad_where(self > max, grad)
         return grad_self, grad_max
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_max)
 
 
 class LerpBackward0(Node):
@@ -1713,6 +1824,9 @@ class LerpBackward1(Node):
             grad_weight = grad * (end - self)
         return grad_self, grad_end, grad_weight
 
+    def release_variables(node):
+        release(node._raw_saved_weight, node._raw_saved_end, node._raw_saved_self)
+
 
 class AddcmulBackward0(Node):
     """aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
@@ -1738,6 +1852,9 @@ class AddcmulBackward0(Node):
             value = node._saved_value
             grad_tensor2 = grad * (tensor1 * value)
         return grad_self, grad_tensor1, grad_tensor2
+
+    def release_variables(node):
+        release(node._raw_saved_tensor2, node._raw_saved_tensor1)
 
 
 class AddcdivBackward0(Node):
@@ -1766,6 +1883,9 @@ class AddcdivBackward0(Node):
             grad_tensor2 = -grad * (value * tensor1 / (tensor2 * tensor2))
         return grad_self, grad_tensor1, grad_tensor2
 
+    def release_variables(node):
+        release(node._raw_saved_tensor2, node._raw_saved_tensor1)
+
 
 class WhereBackward0(Node):
     """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"""
@@ -1788,6 +1908,9 @@ class WhereBackward0(Node):
             grad_other = grad.masked_fill(condition.bool(), 0)
         return grad_self, grad_other
 
+    def release_variables(node):
+        release(node._raw_saved_condition)
+
 
 class MaskedFillBackward0(Node):
     """aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"""
@@ -1802,6 +1925,9 @@ class MaskedFillBackward0(Node):
             return (None,) * len(node.next_edges)
         mask = node._raw_saved_mask.unpack(node)
         return (grad.masked_fill(mask, 0),)
+
+    def release_variables(node):
+        release(node._raw_saved_mask)
 
 
 class MaskedFillBackward1(Node):
@@ -1824,6 +1950,9 @@ class MaskedFillBackward1(Node):
             mask = node._raw_saved_mask.unpack(node)
             grad_value = grad_where(mask, grad).sum()
         return grad_self, grad_value
+
+    def release_variables(node):
+        release(node._raw_saved_mask)
 
 
 class SumBackward0(Node):
@@ -1897,6 +2026,9 @@ class ProdBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         return (prod_backward(grad, self.to(grad.dtype), result),)
 
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_self)
+
 
 class ProdBackward1(Node):
     """aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
@@ -1915,6 +2047,9 @@ class ProdBackward1(Node):
         self = node._raw_saved_self.unpack(node)
         return (prod_dim_backward(grad, self.to(grad.dtype), result, dim, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_self)
+
 
 class VarBackward0(Node):
     """aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
@@ -1932,6 +2067,9 @@ class VarBackward0(Node):
         correction = node._saved_correction
         keepdim = node._saved_keepdim
         return (var_backward(grad, self, dim, correction, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class StdBackward0(Node):
@@ -1952,6 +2090,9 @@ class StdBackward0(Node):
         keepdim = node._saved_keepdim
         return (std_backward(grad, self, result, dim, correction, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
 
 class VarMeanBackward0(Node):
     """aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
@@ -1968,6 +2109,9 @@ class VarMeanBackward0(Node):
         correction = node._saved_correction
         keepdim = node._saved_keepdim
         return (var_mean_backward(grads, self, dim, correction, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class StdMeanBackward0(Node):
@@ -1987,6 +2131,9 @@ class StdMeanBackward0(Node):
         keepdim = node._saved_keepdim
         return (std_mean_backward(grads, self, result0, dim, correction, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result0)
+
 
 class AmaxBackward0(Node):
     """aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"""
@@ -2004,6 +2151,9 @@ class AmaxBackward0(Node):
         dim = node._saved_dim
         keepdim = node._saved_keepdim
         return (amax_backward(grad, self, result, dim, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
 
 
 class AminBackward0(Node):
@@ -2023,6 +2173,9 @@ class AminBackward0(Node):
         keepdim = node._saved_keepdim
         return (amax_backward(grad, self, result, dim, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
 
 class MaxBackward0(Node):
     """aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
@@ -2041,6 +2194,9 @@ class MaxBackward0(Node):
         keepdim = node._saved_keepdim
         return (value_selecting_reduction_backward(grad, dim, indices, self_shape, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
 
 class MaxBackward1(Node):
     """aten::max(Tensor self) -> Tensor"""
@@ -2056,6 +2212,9 @@ class MaxBackward1(Node):
         self = node._raw_saved_self.unpack(node)
         result = node._raw_saved_result.unpack(node)
         return (evenly_distribute_backward(grad, self, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
 
 
 class MinBackward0(Node):
@@ -2075,6 +2234,9 @@ class MinBackward0(Node):
         keepdim = node._saved_keepdim
         return (value_selecting_reduction_backward(grad, dim, indices, self_shape, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
 
 class MinBackward1(Node):
     """aten::min(Tensor self) -> Tensor"""
@@ -2090,6 +2252,9 @@ class MinBackward1(Node):
         self = node._raw_saved_self.unpack(node)
         result = node._raw_saved_result.unpack(node)
         return (evenly_distribute_backward(grad, self, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
 
 
 class NormBackward0(Node):
@@ -2107,6 +2272,9 @@ class NormBackward0(Node):
         p = node._saved_p
         result = node._raw_saved_result.unpack(node)
         return (norm_backward(grad, self, p, result, None, False),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
 
 
 class NormBackward1(Node):
@@ -2127,6 +2295,9 @@ class NormBackward1(Node):
         keepdim = node._saved_keepdim
         return (norm_backward(grad, self, p, result, dim, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
 
 class NormBackward2(Node):
     """aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"""
@@ -2143,6 +2314,9 @@ class NormBackward2(Node):
         result = node._raw_saved_result.unpack(node)
         self = node._raw_saved_self.unpack(node)
         return (norm_backward(grad, self.to(grad.dtype), p, result, None, False),)
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_self)
 
 
 class NormBackward3(Node):
@@ -2163,6 +2337,9 @@ class NormBackward3(Node):
         self = node._raw_saved_self.unpack(node)
         return (norm_backward(grad, self.to(grad.dtype), p, result, dim, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_self)
+
 
 class LinalgVectorNormBackward0(Node):
     """aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
@@ -2182,6 +2359,9 @@ class LinalgVectorNormBackward0(Node):
         keepdim = node._saved_keepdim
         return (norm_backward(grad, self, ord, result, dim, keepdim),)
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
 
 class LogsumexpBackward0(Node):
     """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
@@ -2199,6 +2379,9 @@ class LogsumexpBackward0(Node):
         dim = node._saved_dim
         keepdim = node._saved_keepdim
         return (logsumexp_backward(grad, self, result, dim, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
 
 
 class CumsumBackward0(Node):
@@ -2231,6 +2414,9 @@ class CumprodBackward0(Node):
         result = node._raw_saved_result.unpack(node)
         return (cumprod_backward(grad, self, dim, result),)
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
 
 class SortBackward0(Node):
     """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
@@ -2247,6 +2433,9 @@ class SortBackward0(Node):
         indices = node._raw_saved_indices.unpack(node)
         self_shape = node._saved_self_shape
         return (value_selecting_reduction_backward(grad, dim, indices, self_shape, True),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
 
 
 class SortBackward1(Node):
@@ -2265,6 +2454,9 @@ class SortBackward1(Node):
         self_shape = node._saved_self_shape
         return (value_selecting_reduction_backward(grad, dim, indices, self_shape, True),)
 
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
 
 class TopkBackward0(Node):
     """aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
@@ -2281,6 +2473,9 @@ class TopkBackward0(Node):
         indices = node._raw_saved_indices.unpack(node)
         self_shape = node._saved_self_shape
         return (value_selecting_reduction_backward(grad, dim, indices, self_shape, True),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
 
 
 class CatBackward0(Node):
@@ -2392,6 +2587,9 @@ class IndexBackward0(Node):
         indices = unpack_list(node._raw_saved_indices, node)
         return (index_backward(grad, self_shape, indices),)
 
+    def release_variables(node):
+        release(*node._raw_saved_indices)
+
 
 class IndexPutBackward0(Node):
     """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
@@ -2414,6 +2612,9 @@ class IndexPutBackward0(Node):
             indices = unpack_list(node._raw_saved_indices, node)
             grad_values = index_put_values_backward(grad, indices)
         return grad_self, grad_values
+
+    def release_variables(node):
+        release(*node._raw_saved_indices)
 
 
 class IndexPutImplBackward0(Node):
@@ -2438,6 +2639,9 @@ class IndexPutImplBackward0(Node):
             grad_values = index_put_values_backward(grad, indices)
         return grad_self, grad_values
 
+    def release_variables(node):
+        release(*node._raw_saved_indices)
+
 
 class GatherBackward0(Node):
     """aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
@@ -2455,6 +2659,9 @@ class GatherBackward0(Node):
         index = node._raw_saved_index.unpack(node)
         sparse_grad = node._saved_sparse_grad
         return (gather_backward(grad, self_shape, dim, index, sparse_grad),)
+
+    def release_variables(node):
+        release(node._raw_saved_index)
 
 
 class ScatterBackward0(Node):
@@ -2480,6 +2687,9 @@ class ScatterBackward0(Node):
             grad_src = grad.gather(dim, index)
         return grad_self, grad_src
 
+    def release_variables(node):
+        release(node._raw_saved_index)
+
 
 class ScatterBackward1(Node):
     """aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
@@ -2495,6 +2705,9 @@ class ScatterBackward1(Node):
         dim = node._saved_dim
         index = node._raw_saved_index.unpack(node)
         return (grad.scatter(dim, index, 0),)
+
+    def release_variables(node):
+        release(node._raw_saved_index)
 
 
 class ScatterBackward2(Node):
@@ -2548,6 +2761,9 @@ class ScatterAddBackward0(Node):
             grad_src = grad.gather(dim, index)
         return grad_self, grad_src
 
+    def release_variables(node):
+        release(node._raw_saved_index)
+
 
 class IndexSelectBackward0(Node):
     """aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"""
@@ -2564,6 +2780,9 @@ class IndexSelectBackward0(Node):
         dim = node._saved_dim
         index = node._raw_saved_index.unpack(node)
         return (index_select_backward(grad, self_shape, dim, index),)
+
+    def release_variables(node):
+        release(node._raw_saved_index)
 
 
 class IndexAddBackward0(Node):
@@ -2588,6 +2807,9 @@ class IndexAddBackward0(Node):
             grad_source = maybe_multiply(grad.index_select(dim, index), alpha)
         return grad_self, grad_source
 
+    def release_variables(node):
+        release(node._raw_saved_index)
+
 
 class MaskedSelectBackward0(Node):
     """aten::masked_select(Tensor self, Tensor mask) -> Tensor"""
@@ -2603,6 +2825,9 @@ class MaskedSelectBackward0(Node):
         self_shape = node._saved_self_shape
         mask = node._raw_saved_mask.unpack(node)
         return (masked_select_backward(grad, self_shape, mask),)
+
+    def release_variables(node):
+        release(node._raw_saved_mask)
 
 
 class MmBackward0(Node):
@@ -2630,6 +2855,9 @@ class MmBackward0(Node):
             grad_mat2 = mm_mat2_backward(grad, self, mat2_shape, mat2_stride)
         return grad_self, grad_mat2
 
+    def release_variables(node):
+        release(node._raw_saved_mat2, node._raw_saved_self)
+
 
 class BmmBackward0(Node):
     """aten::bmm(Tensor self, Tensor mat2) -> Tensor"""
@@ -2651,6 +2879,9 @@ class BmmBackward0(Node):
             self = node._raw_saved_self.unpack(node)
             grad_mat2 = bmm_mat2_backward(grad, self)
         return grad_self, grad_mat2
+
+    def release_variables(node):
+        release(node._raw_saved_mat2, node._raw_saved_self)
 
 
 class MvBackward0(Node):
@@ -2674,6 +2905,9 @@ class MvBackward0(Node):
             grad_vec = self.t().mv(grad)
         return grad_self, grad_vec
 
+    def release_variables(node):
+        release(node._raw_saved_vec, node._raw_saved_self)
+
 
 class DotBackward0(Node):
     """aten::dot(Tensor self, Tensor tensor) -> Tensor"""
@@ -2695,6 +2929,9 @@ class DotBackward0(Node):
             self = node._raw_saved_self.unpack(node)
             grad_tensor = grad * self
         return grad_self, grad_tensor
+
+    def release_variables(node):
+        release(node._raw_saved_tensor, node._raw_saved_self)
 
 
 class AddmmBackward0(Node):
@@ -2727,6 +2964,9 @@ class AddmmBackward0(Node):
             grad_mat2 = mm_mat2_backward(grad, mat1, mat2_shape, mat2_stride, alpha)
         return grad_self, grad_mat1, grad_mat2
 
+    def release_variables(node):
+        release(node._raw_saved_mat2, node._raw_saved_mat1)
+
 
 class AddmvBackward0(Node):
     """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
@@ -2753,6 +2993,9 @@ class AddmvBackward0(Node):
             mat = node._raw_saved_mat.unpack(node)
             grad_vec = maybe_multiply(mat.t().mv(grad), alpha)
         return grad_self, grad_mat, grad_vec
+
+    def release_variables(node):
+        release(node._raw_saved_vec, node._raw_saved_mat)
 
 
 class AddbmmBackward0(Node):
@@ -2783,6 +3026,9 @@ class AddbmmBackward0(Node):
             grad_batch2 = bmm_mat2_backward(grad.expand(batch1_shape[0], -1, -1), batch1, alpha)
         return grad_self, grad_batch1, grad_batch2
 
+    def release_variables(node):
+        release(node._raw_saved_batch2, node._raw_saved_batch1)
+
 
 class BaddbmmBackward0(Node):
     """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
@@ -2810,6 +3056,9 @@ class BaddbmmBackward0(Node):
             grad_batch2 = bmm_mat2_backward(grad, batch1, alpha)
         return grad_self, grad_batch1, grad_batch2
 
+    def release_variables(node):
+        release(node._raw_saved_batch2, node._raw_saved_batch1)
+
 
 class LinalgSvdBackward0(Node):
     """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
@@ -2827,6 +3076,9 @@ class LinalgSvdBackward0(Node):
         full_matrices = node._saved_full_matrices
         return (svd_backward(grads[0], grads[1], grads[2], U, S, Vh, full_matrices),)
 
+    def release_variables(node):
+        release(node._raw_saved_U, node._raw_saved_S, node._raw_saved_Vh)
+
 
 class ReluBackward0(Node):
     """aten::relu(Tensor self) -> Tensor"""
@@ -2841,6 +3093,9 @@ class ReluBackward0(Node):
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
         return (threshold_backward(grad, result, 0),)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
 
 
 class GeluBackward0(Node):
@@ -2858,6 +3113,9 @@ class GeluBackward0(Node):
         approximate = node._saved_approximate
         return (gelu_backward(grad, self, approximate),)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class SiluBackward0(Node):
     """aten::silu(Tensor self) -> Tensor"""
@@ -2872,6 +3130,9 @@ class SiluBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (silu_backward(grad, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class LeakyReluBackward0(Node):
@@ -2888,6 +3149,9 @@ class LeakyReluBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         negative_slope = node._saved_negative_slope
         return (leaky_relu_backward(grad, self, negative_slope, False),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class EluBackward0(Node):
@@ -2907,6 +3171,9 @@ class EluBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         return (elu_backward(grad, alpha, scale, input_scale, False, self),)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class SoftplusBackward0(Node):
     """aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"""
@@ -2923,6 +3190,9 @@ class SoftplusBackward0(Node):
         beta = node._saved_beta
         threshold = node._saved_threshold
         return (softplus_backward(grad, self, beta, threshold),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class HardtanhBackward0(Node):
@@ -2941,6 +3211,9 @@ class HardtanhBackward0(Node):
         max_val = node._saved_max_val
         return (hardtanh_backward(grad, self, min_val, max_val),)
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class LogSigmoidBackward0(Node):
     """aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)"""
@@ -2956,6 +3229,9 @@ class LogSigmoidBackward0(Node):
         self = node._raw_saved_self.unpack(node)
         buffer = node._raw_saved_buffer.unpack(node)
         return (log_sigmoid_backward(grad, self, buffer),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_buffer)
 
 
 class SoftmaxBackward0(Node):
@@ -2974,6 +3250,9 @@ class SoftmaxBackward0(Node):
         self_dtype = node._saved_self_dtype
         return (_softmax_backward_data(grad, result, dim, self_dtype),)
 
+    def release_variables(node):
+        release(node._raw_saved_result)
+
 
 class LogSoftmaxBackward0(Node):
     """aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
@@ -2990,6 +3269,9 @@ class LogSoftmaxBackward0(Node):
         dim = node._saved_dim
         self_dtype = node._saved_self_dtype
         return (_log_softmax_backward_data(grad, result, dim, self_dtype),)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
 
 
 class ThresholdBackwardBackward0(Node):
@@ -3012,6 +3294,9 @@ class ThresholdBackwardBackward0(Node):
         if to_self is not None:
             grad_self = zeros_like(grad)
         return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class HardtanhBackwardBackward0(Node):
@@ -3036,6 +3321,9 @@ class HardtanhBackwardBackward0(Node):
             grad_self = zeros_like(grad)
         return grad_grad_output, grad_self
 
+    def release_variables(node):
+        release(node._raw_saved_self)
+
 
 class LeakyReluBackwardBackward0(Node):
     """aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor"""
@@ -3058,6 +3346,9 @@ class LeakyReluBackwardBackward0(Node):
         if to_self is not None:
             grad_self = zeros_like(grad)
         return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class EluBackwardBackward0(Node):
@@ -3090,6 +3381,9 @@ class EluBackwardBackward0(Node):
             grad_self_or_result = elu_double_backward(grad * grad_output, alpha, scale, input_scale, is_result, self_or_result)
         return grad_grad_output, grad_self_or_result
 
+    def release_variables(node):
+        release(node._raw_saved_self_or_result, node._raw_saved_grad_output)
+
 
 class GeluBackwardBackward0(Node):
     """aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor"""
@@ -3115,6 +3409,9 @@ class GeluBackwardBackward0(Node):
             grad_self = gelu_double_backward(grad * grad_output, self, approximate)
         return grad_grad_output, grad_self
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_grad_output)
+
 
 class SiluBackwardBackward0(Node):
     """aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor"""
@@ -3137,6 +3434,9 @@ class SiluBackwardBackward0(Node):
             grad_output = node._raw_saved_grad_output.unpack(node)
             grad_self = silu_double_backward(grad * grad_output, self)
         return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_grad_output)
 
 
 class SoftplusBackwardBackward0(Node):
@@ -3165,6 +3465,9 @@ class SoftplusBackwardBackward0(Node):
             grad_self = softplus_double_backward(grad * grad_output, self, beta, threshold)
         return grad_grad_output, grad_self
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_grad_output)
+
 
 class LogSigmoidBackwardBackward0(Node):
     """aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor"""
@@ -3189,6 +3492,9 @@ class LogSigmoidBackwardBackward0(Node):
             grad_self = log_sigmoid_double_backward(grad * grad_output, self)
         return grad_grad_output, grad_self
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_buffer, node._raw_saved_grad_output)
+
 
 class SigmoidBackwardBackward0(Node):
     """aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor"""
@@ -3212,6 +3518,9 @@ class SigmoidBackwardBackward0(Node):
             grad_output = grad * grad_output * (1 - 2 * output)
         return grad_grad_output, grad_output
 
+    def release_variables(node):
+        release(node._raw_saved_output, node._raw_saved_grad_output)
+
 
 class TanhBackwardBackward0(Node):
     """aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor"""
@@ -3234,6 +3543,9 @@ class TanhBackwardBackward0(Node):
             grad_output = node._raw_saved_grad_output.unpack(node)
             grad_output = grad * grad_output * output * -2
         return grad_grad_output, grad_output
+
+    def release_variables(node):
+        release(node._raw_saved_output, node._raw_saved_grad_output)
 
 
 class SoftmaxBackwardDataBackward0(Node):
@@ -3261,6 +3573,9 @@ class SoftmaxBackwardDataBackward0(Node):
             grad_output = softmax_double_backward(grad, grad_output, dim, output)
         return grad_grad_output, grad_output
 
+    def release_variables(node):
+        release(node._raw_saved_output, node._raw_saved_grad_output)
+
 
 class LogSoftmaxBackwardDataBackward0(Node):
     """aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"""
@@ -3285,6 +3600,9 @@ class LogSoftmaxBackwardDataBackward0(Node):
             output = node._raw_saved_output.unpack(node)
             grad_output = log_softmax_double_backward(grad, grad_output, dim, output)
         return grad_grad_output, grad_output
+
+    def release_variables(node):
+        release(node._raw_saved_output, node._raw_saved_grad_output)
 
 
 class NativeLayerNormBackward0(Node):
@@ -3311,6 +3629,9 @@ class NativeLayerNormBackward0(Node):
             grad_input, grad_weight, grad_bias = native_layer_norm_backward(grad, input, normalized_shape, result1, result2, weight, bias, grad_input_mask)
         return grad_input, grad_weight, grad_bias
 
+    def release_variables(node):
+        release(node._raw_saved_input, node._raw_saved_result1, node._raw_saved_result2, node._raw_saved_weight, node._raw_saved_bias)
+
 
 class NativeGroupNormBackward0(Node):
     """aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"""
@@ -3336,6 +3657,9 @@ class NativeGroupNormBackward0(Node):
             group = node._saved_group
             grad_input, grad_weight, grad_bias = group_norm_backward(grads, input, result1, result2, weight, N, C, HxW, group, grad_input_mask)
         return grad_input, grad_weight, grad_bias
+
+    def release_variables(node):
+        release(node._raw_saved_input, node._raw_saved_result1, node._raw_saved_result2, node._raw_saved_weight)
 
 
 class NativeBatchNormBackward0(Node):
@@ -3364,6 +3688,9 @@ class NativeBatchNormBackward0(Node):
             grad_input, grad_weight, grad_bias = native_batch_norm_backward(grad, input, weight, running_mean, running_var, result1, result2, training, eps, grad_input_mask)
         return grad_input, grad_weight, grad_bias
 
+    def release_variables(node):
+        release(node._raw_saved_input, node._raw_saved_weight, node._raw_saved_running_mean, node._raw_saved_running_var, node._raw_saved_result1, node._raw_saved_result2)
+
 
 class NativeLayerNormBackwardBackward0(Node):
     """aten::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
@@ -3389,6 +3716,9 @@ class NativeLayerNormBackwardBackward0(Node):
         if to_bias is not None:
             grad_bias = None
         return grad_grad_out, grad_input, grad_weight, grad_bias
+
+    def release_variables(node):
+        release(node._raw_saved_grad_out, node._raw_saved_input, node._raw_saved_mean, node._raw_saved_rstd, node._raw_saved_weight)
 
 
 class NativeGroupNormBackwardBackward0(Node):
@@ -3417,6 +3747,9 @@ class NativeGroupNormBackwardBackward0(Node):
             grad_grad_out, grad_input, grad_weight = group_norm_double_backward(grads, grad_out, input, mean, rstd, weight, N, C, HxW, group, grad_input_mask)
         return grad_grad_out, grad_input, grad_weight
 
+    def release_variables(node):
+        release(node._raw_saved_grad_out, node._raw_saved_input, node._raw_saved_mean, node._raw_saved_rstd, node._raw_saved_weight)
+
 
 class NativeBatchNormBackwardBackward0(Node):
     """aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
@@ -3443,6 +3776,9 @@ class NativeBatchNormBackwardBackward0(Node):
             eps = node._saved_eps
             grad_grad_out, grad_input, grad_weight = batchnorm_double_backward(grads, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, grad_input_mask)
         return grad_grad_out, grad_input, grad_weight
+
+    def release_variables(node):
+        release(node._raw_saved_grad_out, node._raw_saved_input, node._raw_saved_weight, node._raw_saved_running_mean, node._raw_saved_running_var, node._raw_saved_save_mean, node._raw_saved_save_invstd)
 
 
 class ConvolutionBackward0(Node):
@@ -3472,6 +3808,9 @@ class ConvolutionBackward0(Node):
             grad_input, grad_weight, grad_bias = convolution_backward(grad, input, weight, bias_shape, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
         return grad_input, grad_weight, grad_bias
 
+    def release_variables(node):
+        release(node._raw_saved_input, node._raw_saved_weight)
+
 
 class ConvolutionBackwardBackward0(Node):
     """aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"""
@@ -3499,6 +3838,9 @@ class ConvolutionBackwardBackward0(Node):
             grad_grad_output, grad_input, grad_weight = convolution_double_backward(grads, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
         return grad_grad_output, grad_input, grad_weight
 
+    def release_variables(node):
+        release(node._raw_saved_grad_output, node._raw_saved_input, node._raw_saved_weight)
+
 
 class MaxPool2DWithIndicesBackward0(Node):
     """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
@@ -3519,6 +3861,9 @@ class MaxPool2DWithIndicesBackward0(Node):
         ceil_mode = node._saved_ceil_mode
         result1 = node._raw_saved_result1.unpack(node)
         return (max_pool2d_with_indices_backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result1)
 
 
 class MaxPool2DWithIndicesBackwardBackward0(Node):
@@ -3541,6 +3886,9 @@ class MaxPool2DWithIndicesBackwardBackward0(Node):
             grad_self = zeros_like(grad)
         return grad_grad_output, grad_self
 
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
 
 class AvgPool2DBackward0(Node):
     """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
@@ -3561,6 +3909,9 @@ class AvgPool2DBackward0(Node):
         count_include_pad = node._saved_count_include_pad
         divisor_override = node._saved_divisor_override
         return (avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class AvgPool2DBackwardBackward0(Node):
@@ -3600,6 +3951,9 @@ class AdaptiveAvgPool2DBackward0(Node):
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
         return (_adaptive_avg_pool2d_backward(grad, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class AdaptiveAvgPool2DBackwardBackward0(Node):
@@ -3748,6 +4102,9 @@ class EmbeddingBackward0(Node):
         weight_shape = node._saved_weight_shape
         return (embedding_dense_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq),)
 
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
 
 class EmbeddingDenseBackwardBackward0(Node):
     """aten::embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor"""
@@ -3765,6 +4122,9 @@ class EmbeddingDenseBackwardBackward0(Node):
         padding_idx = node._saved_padding_idx
         scale_grad_by_freq = node._saved_scale_grad_by_freq
         return (embedding_dense_double_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
 
 
 class EmbeddingRenormBackward0(Node):
@@ -3798,6 +4158,9 @@ class NllLossBackward0(Node):
         total_weight = node._raw_saved_total_weight.unpack(node)
         return (nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total_weight),)
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_weight, node._raw_saved_total_weight)
+
 
 class NllLoss2DBackward0(Node):
     """aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)"""
@@ -3817,6 +4180,9 @@ class NllLoss2DBackward0(Node):
         ignore_index = node._saved_ignore_index
         total_weight = node._raw_saved_total_weight.unpack(node)
         return (nll_loss2d_backward(grad, self, target, weight, reduction, ignore_index, total_weight),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_weight, node._raw_saved_total_weight)
 
 
 class MseLossBackward0(Node):
@@ -3843,6 +4209,9 @@ class MseLossBackward0(Node):
             reduction = node._saved_reduction
             grad_target = mse_loss_backward(grad, target, self, reduction)
         return grad_self, grad_target
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target)
 
 
 class SmoothL1LossBackward0(Node):
@@ -3872,6 +4241,9 @@ class SmoothL1LossBackward0(Node):
             grad_target = smooth_l1_loss_backward(grad, target, self, reduction, beta)
         return grad_self, grad_target
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target)
+
 
 class HuberLossBackward0(Node):
     """aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor"""
@@ -3900,6 +4272,9 @@ class HuberLossBackward0(Node):
             grad_target = huber_loss_backward(grad, target, self, reduction, delta)
         return grad_self, grad_target
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target)
+
 
 class BinaryCrossEntropyBackward0(Node):
     """aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"""
@@ -3927,6 +4302,9 @@ class BinaryCrossEntropyBackward0(Node):
             reduction = node._saved_reduction
             grad_target = binary_cross_entropy_target_backward(grad, self, target, weight, reduction)
         return grad_self, grad_target
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_weight)
 
 
 class BinaryCrossEntropyWithLogitsBackward0(Node):
@@ -3958,6 +4336,9 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
             grad_target = binary_cross_entropy_with_logits_target_backward(grad, self, target, weight, pos_weight, reduction)
         return grad_self, grad_target
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_weight, node._raw_saved_pos_weight)
+
 
 class NllLossBackwardBackward0(Node):
     """aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor"""
@@ -3982,6 +4363,9 @@ class NllLossBackwardBackward0(Node):
             grad_self = zeros_like(grad)
         return grad_grad_output, grad_self
 
+    def release_variables(node):
+        release(node._raw_saved_target, node._raw_saved_weight)
+
 
 class NllLoss2DBackwardBackward0(Node):
     """aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor"""
@@ -4005,6 +4389,9 @@ class NllLoss2DBackwardBackward0(Node):
         if to_self is not None:
             grad_self = zeros_like(grad)
         return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_target, node._raw_saved_weight)
 
 
 class MseLossBackwardBackward0(Node):
@@ -4036,6 +4423,9 @@ class MseLossBackwardBackward0(Node):
             grad_output = node._raw_saved_grad_output.unpack(node)
             grad_target = -mse_loss_double_backward(grad * grad_output, target, reduction)
         return grad_grad_output, grad_self, grad_target
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_grad_output)
 
 
 class SmoothL1LossBackwardBackward0(Node):
@@ -4073,6 +4463,9 @@ class SmoothL1LossBackwardBackward0(Node):
             grad_target = -smooth_l1_loss_double_backward(grad * grad_output, self, target, reduction, beta)
         return grad_grad_output, grad_self, grad_target
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_grad_output)
+
 
 class HuberLossBackwardBackward0(Node):
     """aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor"""
@@ -4109,6 +4502,9 @@ class HuberLossBackwardBackward0(Node):
             grad_target = -huber_loss_double_backward(grad * grad_output, self, target, reduction, delta)
         return grad_grad_output, grad_self, grad_target
 
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_grad_output)
+
 
 class BinaryCrossEntropyBackwardBackward0(Node):
     """aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"""
@@ -4144,6 +4540,9 @@ class BinaryCrossEntropyBackwardBackward0(Node):
             grad_output = node._raw_saved_grad_output.unpack(node)
             grad_target = binary_cross_entropy_double_backward_target(grad * grad_output, self, target, weight, reduction)
         return grad_grad_output, grad_self, grad_target
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_target, node._raw_saved_weight, node._raw_saved_grad_output)
 
 
 class AsStridedBackward1(AsStridedBackward0):

@@ -79,11 +79,6 @@ class Node:
 
     def release_variables(self) -> None:
         """Let go of the saved tensors; from now on asking for them is an error."""
-        for name in self.saved_names:
-            saved = getattr(self, f"_raw_saved_{name}")
-            for s in saved if isinstance(saved, (list, tuple)) else (saved,):
-                if isinstance(s, SavedVariable):
-                    s.release()
 
     @property
     def released(self) -> bool:

@@ -68,9 +68,6 @@ class SavedVariable:
         """The version of the saved tensor now; None where nobody can tell (released, or packed by a hook)."""
         return self.data._version if isinstance(self.data, TensorImpl) and self.hooks is None else None
 
-    def release(self) -> None:
-        self.data = None
-
     def __repr__(self) -> str:
         state = "released" if self.data is None else f"version {self.saved_version}"
         return f"<SavedTensor: {state}>"
@@ -139,6 +136,13 @@ def save_output(t: Any, output_nr: int = 0) -> Any:
 def save_list(tensors: Any) -> list[Any]:
     """Keep each tensor of a list."""
     return [save(t) for t in tensors]
+
+
+def release(*saved: Any) -> None:
+    """Let go of what was kept; None where nothing was."""
+    for s in saved:
+        if s is not None:
+            s.data = None
 
 
 def unpack_optional(saved: Any, node: Any) -> Any:

@@ -8,6 +8,7 @@ How the real one differs: it knows sparse, nested and complex gradients.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from internals._generated import ops
@@ -42,9 +43,7 @@ def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> An
 
 def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
     """The sum over all dimensions in which `sizes` was broadcast to the shape of `grad` (`at::sum_to`)."""
-    shape = grad.shape
-    lead = len(shape) - len(sizes)
-    inner = [d + lead for d, n in enumerate(sizes) if n == 1 and shape[d + lead] != 1]
+    lead, inner = _broadcast_dims(tuple(grad.shape), tuple(sizes))
     if not inner and lead and not is_grad_enabled():  # a bias: one operation instead of PyTorch's two
         return ops.sum_dim_IntList(grad, list(range(lead)), False, None)
     if lead or inner:
@@ -53,16 +52,28 @@ def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _sum_to(grad: Any, expected: Geometry, index: int, node: Any) -> Any:
-    try:
-        fits = tuple(broadcast_shapes(grad.shape, expected.sizes)) == tuple(grad.shape)
-    except RuntimeError:
-        fits = False
-    if not fits:
+    if not _fits(tuple(grad.shape), tuple(expected.sizes)):
         raise RuntimeError(
             f"{_who(node)}invalid gradient at index {index} - got {list(grad.shape)} but expected shape compatible with "
             f"{list(expected.sizes)}"
         )
     return sum_to(grad, tuple(expected.sizes))
+
+
+@lru_cache(maxsize=1 << 12)
+def _fits(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+    """Whether `sizes` can be broadcast to `shape`."""
+    try:
+        return tuple(broadcast_shapes(shape, sizes)) == shape
+    except RuntimeError:
+        return False
+
+
+@lru_cache(maxsize=1 << 12)
+def _broadcast_dims(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, list[int]]:
+    """How many leading dimensions `shape` has more than `sizes`, and in which of the others a 1 was stretched."""
+    lead = len(shape) - len(sizes)
+    return lead, [d + lead for d, n in enumerate(sizes) if n == 1 and shape[d + lead] != 1]
 
 
 def _who(node: Any) -> str:
