@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
-    "accelerator", "autograd", "cuda", "func", "library", "linalg", "models", "nn", "optim", "return_types", "testing", "utils",
+    "accelerator", "autograd", "cuda", "func", "library", "models", "nn", "optim", "return_types", "utils",
 )  # fmt: skip
 ops = _Ops()
 

@@ -41,3 +41,10 @@ except SystemExit:
     listing, _, loaded = run.stdout.partition("loaded ")
     assert "doctor" in listing
     assert not {name.partition(".")[0] for name in loaded.split()}.intersection(HEAVY)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    import internals
+
+    assert not hasattr(internals, "no_such_thing")
+    assert all(hasattr(internals, name) for name in internals._SUBPACKAGES)
