@@ -17,6 +17,7 @@ from internals.core.tensor_impl import TensorImpl
 
 _INTERPOLATING = ("linear", "bilinear", "bicubic", "trilinear")
 _MODES = ("nearest", "nearest-exact", "area", "lanczos", *_INTERPOLATING)
+_AS_IMAGE = {"nearest": "nearest", "linear": "bilinear", "area": "area"}
 _DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5}
 
 
@@ -77,7 +78,8 @@ def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Any:  # fmt: skip
-    """Resample the spatial dimensions to `size`, or by `scale_factor`. `mode`: "nearest", "bilinear" or "area".
+    """Resample the spatial dimensions to `size`, or by `scale_factor`. `mode`: "nearest", "area", and "bilinear"
+    for images, "linear" for sequences.
 
     With `recompute_scale_factor` the sizes that follow from the factors decide, not the factors themselves. Raises ValueError
     for contradicting arguments, NotImplementedError for a mode that does not go with the number of dimensions.
@@ -103,6 +105,11 @@ def interpolate(
 
 def _resample(input: Any, mode: str, output_size: Any, factors: Any, align_corners: Any, antialias: bool) -> Any:
     dims = input.dim()
+    if dims == 3 and mode in _AS_IMAGE and not antialias:  # a sequence is an image of height 1
+        size = None if output_size is None else [1, *output_size]
+        scale = None if factors is None else [1.0, *factors]
+        image = _resample(input.unsqueeze(2), _AS_IMAGE[mode], size, scale, align_corners, antialias)
+        return image.squeeze(2)
     if dims == 4 and not antialias:
         if mode == "nearest":
             return nn.upsample_nearest2d(input, output_size, factors)
@@ -125,7 +132,7 @@ def _resample(input: Any, mode: str, output_size: Any, factors: Any, align_corne
         extra = " and antialias=True" if antialias else ""
         raise NotImplementedError(
             f"interpolate: {dims}D input with mode='{mode}'{extra} is part of PyTorch, but not of internals; 4D input with "
-            "'nearest', 'bilinear' or 'area' is"
+            "'nearest', 'bilinear' or 'area' is, and 3D input with 'nearest', 'linear' or 'area'"
         )
     raise NotImplementedError(
         f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims}D) for the modes: nearest | linear | bilinear | "

@@ -1,6 +1,6 @@
-"""Resampling of images (`torch/nn/modules/upsampling.py`).
+"""Resampling of images and sequences (`torch/nn/modules/upsampling.py`).
 
-How the real one differs: it also resamples sequences and volumes, and bicubically.
+How the real one differs: it also resamples volumes, and images bicubically.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from internals.nn.module import Module
 
 
 class Upsample(Module):
-    """Resamples (N, C, H, W) to `size` or by `scale_factor`; see `interpolate` for the modes and what it raises."""
+    """Resamples (N, C, H, W) or (N, C, L) to `size` or by `scale_factor`; see `interpolate` for the modes and what it raises."""
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 

@@ -1,6 +1,6 @@
 """Utilities for parameters and their gradients (`torch/nn/utils`).
 
-How the real one differs: it also has weight and spectral normalization, pruning, packed sequences, and the fusing of layers.
+How the real one differs: it also has weight and spectral normalization, pruning, and the fusing of layers.
 """
 
 from internals.nn.utils import rnn
