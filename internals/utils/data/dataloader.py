@@ -26,8 +26,8 @@ class DataLoader(Generic[T_co]):
     """Iterate over `dataset` in batches.
 
     With `batch_size=None` samples come one by one as they are. `shuffle`, `sampler` and `batch_sampler` are three ways to say the
-    order, of which only one may be used, and none for an `IterableDataset`. `worker_init_fn` is for workers, of which there are
-    none. Raises ValueError for contradictory options, NotImplementedError for `num_workers` above 0.
+    order, of which only one may be used, and none for an `IterableDataset`. There are no workers: `num_workers` above 0
+    warns and changes nothing, `worker_init_fn` is never called. Raises ValueError for contradictory options.
     """
 
     _initialized = False
@@ -182,9 +182,13 @@ def _check_workers(
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers > 0:
-        raise NotImplementedError(
-            f"DataLoader: num_workers={num_workers} is not implemented, data is loaded in a single process; use num_workers=0"
+        warnings.warn(
+            f"DataLoader: there are no worker processes here; num_workers={num_workers} changes nothing, the batches are made, in "
+            "the same order, in this process.",
+            UserWarning,
+            stacklevel=3,
         )
+        return
     if prefetch_factor is not None:
         raise ValueError(
             "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, "
