@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from codegen.saved import MANUAL
 from codegen.model import NativeFunction
+from codegen.saved import MANUAL
 from internals._generated import ops
 from internals.core.dispatcher import dispatcher
 from tests.gradient_entries import declarations, entries, entry_of, functional_twin, functions

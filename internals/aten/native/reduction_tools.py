@@ -85,7 +85,7 @@ def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = 
         elif axes is None:
             np.add.reduce(a.reshape(-1), 0, None, target)
         else:
-            np.add.reduce(a, axes, None, target, keepdim)
+            np.add.reduce(a, axes, out=target, keepdims=keepdim)
         if mean:
             np.divide(target, n, target)
     finally:

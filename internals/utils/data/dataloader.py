@@ -183,8 +183,8 @@ def _check_workers(
         raise ValueError("timeout option should be non-negative")
     if num_workers > 0:
         warnings.warn(
-            f"DataLoader: there are no worker processes here; num_workers={num_workers} changes nothing, the batches are made, in "
-            "the same order, in this process.",
+            f"DataLoader: there are no worker processes here; num_workers={num_workers} changes nothing, the batches are made, "
+            "in the same order, in this process.",
             UserWarning,
             stacklevel=3,
         )
