@@ -192,3 +192,21 @@ def test_complex_numbers_are_refused_with_a_word_why() -> None:
         internals.ones(2, dtype=internals.complex64).requires_grad_()
     with pytest.raises(RuntimeError, match="real numbers only"):
         internals.ones(2, requires_grad=True) * 1j
+
+
+def test_what_is_needed_does_not_depend_on_the_order_nodes_were_made_in(T: Any) -> None:
+    class Double(T.autograd.Function):  # type: ignore[name-defined,misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    x = T.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    view = y[:2]
+    y.mul_(3)  # the view's history is made anew when Double asks for it, after Double's own node
+    z = Double.apply(view)
+    assert T.autograd.grad(z.sum(), x)[0].tolist() == [6.0, 6.0, 0.0]

@@ -155,12 +155,17 @@ class GraphTask:
                 wanted.add(node)
             else:
                 self.captures.setdefault(node, []).append((nr, place))
-        targets = wanted | set(self.captures)
-        needed = set(wanted)
-        # A node is needed if one of its next nodes is a target or needed: find out from the far end of the graph.
-        for node in sorted(self.dependencies, key=lambda n: n.sequence_nr):
-            if any(after in needed or after in targets for after, _ in node.next_edges if after is not None):
-                needed.add(node)
+        before: dict[Any, list[Any]] = {}
+        for node in self.dependencies:
+            for after, _ in node.next_edges:
+                before.setdefault(after, []).append(node)
+        # A node is needed if a way leads from it to one of these: walk the edges the other way round.
+        needed, stack = set(wanted), [*wanted, *self.captures]
+        while stack:
+            for node in before.get(stack.pop(), ()):
+                if node not in needed:
+                    needed.add(node)
+                    stack.append(node)
         self.needed = needed
 
     def _apply_watched(self, node: Any, grads: list[Any]) -> Sequence[Any]:
