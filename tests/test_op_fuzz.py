@@ -80,7 +80,8 @@ KNOWN: list[tuple[str, Condition, str]] = [
     ("(native_)?group_norm|(var|std)_mean|upsample_bilinear2d|scaled_dot_product_attention", unfinite,
      "infinities minus infinities in another order"),
     ("conj|adjoint", some(lambda t: t.values.dtype.kind == "c"), "PyTorch conjugates lazily, in a view; we copy"),
-    ("detach_", some(lambda t: t.layout != "plain"), "refused for views by autograd, which is not built yet"),
+    ("convolution", lambda v: v["transposed"] and without_pixels(v),
+     "no pixels: PyTorch's own kernel refuses, oneDNN's does not; which runs depends on groups and batch"),
     (".*_", expanded, "not all of PyTorch's operators refuse to write to elements that share memory"),
     ("remainder|absolute|hardtanh|addmm|addmv|norm|native_batch_norm|var|std|"
      "max_pool2d_with_indices|adaptive_avg_pool2d|nll_loss.*", other_out,
@@ -108,6 +109,19 @@ KNOWN: list[tuple[str, Condition, str]] = [
     (".*", lambda v: half(v) and some(lambda t: t.values.dtype.kind == "c")(v), "complex32 does not exist here"),
     ("view_as_complex", half, "complex32 does not exist here"),
 ]  # fmt: skip
+
+
+def without_pixels(v: dict[str, Any]) -> bool:
+    """Whether a transposed convolution has an output of no height or no width."""
+    sizes = zip(
+        v["input"].values.shape[2:],
+        v["weight"].values.shape[2:],
+        v["stride"],
+        v["padding"],
+        v["dilation"],
+        v["output_padding"],
+    )
+    return any((i - 1) * s - 2 * p + d * (k - 1) + o + 1 < 1 for i, k, s, p, d, o in sizes)
 
 
 def ties(t: TensorSpec) -> bool:

@@ -52,6 +52,18 @@ def detached_view(op: OperatorHandle, keys: int, *args: Any) -> Any:
     return result
 
 
+def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
+    """Run `detach_`, which writes nothing. Raises RuntimeError for a view, whose history is that of its base."""
+    if self._is_view():
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py "
+            "as the solution."
+        )
+    return dispatcher.redispatch(op, keys, self) if hot.off else op.table[keys](self)
+
+
 def as_view(base: TensorImpl, t: TensorImpl, creation_meta: str = "") -> None:
     """Make `t` a view of `base`, or of the tensor `base` is itself a view of. See `DifferentiableViewMeta`."""
     meta = base._autograd_meta

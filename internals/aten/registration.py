@@ -18,6 +18,7 @@ from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
 _INPLACE = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
 _VIEW = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)
 _DETACHED_VIEW = KernelFunction("internals.aten.adinplaceorview:detached_view", takes_keys=True)
+_DETACH_ = KernelFunction("internals.aten.adinplaceorview:detach_", takes_keys=True)
 _CPU_FACTORY = 1 << DispatchKey.CPU | 1 << DispatchKey.BackendSelect
 
 
@@ -30,7 +31,9 @@ def define(text: str, **kernels: str) -> OperatorHandle:
         op.kernels[DispatchKey[key]] = KernelFunction(f"{package}.{module}:{function}", takes_keys=key == "Autograd")
     if "CompositeImplicitAutograd" not in kernels:
         arguments, _, returns = text.rpartition("->")
-        if "!)" in arguments:
+        if op.name == "aten::detach_":
+            op.kernels[DispatchKey.ADInplaceOrView] = _DETACH_
+        elif "!)" in arguments:
             op.kernels[DispatchKey.ADInplaceOrView] = _INPLACE
         elif "(a)" in returns:
             op.kernels[DispatchKey.ADInplaceOrView] = _DETACHED_VIEW if op.name in ("aten::detach", "aten::view.dtype") else _VIEW

@@ -45,14 +45,8 @@ def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool
 
 
 def detach_(op: OperatorHandle, keys: int, self: Any) -> Any:
-    """Forget the history. Raises RuntimeError for a view, whose history is that of its base."""
-    if self._is_view():
-        raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
-            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-            "torch/optim/optimizer.py as the solution."
-        )
+    """Forget the history, unless the layer below refuses."""
+    _below(op, keys, self)
     self._geometry = self._geometry.without_grad
     meta = self._autograd_meta
     if meta is not None:
