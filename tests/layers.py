@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import internals
 from tests.side_by_side import Inputs, cases, ours, theirs
@@ -141,6 +142,25 @@ def compare(case: str, training: bool, gradients: bool) -> None:
         warnings.simplefilter("ignore")
         texts = [repr(eval(build, namespace(T))) for T in (internals, torch)]
     assert texts[0] == texts[1]
+
+
+def layer_tests(name: str, cases: list[str], modes: tuple[str, ...] = ("train", "eval")) -> tuple[Any, Any, Any]:
+    """What every table of layers is tested for: results and gradients beside PyTorch, and the golden numbers of file `name`."""
+    golden = Golden(name)
+
+    def test_as_pytorch(case: str, training: bool) -> None:
+        compare(case, training, gradients=False)
+
+    def test_gradients_as_pytorch(case: str, training: bool) -> None:
+        compare(case, training, gradients=True)
+
+    def test_golden_numbers(case: str, training: bool) -> None:
+        golden.check(case, training, gradients=True)
+
+    in_both_modes = pytest.mark.parametrize("training", [mode == "train" for mode in modes], ids=modes)
+    of_every_case = pytest.mark.parametrize("case", cases)
+    tests = (test_as_pytorch, test_gradients_as_pytorch, test_golden_numbers)
+    return tuple(in_both_modes(of_every_case(test)) for test in tests)  # type: ignore[return-value]
 
 
 class Golden:

@@ -6,26 +6,12 @@ sizes. `"floating": True` says that only floating dtypes make sense.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tests.op_tensors import Dtype, Sizes, Stream, TensorSpec, related, shape, tensor
-
-Recipe = Callable[[Stream], dict[str, Any]]
-
-
-def n(stream: Stream, low: int = 1, high: int = 5) -> int:
-    return int(stream.integers(low, high))
-
-
-def integers(stream: Stream, sizes: Sizes, below: int) -> TensorSpec:
-    return TensorSpec(stream.integers(0, max(below, 1), sizes))
-
-
-def uniform(stream: Stream, sizes: Sizes) -> TensorSpec:
-    return TensorSpec(stream.uniform(0.05, 0.95, sizes).astype("float32"))
+from tests import op_recipes_nn as nn
+from tests.op_tensors import Dtype, Recipe, Stream, TensorSpec, integers, n, related, shape, tensor, uniform
 
 
 def _mm(s: Stream) -> dict[str, Any]:
@@ -96,114 +82,6 @@ def _einsum(s: Stream) -> dict[str, Any]:
     ][n(s, 0, 4)]
 
 
-def _conv(dims: int) -> Recipe:
-    def recipe(s: Stream) -> dict[str, Any]:
-        groups, cin, cout, kernel = n(s, 1, 3), n(s, 1, 3), n(s, 1, 3), n(s, 1, 4)
-        sizes = tuple(n(s, 3, 7) for _ in range(dims))
-        return {
-            "input": (n(s, 1, 3), groups * cin, *sizes), "weight": (groups * cout, cin, *[kernel] * dims),
-            "bias": (groups * cout,) if s.random() < 0.5 else None, "stride": [n(s, 1, 3)] * dims,
-            "dilation": [n(s, 1, 3)] * dims, "padding": [n(s, 0, 3)] * dims, "groups": groups,
-            "output_padding": [0] * dims, "floating": True,
-        }  # fmt: skip
-
-    return recipe
-
-
-def _conv_transpose(s: Stream) -> dict[str, Any]:
-    groups, cin, cout = n(s, 1, 3), n(s, 1, 3), n(s, 1, 3)
-    return {
-        "input": (2, groups * cin, n(s, 2, 5), n(s, 2, 5)), "weight": (groups * cin, cout, 2, 3), "bias": (groups * cout,),
-        "stride": [2, 2], "padding": [n(s, 0, 2)] * 2, "output_padding": [n(s, 0, 2)] * 2, "groups": groups, "dilation": [1, 1],
-        "floating": True,
-    }  # fmt: skip
-
-
-def _pool(s: Stream) -> dict[str, Any]:
-    return {
-        "self": (n(s), n(s), n(s, 4, 8), n(s, 4, 8)), "kernel_size": [n(s, 2, 4)] * 2, "stride": [n(s)] * 2,
-        "padding": [n(s, 0, 2)] * 2, "dilation": [1, 1], "divisor_override": None, "floating": True,
-        "out1": TensorSpec(np.zeros(0, "int64")),
-    }  # fmt: skip
-
-
-def _upsample(s: Stream) -> dict[str, Any]:
-    scale = [float(s.choice([1.5, 2.0, 0.5]))] * 2
-    sizes = (n(s, 2, 6), n(s, 2, 6))
-    return {
-        "self": (n(s), n(s), *sizes), "input": (n(s), n(s), *sizes), "output_size": [n(s, 1, 7), n(s, 1, 7)],
-        "scale_factors": None, "scales_h": None, "scales_w": None, "floating": True, "scale": scale,
-    }  # fmt: skip
-
-
-def _batch_norm(s: Stream) -> dict[str, Any]:
-    c = n(s)
-    f = lambda *sizes: TensorSpec(s.standard_normal(sizes).astype("float32"))  # noqa: E731
-    return {
-        "input": f(n(s, 2), c, n(s)), "weight": f(c), "bias": f(c), "running_mean": f(c), "momentum": 0.1, "eps": 1e-5,
-        "running_var": uniform(s, (c,)), "training": bool(n(s, 0, 2)), "cudnn_enabled": False,
-    }  # fmt: skip
-
-
-def _layer_norm(s: Stream) -> dict[str, Any]:
-    a, b = n(s), n(s)
-    return {
-        "input": (n(s), a, b),
-        "normalized_shape": [a, b],
-        "weight": (a, b),
-        "bias": (a, b),
-        "eps": 1e-5,
-        "floating": True,
-    }
-
-
-def _group_norm(s: Stream) -> dict[str, Any]:
-    g, c, k, hw = n(s, 1, 3), n(s, 1, 3), n(s), n(s)
-    return {
-        "input": (k, g * c, hw), "num_groups": g, "weight": (g * c,), "bias": (g * c,), "eps": 1e-5, "floating": True,
-        "N": k, "C": g * c, "HxW": hw, "group": g, "cudnn_enabled": False,
-    }  # fmt: skip
-
-
-def _nll(s: Stream) -> dict[str, Any]:
-    k, c = n(s), n(s)
-    return {
-        "self": (k, c), "target": integers(s, (k,), c), "weight": (c,) if s.random() < 0.5 else None, "floating": True,
-        "reduction": n(s, 0, 3), "ignore_index": int(s.choice([-100, 0])), "label_smoothing": 0.1,
-    }  # fmt: skip
-
-
-def _nll2d(s: Stream) -> dict[str, Any]:
-    k, c, h, w = n(s), n(s), n(s), n(s)
-    return {**_nll(s), "self": (k, c, h, w), "target": integers(s, (k, h, w), c), "weight": None}
-
-
-def _loss(s: Stream) -> dict[str, Any]:
-    sizes = shape(s)
-    return {"self": sizes, "target": sizes, "reduction": n(s, 0, 3), "beta": 0.7, "delta": 0.7, "floating": True}
-
-
-def _bce(s: Stream) -> dict[str, Any]:
-    sizes = shape(s)
-    return {
-        "self": uniform(s, sizes),
-        "target": uniform(s, sizes),
-        "weight": None,
-        "pos_weight": None,
-        "reduction": n(s, 0, 3),
-    }
-
-
-def _embedding(s: Stream) -> dict[str, Any]:
-    rows = n(s)
-    return {
-        "weight": (rows, n(s)),
-        "indices": integers(s, related(s, shape(s)), rows),
-        "padding_idx": -1,
-        "floating": True,
-    }
-
-
 def _indexed(s: Stream) -> dict[str, Any]:
     sizes = tuple(n(s) for _ in range(n(s)))
     dim = n(s, 0, len(sizes))
@@ -245,14 +123,6 @@ def _squares(s: Stream) -> dict[str, Any]:
     return {"self": tuple(n(s, 0) for _ in range(n(s, 1, 4)))}
 
 
-def _attention(s: Stream) -> dict[str, Any]:
-    b, h, q, k, d = n(s, 1, 3), n(s, 1, 3), n(s), n(s), n(s)
-    return {
-        "query": (b, h, q, d), "key": (b, h, k, d), "value": (b, h, k, d), "attn_mask": None, "dropout_p": 0.0, "floating": True,
-        "enable_gqa": False, "scale": None,
-    }  # fmt: skip
-
-
 def _narrow(s: Stream) -> dict[str, Any]:
     sizes = tuple(n(s) for _ in range(n(s)))
     dim = n(s, 0, len(sizes))
@@ -284,34 +154,6 @@ def _split(s: Stream) -> dict[str, Any]:
 
 def _split_tensor(s: Stream) -> dict[str, Any]:
     return {**_split(s), "split_size": n(s)}
-
-
-def _pad(s: Stream) -> dict[str, Any]:
-    return {
-        "self": (n(s, 1, 3), n(s, 3, 6), n(s, 3, 6)),
-        "pad": [int(p) for p in s.integers(-1, 3, 2 * n(s, 1, 3))],
-        "mode": str(s.choice(["constant", "reflect", "replicate", "circular"])),
-        "value": 0,
-        "floating": True,
-    }
-
-
-def _im2col(s: Stream) -> dict[str, Any]:
-    return {
-        "self": (n(s), n(s), 5, 6),
-        "kernel_size": [2, n(s, 1, 4)],
-        "dilation": [1, n(s, 1, 3)],
-        "padding": [n(s, 0, 2), 0],
-        "stride": [n(s, 1, 3), 1],
-        "floating": True,
-    }
-
-
-def _col2im(s: Stream) -> dict[str, Any]:
-    given = {**_im2col(s), "output_size": [5, 6]}
-    pairs = (given[k] for k in ("kernel_size", "dilation", "padding", "stride"))
-    places = [(n + 2 * p - d * (k - 1) - 1) // st + 1 for n, k, d, p, st in zip([5, 6], *pairs)]
-    return {**given, "self": (n(s), n(s) * given["kernel_size"][0] * given["kernel_size"][1], places[0] * places[1])}
 
 
 def _strided(s: Stream) -> dict[str, Any]:
@@ -407,34 +249,34 @@ RECIPES: dict[str, Recipe] = {
     "matmul": _matmul,
     "linear": _linear,
     "einsum": _einsum,
-    "conv1d": _conv(1),
-    **dict.fromkeys(["conv2d", "convolution"], _conv(2)),
-    "conv_transpose2d": _conv_transpose,
-    **dict.fromkeys(["max_pool2d", "max_pool2d_with_indices", "avg_pool2d"], _pool),
+    "conv1d": nn.conv(1),
+    **dict.fromkeys(["conv2d", "convolution"], nn.conv(2)),
+    "conv_transpose2d": nn.conv_transpose,
+    **dict.fromkeys(["max_pool2d", "max_pool2d_with_indices", "avg_pool2d"], nn.pool),
     **dict.fromkeys(
-        ["_adaptive_avg_pool2d", "adaptive_avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d"], _upsample
+        ["_adaptive_avg_pool2d", "adaptive_avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d"], nn.upsample
     ),
-    **dict.fromkeys(["batch_norm", "native_batch_norm"], _batch_norm),
-    **dict.fromkeys(["layer_norm", "native_layer_norm"], _layer_norm),
-    **dict.fromkeys(["group_norm", "native_group_norm"], _group_norm),
-    **dict.fromkeys(["nll_loss", "nll_loss_forward", "nll_loss_nd", "cross_entropy_loss"], _nll),
-    **dict.fromkeys(["nll_loss2d", "nll_loss2d_forward"], _nll2d),
-    **dict.fromkeys(["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div"], _loss),
-    **dict.fromkeys(["binary_cross_entropy", "binary_cross_entropy_with_logits"], _bce),
-    "embedding": _embedding,
+    **dict.fromkeys(["batch_norm", "native_batch_norm"], nn.batch_norm),
+    **dict.fromkeys(["layer_norm", "native_layer_norm"], nn.layer_norm),
+    **dict.fromkeys(["group_norm", "native_group_norm"], nn.group_norm),
+    **dict.fromkeys(["nll_loss", "nll_loss_forward", "nll_loss_nd", "cross_entropy_loss"], nn.nll),
+    **dict.fromkeys(["nll_loss2d", "nll_loss2d_forward"], nn.nll2d),
+    **dict.fromkeys(["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div"], nn.loss),
+    **dict.fromkeys(["binary_cross_entropy", "binary_cross_entropy_with_logits"], nn.bce),
+    "embedding": nn.embedding,
     **dict.fromkeys(["index_select", "index_add"], _indexed),
     **dict.fromkeys(["gather", "scatter", "scatter_add"], _scattered),
     **dict.fromkeys(["index", "index_put", "_index_put_impl"], _index),
     "where": _where,
     **dict.fromkeys(["tril", "triu"], _squares),
-    "scaled_dot_product_attention": _attention,
+    "scaled_dot_product_attention": nn.attention,
     **dict.fromkeys(["narrow", "select"], _narrow),
     "slice": lambda s: {**_narrow(s), "end": n(s, 0)},
     **dict.fromkeys(["split_with_sizes", "chunk"], _split),
     "split": _split_tensor,
-    **dict.fromkeys(["pad", "constant_pad_nd"], _pad),
-    "im2col": _im2col,
-    "col2im": _col2im,
+    **dict.fromkeys(["pad", "constant_pad_nd"], nn.pad),
+    "im2col": nn.im2col,
+    "col2im": nn.col2im,
     "as_strided": _strided,
     **dict.fromkeys(["expand", "broadcast_to"], _expand),
     **dict.fromkeys(["multinomial", "bernoulli"], _probabilities),

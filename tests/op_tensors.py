@@ -85,3 +85,18 @@ def tensor(stream: Stream, sizes: Sizes, dtype: str, layout: str | None = None) 
     if layout == "expanded" and a.ndim and a.shape[0]:
         a = np.broadcast_to(a[:1], a.shape).copy()
     return TensorSpec(a, layout)
+
+
+Recipe = Callable[[Stream], dict[str, Any]]
+
+
+def n(stream: Stream, low: int = 1, high: int = 5) -> int:
+    return int(stream.integers(low, high))
+
+
+def integers(stream: Stream, sizes: Sizes, below: int) -> TensorSpec:
+    return TensorSpec(stream.integers(0, max(below, 1), sizes))
+
+
+def uniform(stream: Stream, sizes: Sizes) -> TensorSpec:
+    return TensorSpec(stream.uniform(0.05, 0.95, sizes).astype("float32"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import internals
 from internals import nn
 from internals.nn import functional as F
-from tests.layers import Golden, cases, compare
+from tests.layers import cases, compare, layer_tests
 from tests.side_by_side import ours
 from tests.support import assert_same, both_seeded, examples, oracle, to_numpy
 
@@ -160,26 +160,8 @@ CASES = cases("""
     nn.PairwiseDistance(1.0, keepdim=True) >> m(x(4, 3), x(4, 3))
     nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2)) >> m(x(3, 1, 6, 6))
 """)
-GOLDEN = Golden("test_nn_layers")
-MODES = pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+test_as_pytorch, test_gradients_as_pytorch, test_golden_numbers = layer_tests("test_nn_layers", CASES)
 
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_as_pytorch(case: str, training: bool) -> None:
-    compare(case, training, gradients=False)
-
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_gradients_as_pytorch(case: str, training: bool) -> None:
-    compare(case, training, gradients=True)
-
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_golden_numbers(case: str, training: bool) -> None:
-    GOLDEN.check(case, training, gradients=True)
 
 
 @st.composite

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import internals
 from internals import nn
 from internals.nn import functional as F
-from tests.layers import Golden, cases, compare
+from tests.layers import cases, layer_tests
 from tests.side_by_side import check, expression, ours
 from tests.support import assert_same, examples, to_numpy
 
@@ -62,24 +62,7 @@ CASES = cases("""
     nn.TripletMarginLoss() >> m(x(3, 4), x(3, 4), x(3, 4))
     nn.TripletMarginLoss(2.0, 1.0, swap=True, reduction="none") >> m(x(3, 4), x(3, 4), x(3, 4))
 """)
-GOLDEN = Golden("test_nn_loss_modules")
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_as_pytorch(case: str) -> None:
-    compare(case, training=True, gradients=False)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_gradients_as_pytorch(case: str) -> None:
-    compare(case, training=True, gradients=True)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_golden_numbers(case: str) -> None:
-    GOLDEN.check(case, training=True, gradients=True)
-
-
+test_as_pytorch, test_gradients_as_pytorch, test_golden_numbers = layer_tests("test_nn_loss_modules", CASES, ("train",))
 ERRORS = cases("""
     T.nn.HuberLoss(delta="1")
     T.nn.TripletMarginLoss(margin=0)

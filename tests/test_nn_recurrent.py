@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import internals
 from internals import nn
 from internals.nn import _recurrent
-from tests.layers import Golden, cases, compare
+from tests.layers import cases, compare, layer_tests
 from tests.side_by_side import check, expression, ours
 from tests.support import assert_same, examples, to_numpy
 
@@ -47,26 +47,8 @@ CASES = cases("""
     nn.GRU(3, 4) >> m(x(5, 3), x(1, 4))
     nn.GRU(3, 4) >> m(x(1, 2, 3))
 """)
-GOLDEN = Golden("test_nn_recurrent")
-MODES = pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+test_as_pytorch, test_gradients_as_pytorch, test_golden_numbers = layer_tests("test_nn_recurrent", CASES)
 
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_as_pytorch(case: str, training: bool) -> None:
-    compare(case, training, gradients=False)
-
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_gradients_as_pytorch(case: str, training: bool) -> None:
-    compare(case, training, gradients=True)
-
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_golden_numbers(case: str, training: bool) -> None:
-    GOLDEN.check(case, training, gradients=True)
 
 
 @given(

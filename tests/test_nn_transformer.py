@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import internals
 from internals import nn
 from internals.nn import functional as F
-from tests.layers import Golden, cases, compare
+from tests.layers import cases, compare, layer_tests
 from tests.side_by_side import check, expression, ours
 from tests.support import assert_same, examples, to_numpy
 
@@ -54,26 +54,8 @@ CASES = cases("""
     nn.Transformer(8, 2, 1, 2, 12, 0.1) >> m(x(4, 3, 8), x(5, 3, 8), tgt_mask=causal(5))
     nn.Transformer(8, 2, 1, 1, 12, 0.0, "gelu", batch_first=True, bias=False) >> m(x(3, 4, 8), x(3, 5, 8))
 """)
-GOLDEN = Golden("test_nn_transformer")
-MODES = pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+test_as_pytorch, test_gradients_as_pytorch, test_golden_numbers = layer_tests("test_nn_transformer", CASES)
 
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_as_pytorch(case: str, training: bool) -> None:
-    compare(case, training, gradients=False)
-
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_gradients_as_pytorch(case: str, training: bool) -> None:
-    compare(case, training, gradients=True)
-
-
-@MODES
-@pytest.mark.parametrize("case", CASES)
-def test_golden_numbers(case: str, training: bool) -> None:
-    GOLDEN.check(case, training, gradients=True)
 
 
 @given(st.sampled_from([1, 2, 4]), st.sampled_from([None, 3, 4]), st.tuples(*[st.booleans()] * 8))
