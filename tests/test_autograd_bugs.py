@@ -84,3 +84,11 @@ def test_asking_for_grad_inside_the_graph_warns() -> None:
         assert x.grad is None and internals.ones(2).grad is None and y.detach().grad is None
         y.retain_grad()
         assert y.grad is None
+
+
+def test_what_was_overwritten_has_no_gradient_even_if_infinity_arrives(T: Any) -> None:
+    x = T.ones(2, requires_grad=True)
+    y = x * 1
+    y.eq_(T.ones(2))
+    y.backward(T.tensor([float("inf"), 1.0]))
+    assert x.grad.tolist() == [0.0, 0.0]

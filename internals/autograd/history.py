@@ -117,7 +117,7 @@ class Overwritten(Node):
     __slots__ = ()
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
-        return (None if grads[0] is None else grads[0] * 0,)
+        return (None if grads[0] is None else grads[0].new_zeros(grads[0].shape),)
 
 
 def check_inplace(t: Any) -> None:
