@@ -4,7 +4,7 @@
     TensorMethods.cwrap        one YAML declaration per method, between [[ and ]]           `parse_cwrap`, `wrapper`
     setup.py install           compile, generate, split, link, copy                         `Build`
 
-The files that these steps read are at the end of this module; each is a shortened version of the PyTorch file it is named
+The files that these steps read are in before_codegen_files.py; each is a shortened version of the PyTorch file it is named
 after. The numbers are computed by a C library built from the template when a C compiler is there, and by a Python library
 made from the same template otherwise; both work on the memory of `internals` tensors.
 
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from before_codegen_files import CWRAP, EXTENSION_HEAD, GENERIC_C, GENERIC_PY, INIT_PY, SOURCE_C, TH_H
 
 import internals
 
@@ -331,91 +332,3 @@ class Build:
         paths = [p for p in self.root.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
         names = {re.sub(r"libTH\.\w+$", "libTH", p.relative_to(self.root).as_posix()) for p in paths}
         return sorted(name for name in names if not re.match(r"TH/TH(Generate|TensorMath[A-Z])", name))
-
-
-# --- the files ---------------------------------------------------------------------------------------------------------
-
-TH_H = """\
-#include <stdint.h>
-#define TH_CONCAT_EXPAND(a, b, c, d) a##b##c##d
-#define TH_CONCAT(a, b, c, d) TH_CONCAT_EXPAND(a, b, c, d)
-#define THTensor TH_CONCAT(TH, Real, Tensor, )
-#define THTensor_(NAME) TH_CONCAT(TH, Real, Tensor_, NAME)
-"""
-
-GENERIC_C = """\
-typedef struct THTensor { int64_t nDimension, size[2], stride[2]; real *data; } THTensor;
-
-/* r = beta * t + alpha * (mat @ vec); returns 0, or 1 when the sizes do not match */
-int THTensor_(addmv)(THTensor *r, real beta, THTensor *t, real alpha, THTensor *mat, THTensor *vec)
-{
-  if (mat->nDimension != 2 || vec->nDimension != 1 || t->nDimension != 1) return 1;
-  if (mat->size[1] != vec->size[0] || mat->size[0] != t->size[0]) return 1;
-  for (int64_t i = 0; i < mat->size[0]; i++) {
-    accreal sum = 0;
-    for (int64_t j = 0; j < mat->size[1]; j++)
-      sum += mat->data[i * mat->stride[0] + j * mat->stride[1]] * vec->data[j * vec->stride[0]];
-    r->data[i * r->stride[0]] = beta * t->data[i * t->stride[0]] + alpha * sum;
-  }
-  return 0;
-}
-"""
-
-GENERIC_PY = """\
-def THTensor_(addmv)(r, beta, t, alpha, mat, vec):
-    if mat.nDimension != 2 or vec.nDimension != 1 or t.nDimension != 1: return 1
-    if mat.size[1] != vec.size[0] or mat.size[0] != t.size[0]: return 1
-    for i in range(mat.size[0]):
-        sum = 0
-        for j in range(mat.size[1]):
-            sum += mat.data[i * mat.stride[0] + j * mat.stride[1]] * vec.data[j * vec.stride[0]]
-        r.data[i * r.stride[0]] = beta * t.data[i * t.stride[0]] + alpha * sum
-    return 0
-"""
-
-SOURCE_C = """\
-#include "TH.h"
-//generic_include TH generic/THTensorMath.c
-"""
-
-CWRAP = """\
-[[
-  name: addmv_
-  cname: addmv
-  return: self
-  arguments:
-    - THTensor* self
-    - arg: real beta
-      default: AS_REAL(1)
-    - THTensor* self
-    - arg: real alpha
-      default: AS_REAL(1)
-    - THTensor* mat
-    - THTensor* vec
-]]
-"""
-
-EXTENSION_HEAD = """\
-from pathlib import Path
-
-from before_codegen import load_library, runtime
-
-globals().update(load_library(Path(__file__).parent / "lib"))
-
-
-def AS_REAL(x):
-    return x
-
-
-"""
-
-INIT_PY = """\
-from toytorch import _C
-
-TYPE_OF = {"float32": "Float", "float64": "Double", "int32": "Int", "int64": "Long"}
-
-
-def addmv_(self, *args, **kwargs):
-    name = TYPE_OF[str(self.dtype).rpartition(".")[2]]
-    return getattr(_C, f"THP{name}Tensor_addmv_")(self, args, kwargs)
-"""
