@@ -69,9 +69,8 @@ def set_(op: OperatorHandle, keys: int, self: Any, *args: Any) -> Any:
 def out_variant(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run `op(..., out=t)` where nothing is recorded. Raises RuntimeError where something should be."""
     if is_grad_enabled():
-        name = op.schema.name.removeprefix("aten::")
         raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            f"{op.schema.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad."
         )
     return _below(op, keys, *args)
