@@ -70,8 +70,8 @@ def out_variant(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """Run `op(..., out=t)` where nothing is recorded. Raises RuntimeError where something should be."""
     if is_grad_enabled():
         raise RuntimeError(
-            f"{op.schema.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-            "requires grad."
+            f"{op.schema.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
         )
     return _below(op, keys, *args)
 
