@@ -1,0 +1,186 @@
+"""Which name means what, at every point of the function being compiled (`struct Environment` of `ir_emitter.cpp`).
+
+Frames form a chain, one for every block that is open: the function's, that of the `if` arm in it, and so on. A frame knows two
+kinds of names: those of first-class values (a tensor, an int), for which it remembers only the type, and those of other things
+(a function, a module, the iterable of a loop), which it keeps.
+
+Assigning to a first-class name emits `prim::Store[name="x"](%v)`, reading one emits `prim::Load[name="x"]()`. What a name means
+after an `if` or in the second round of a loop need not be known yet: `convert_to_ssa.py` works that out when all is emitted,
+and no Load or Store is left.
+
+How the real one differs: very little. It copies the error text of a conditional definition lazily.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.ir import ListType, Type, Value
+
+from .error_report import error, spell
+from .schema_matching import try_convert_to_type
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, SourceRange
+
+    from .compiler import Compiler
+    from .sugared_values import SugaredValue
+
+
+class Environment:
+    """One frame: the names assigned in `block`, and the frame around it (`outer`)."""
+
+    def __init__(self, compiler: Compiler, block: Block, outer: Environment | None = None) -> None:
+        self.compiler, self.block, self.outer = compiler, block, outer
+        self.types: dict[str, Type] = {}
+        self.values: dict[str, SugaredValue] = {}
+        self.errors: dict[str, str] = {}  # in the outermost frame: why a name is not defined after an `if`
+
+    # Reading.
+
+    def get(self, name: str, where: SourceRange) -> SugaredValue:
+        """What `name` means: a local name, else a Python builtin, else what the resolver finds where the function was defined.
+
+        Raises RuntimeError "undefined value x" if it is none of them.
+        """
+        found = self.find(name) or self.compiler.find_global(name, where)
+        if found is None:
+            message = self.outermost().errors.get(name)
+            raise error(where, f"undefined value {name}" if message is None else f"{message}and was used here")
+        return found
+
+    def get_value(self, name: str, where: SourceRange) -> Value:
+        return self.get(name, where).as_value(where, self.compiler)
+
+    def find(self, name: str) -> SugaredValue | None:
+        """A local name, in this frame or one around it."""
+        found = self.find_here(name)
+        return found if found is not None or self.outer is None else self.outer.find(name)
+
+    def find_here(self, name: str) -> SugaredValue | None:
+        if name in self.values:
+            return self.values[name]
+        return self._load(name, self.types[name]) if name in self.types else None
+
+    def defined(self) -> list[str]:
+        """The first-class names assigned in this frame."""
+        return list(self.types)
+
+    # Writing.
+
+    def set_value(self, where: SourceRange, name: str, value: Value) -> None:
+        from .sugared_values import SimpleValue
+
+        self.set(where, name, SimpleValue(value))
+
+    def set(self, where: SourceRange, name: str, value: SugaredValue, annotated: Type | None = None) -> None:
+        """Assign. A name known outside keeps its type: it may be read there after this block has run or not run.
+
+        Raises RuntimeError if the types do not fit.
+        """
+        from .sugared_values import SimpleValue
+
+        v = value.value if isinstance(value, SimpleValue) else None
+        if v is not None and not v.hasDebugName() and meaningful(name) and v.node().owningBlock() is self.block:
+            v.setDebugName(name)
+        outside = None if self.outer is None else self.outer.find(name)
+        if outside is not None:
+            v = self._same_type_as_outside(where, name, value, outside, annotated)
+        if v is None:
+            self.values[name] = value
+            return
+        if annotated is not None and not v.type().isSubtypeOf(annotated):
+            raise error(
+                where,
+                f"Variable '{name}' is annotated with type {spell(annotated)} but is being assigned to a value of type "
+                f"{spell(v.type())}",
+            )
+        store = self.compiler.graph.create("prim::Store", [v], 0).s_("name", name)
+        store.setSourceRange(where)
+        self.compiler.graph.insertNode(store)
+        self.types[name] = annotated if annotated is not None else v.type()
+
+    def set_type(self, name: str, t: Type) -> None:
+        self.types[name] = t
+
+    def set_error(self, name: str, text: str) -> None:
+        """`name` is not defined from here on, because of `text`: said when it is used."""
+        self.outermost().errors[name] = text
+
+    def remove(self, name: str, where: SourceRange) -> None:
+        """`del name`."""
+        frame: Environment | None = self
+        removed = False
+        while frame is not None:
+            removed = (frame.values.pop(name, None) is not None) | (frame.types.pop(name, None) is not None)
+            frame = frame.outer
+        if not removed:
+            raise error(where, f"undefined value {name}")
+
+    def outermost(self) -> Environment:
+        frame = self
+        while frame.outer is not None:
+            frame = frame.outer
+        return frame
+
+    # Helpers.
+
+    def _load(self, name: str, t: Type) -> SugaredValue:
+        from .sugared_values import SimpleValue
+
+        node = self.compiler.graph.insertNode(self.compiler.graph.create("prim::Load").s_("name", name))
+        out = node.output().setType(t)
+        if meaningful(name):
+            out.setDebugName(name)
+        return SimpleValue(out)
+
+    def _same_type_as_outside(
+        self, where: SourceRange, name: str, value: SugaredValue, outside: SugaredValue, annotated: Type | None
+    ) -> Value:
+        from .sugared_values import SimpleValue
+
+        if annotated is not None:
+            raise error(
+                where,
+                f"Attempting to declare and annotate the type of variable '{name}' but it is already defined in an outer block",
+            )
+        only = "is not a first-class value.  Only reassignments to first-class values are allowed"
+        if not isinstance(value, SimpleValue):
+            raise error(where, f"Cannot re-assign '{name}' to a value of type {value.kind()} because {name} {only}")
+        if not isinstance(outside, SimpleValue):
+            raise error(where, f"Cannot re-assign '{name}' because it has type {value.kind()} and {name} {only}")
+        expected = unshaped(outside.value.type())
+        v = try_convert_to_type(self.compiler, where, expected, value.value, allow_conversions=True)
+        if not v.type().isSubtypeOf(expected):
+            message = (
+                f"Variable '{name}' previously had type {spell(outside.value.type())} but is now being assigned to a value of "
+                f"type {spell(v.type())}"
+            )
+            if isinstance(expected, ListType) and isinstance(v.type(), ListType):
+                message += EMPTY_LISTS
+            raise error(where, message + "\n")
+        return v
+
+
+EMPTY_LISTS = (
+    "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of another type "
+    "(torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)"
+)
+
+
+def meaningful(name: str) -> bool:
+    """Whether values should be called `name` in the graph: not for `_`, `_1` and the compiler's own `$tmp`."""
+    if not name or name[0] == "$":
+        return False
+    return name[0] != "_" or any(not c.isdigit() for c in name[1:])
+
+
+def unshaped(t: Type) -> Type:
+    """The type without what is known of tensors' shapes and dtypes."""
+    from internals.jit.ir import OptionalType, TensorType
+
+    if isinstance(t, TensorType):
+        return TensorType.get()
+    if isinstance(t, (ListType, OptionalType)):
+        return type(t)(unshaped(t.element))
+    return t

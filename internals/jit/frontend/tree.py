@@ -1,0 +1,398 @@
+"""The typed tree: what a function says, with every part's place in its source (`torch/csrc/jit/frontend/tree_views.h`).
+
+`build_tree.py` makes it from Python's `ast`, the compiler walks it. It is smaller than Python's own tree: a chain of
+comparisons is an `and` of `BinOp`s, an f-string is a call of `str.format`, `a not in b` is `not (a in b)`, and there is no
+node for what TorchScript refuses. Types are still expressions here; the compiler asks the resolver what they mean.
+
+A node's first field is its `range`. It is widened on construction until it covers the node's children, so that an error
+about `a + b` underlines all of it although the range of a `BinOp` starts out as that of its left operand.
+
+`str(tree)` writes one line per node; `tree.sexpr()` writes what PyTorch prints for the same tree.
+
+How the real one differs: one class `Compound` (kind, range, children) holds every node, and the names below are views on
+it, made on demand and checked by kind; a list or an option is a node too, where we have tuples and None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..ir.source_range import SourceRange
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The base of all nodes. Nodes are compared by identity: the same words in two places are two nodes."""
+
+    range: SourceRange
+
+    def __post_init__(self) -> None:
+        start, end = self.range.start, self.range.end
+        for child in self.children():
+            start, end = min(start, child.range.start), max(end, child.range.end)
+        if (start, end) != (self.range.start, self.range.end):
+            object.__setattr__(self, "range", SourceRange(self.range.source, start, end))
+
+    def parts(self) -> Iterator[tuple[str, Any]]:
+        """The names and values of the node's fields, all but `range`."""
+        for each in fields(self):
+            if each.name != "range":
+                yield each.name, getattr(self, each.name)
+
+    def children(self) -> Iterator[Tree]:
+        """The nodes directly below this one."""
+        for _, value in self.parts():
+            if isinstance(value, Tree):
+                yield value
+            elif isinstance(value, tuple):
+                yield from value
+
+    def walk(self) -> Iterator[Tree]:
+        """This node and all below it, parents first."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+    def sexpr(self) -> str:
+        """The tree as PyTorch prints it, `(assign (list (variable (ident a))) ...)`, on one line."""
+        from .tree_text import sexpr
+
+        return sexpr(self)
+
+    def __str__(self) -> str:
+        from .tree_text import outline
+
+        return outline(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Ident(Tree):
+    """A name together with its place."""
+
+    name: str
+
+
+class Expr(Tree):
+    """What has a value."""
+
+
+class Stmt(Tree):
+    """What is done."""
+
+
+# Definitions
+
+
+@dataclass(frozen=True, eq=False)
+class Param(Tree):
+    """`name: type`. Defaults come from the function object, so from Python `default` is always None."""
+
+    name: Ident
+    type: Expr | None = None
+    default: Expr | None = None
+    kwarg_only: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Decl(Tree):
+    """A signature."""
+
+    params: tuple[Param, ...]
+    return_type: Expr | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Def(Stmt):
+    """`def name(params) -> return_type: body`."""
+
+    name: Ident
+    decl: Decl
+    body: tuple[Stmt, ...]
+
+    def with_name(self, name: str) -> Def:
+        return Def(self.range, Ident(self.name.range, name), self.decl, self.body)
+
+    def with_decl(self, decl: Decl) -> Def:
+        return Def(self.range, self.name, decl, self.body)
+
+
+@dataclass(frozen=True, eq=False)
+class Property(Tree):
+    """A property of a class: its getter and, when it has one, its setter."""
+
+    name: Ident
+    getter: Def
+    setter: Def | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDef(Tree):
+    """A class: its methods, its properties and the assignments in its body."""
+
+    name: Ident
+    body: tuple[Def, ...]
+    properties: tuple[Property, ...] = ()
+    assigns: tuple[Stmt, ...] = ()
+
+
+# Statements
+
+
+@dataclass(frozen=True, eq=False)
+class If(Stmt):
+    """`elif` is an `If` that is alone in `false_branch`."""
+
+    cond: Expr
+    true_branch: tuple[Stmt, ...]
+    false_branch: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class For(Stmt):
+    """`for targets in itrs: body`; both tuples have one element when they come from Python."""
+
+    targets: tuple[Expr, ...]
+    itrs: tuple[Expr, ...]
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class While(Stmt):
+    cond: Expr
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WithItem(Tree):
+    """`target as var`."""
+
+    target: Expr
+    var: Expr | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class With(Stmt):
+    targets: tuple[WithItem, ...]
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Assign(Stmt):
+    """`lhs_list[0] = lhs_list[1] = ... = rhs`, or `lhs: type = rhs`. In the body of a class `rhs` may be missing."""
+
+    lhs_list: tuple[Expr, ...]
+    rhs: Expr | None
+    type: Expr | None = None
+
+    @property
+    def lhs(self) -> Expr:
+        return self.lhs_list[0]
+
+
+@dataclass(frozen=True, eq=False)
+class AugAssign(Stmt):
+    """`lhs op= rhs`; `op` is the operator without the equals sign."""
+
+    lhs: Expr
+    op: str
+    rhs: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Return(Stmt):
+    """`return expr`; a bare `return` returns a `NoneLiteral`."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class ExprStmt(Stmt):
+    expr: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Raise(Stmt):
+    expr: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Assert(Stmt):
+    test: Expr
+    msg: Expr | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Delete(Stmt):
+    targets: tuple[Expr, ...]
+
+
+class Pass(Stmt):
+    pass
+
+
+class Break(Stmt):
+    pass
+
+
+class Continue(Stmt):
+    pass
+
+
+# Expressions
+
+
+@dataclass(frozen=True, eq=False)
+class Var(Expr):
+    name: Ident
+
+
+@dataclass(frozen=True, eq=False)
+class Const(Expr):
+    """A number, as text: it is a float when it has `.`, `e`, `inf` or `nan` in it, complex when it ends in `j`."""
+
+    text: str
+
+    @property
+    def is_complex(self) -> bool:
+        return self.text.endswith("j")
+
+    @property
+    def is_float(self) -> bool:
+        return not self.is_complex and not self.text.lstrip("+-").isdigit()
+
+    @property
+    def value(self) -> int | float | complex:
+        return complex(self.text) if self.is_complex else float(self.text) if self.is_float else int(self.text)
+
+
+@dataclass(frozen=True, eq=False)
+class StringLiteral(Expr):
+    text: str
+
+
+class TrueLiteral(Expr):
+    pass
+
+
+class FalseLiteral(Expr):
+    pass
+
+
+class NoneLiteral(Expr):
+    pass
+
+
+class Dots(Expr):
+    """`...`"""
+
+
+@dataclass(frozen=True, eq=False)
+class BinOp(Expr):
+    """`kind` is the operator as Python spells it, comparisons, `and`, `or`, `in`, `is` and `is not` among them."""
+
+    kind: str
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class UnaryOp(Expr):
+    """`not`, `-` and `~`."""
+
+    kind: str
+    operand: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class TernaryIf(Expr):
+    """`true_expr if cond else false_expr`."""
+
+    cond: Expr
+    true_expr: Expr
+    false_expr: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Starred(Expr):
+    """`*expr`, in a call or on the left of an assignment."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute(Tree):
+    """A keyword argument: `name=value`."""
+
+    name: Ident
+    value: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Apply(Expr):
+    """A call."""
+
+    callee: Expr
+    inputs: tuple[Expr, ...]
+    attributes: tuple[Attribute, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Select(Expr):
+    """`value.selector`."""
+
+    value: Expr
+    selector: Ident
+
+
+@dataclass(frozen=True, eq=False)
+class SliceExpr(Expr):
+    """`start:end:step`, inside a `Subscript`. Its range is that of what is subscripted."""
+
+    start: Expr | None = None
+    end: Expr | None = None
+    step: Expr | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Subscript(Expr):
+    """`value[a, b, ...]`."""
+
+    value: Expr
+    subscript_exprs: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ListLiteral(Expr):
+    inputs: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TupleLiteral(Expr):
+    inputs: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class DictLiteral(Expr):
+    key_inputs: tuple[Expr, ...]
+    value_inputs: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ListComp(Expr):
+    """`[elt for target in iter]`, and a generator expression, which TorchScript makes a list of."""
+
+    elt: Expr
+    target: Expr
+    iter: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class DictComp(Expr):
+    """`{key: value for target in iter}`."""
+
+    key: Expr
+    value: Expr
+    target: Expr
+    iter: Expr
