@@ -1,0 +1,163 @@
+"""Words and signs of the IR's texts: types, schemas and graphs are read with this (`torch/csrc/jit/frontend/lexer.h`).
+
+A `TokenReader` walks a text one token at a time; `current` is the token not yet consumed. A token is a name, a number, a
+quoted string, a value (`%x.1`) or a sign; blanks and comments separate them. `items` reads a bracketed list whatever its
+elements are, `raw` reads what is not made of tokens: scopes, tensors written out.
+
+How the real one differs: PyTorch uses the lexer of Python source for schemas and graphs too, so that `%x.1` reads as a `%`, a
+name and the number `.1`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+IDENT, NUMBER, STRING, VALUE, SIGN, END = "ident", "number", "string_literal", "value", "sign", "eof"
+
+_SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
+_TOKEN = re.compile(
+    r"""(?P<ident>[A-Za-z_]\w*)
+      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?j?)
+      | (?P<string_literal>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<value>%[^\s,():=]+)
+      | (?P<sign>->|\.\.\.|[^\s])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class TokenReader:
+    """Reads `text` from its beginning. `filename` is what errors call it; without one they show only the line."""
+
+    def __init__(self, text: str, filename: str = "") -> None:
+        self.text, self.filename = text, filename
+        self.previous = Token(END, "", 0, 0)
+        self.current = self._token_at(0)
+
+    def next(self) -> Token:
+        """Consumes a token and returns it."""
+        self.previous = self.current
+        self.current = self._token_at(self.previous.end)
+        return self.previous
+
+    def lookahead(self) -> Token:
+        """The token after `current`."""
+        return self._token_at(self.current.end)
+
+    def at(self, text: str) -> bool:
+        return self.current.text == text and self.current.kind != STRING
+
+    def accept(self, text: str) -> bool:
+        """Consumes `text` if it comes next; tells whether it did."""
+        found = self.at(text)
+        if found:
+            self.next()
+        return found
+
+    def expect(self, text: str) -> Token:
+        """Consumes `text`. Raises RuntimeError when something else stands there."""
+        if not self.at(text):
+            raise self.expected("arrow" if text == "->" else text)
+        return self.next()
+
+    def expect_kind(self, kind: str) -> Token:
+        """Consumes a token of that kind: IDENT, NUMBER, STRING, VALUE."""
+        if self.current.kind != kind:
+            raise self.expected(kind)
+        return self.next()
+
+    def items(self, opening: str, separator: str, closing: str, read: Callable[[], T]) -> list[T]:
+        """What `read` returns for each element of a list between brackets. An `opening` of "" was consumed before."""
+        if opening:
+            self.expect(opening)
+        found: list[T] = []
+        if self.accept(closing):
+            return found
+        while True:
+            found.append(read())
+            if self.accept(closing):
+                return found
+            if not self.accept(separator):
+                raise self.expected(closing)
+
+    def integer(self) -> int:
+        """A whole number, with its sign."""
+        negative = self.accept("-")
+        token = self.expect_kind(NUMBER)
+        if not token.text.isdigit():
+            raise self.error(f"expected an integer but found {token.text}", token)
+        return -int(token.text) if negative else int(token.text)
+
+    def raw(self, pattern: re.Pattern[str], expected: str) -> str:
+        """What matches `pattern` right after the last token consumed, blanks included."""
+        match = pattern.match(self.text, self.previous.end)
+        if match is None:
+            raise self.expected(expected)
+        self.previous = Token(SIGN, match.group(), match.start(), match.end())
+        self.current = self._token_at(match.end())
+        return match.group()
+
+    def comment(self) -> str:
+        """The comment that ends the line of the last token consumed; "" when there is none."""
+        gap = self.text[self.previous.end : self.current.start].partition("\n")[0]
+        return gap.partition("#")[2].strip()
+
+    def expected(self, what: str) -> RuntimeError:
+        """The error that says what should have come instead of `current`."""
+        kind = self.current.text if self.current.kind == SIGN else self.current.kind
+        if kind in "\"'" and kind:
+            what = "a valid token"
+        return self.error(f"expected {what} but found '{kind}' here", leading_newline=False)
+
+    def error(self, message: str, token: Token | None = None, leading_newline: bool = True) -> RuntimeError:
+        """An error to raise: the message, and the text with the token underlined."""
+        from .source_range import Source, SourceRange
+
+        start, end = (token or self.current)[2:]
+        if start == end:
+            end = start + 1
+        place = SourceRange(Source(self.text, self.filename, 1), start, end).highlight()
+        return RuntimeError(("\n" if leading_newline else "") + f"{message}:\n{place}")
+
+    def _token_at(self, position: int) -> Token:
+        start = _SPACE.match(self.text, position).end()  # type: ignore[union-attr]
+        match = _TOKEN.match(self.text, start)
+        if match is None:
+            return Token(END, "", start, start)
+        return Token(match.lastgroup or SIGN, match.group(), start, match.end())
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", '"': '"', "'": "'"}
+
+
+def unquote(literal: str) -> str:
+    """The string that a quoted literal stands for.
+
+    A byte that is not ASCII is written as three digits in base 8. Those of a negative `char` come out of PyTorch's printer as
+    signs below "0" (`é` as `\\0)+\\/.)`); the same sum of three digits reads them, too.
+    """
+    body, out, i = literal[1:-1], bytearray(), 0
+    while i < len(body):
+        if body[i] != "\\":
+            out += body[i].encode()
+            i += 1
+        elif body[i + 1] in _ESCAPES:
+            out += _ESCAPES[body[i + 1]].encode()
+            i += 2
+        elif len(digits := body[i + 1 : i + 4]) == 3:
+            eights, ones = ord(digits[1]) - 48, ord(digits[2]) - 48
+            out.append(((ord(digits[0]) - 48) * 64 + eights * 8 + ones) % 256)
+            i += 4
+        else:
+            raise ValueError(f"unfinished escape in {literal}")
+    return out.decode("utf-8", "surrogateescape")

@@ -1,0 +1,231 @@
+"""Reads types, as graphs print them and as schemas spell them (`torch/csrc/jit/frontend/schema_type_parser.cpp`).
+
+`parse_type("Dict(str, int[])?")` gives a `Type`. A schema may add to a type what is not part of it: an alias annotation,
+`Tensor(a!)`, and for a list the length to which a single element is repeated, `int[2]`. `TypeParser.parse` returns them beside
+the type. A graph adds what is known of a tensor: `Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)`.
+
+Lower-case names that are no types are type variables: the `t` of `aten::append.t(t[](a!) self, t el) -> t[](a!)`.
+
+How the real one differs: it reads the types of schemas and single graphs, but not those of modules (`__torch__.M`), nor all
+that graphs print (`FloatTensor`, `Future[int]`, `NamedTuple(a : int)`); and it knows unions, enums, streams and storages.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+from internals.core.device import TYPES as DEVICE_TYPES
+from internals.core.device import device
+from internals.core.dtype import SCALAR_TYPE_NAME
+
+from . import types as t
+from .alias_info import WILDCARD, AliasInfo
+from .class_type import ClassType
+from .tensor_type import TensorType
+from .token_reader import END, IDENT, NUMBER, TokenReader
+
+BASE_TYPES: dict[str, t.Type] = {
+    "int": t.IntType.get(), "float": t.FloatType.get(), "bool": t.BoolType.get(), "complex": t.ComplexType.get(),
+    "str": t.StringType.get(), "string": t.StringType.get(), "Scalar": t.NumberType.get(), "number": t.NumberType.get(),
+    "None": t.NoneType.get(), "NoneType": t.NoneType.get(), "Any": t.AnyType.get(),
+    "Device": t.DeviceObjType.get(), "Generator": t.GeneratorType.get(), "PyObject": t.PyObjectType.get(),
+    "list": t.AnyListType.get(), "tuple": t.AnyTupleType.get(), "Function": t.FunctionType(),
+    # Numbers in the IR, which become objects at the door of the op.
+    "ScalarType": t.IntType.get(), "Layout": t.IntType.get(), "MemoryFormat": t.IntType.get(),
+    "SymInt": t.IntType.get(), "DeviceIndex": t.IntType.get(), "Dimname": t.StringType.get(),
+}  # fmt: skip
+
+DTYPES = {name: dtype for dtype, name in SCALAR_TYPE_NAME.items()}
+
+UNKNOWN_TYPE = (
+    "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please"
+    " see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "
+)
+
+
+def parse_type(text: str, *, in_graph: bool = True, classes: dict[str, ClassType] | None = None) -> t.Type:
+    """The type that `text` spells. Raises RuntimeError, with the place, when it is none.
+
+    `in_graph=False` reads it as in a schema, where `Tensor(*)` is a tensor that may share memory with anything and not a tensor
+    of one dimension. `classes` are the class types known by name; a name that is not among them is added.
+    """
+    reader = TokenReader(text)
+    parsed = TypeParser(reader, in_graph=in_graph, classes=classes).parse()
+    if reader.current.kind != END:
+        raise reader.expected(END)
+    return parsed.type
+
+
+class ParsedType(NamedTuple):
+    """A type with what a schema says beside it. `size` is the N of `int[N]`; `text` is how it was written.
+
+    The text tells what the type does not: `ScalarType? dtype` is an `int?` to the compiler.
+    """
+
+    type: t.Type
+    alias_info: AliasInfo | None = None
+    size: int | None = None
+    text: str = ""
+
+
+class TypeParser:
+    """Reads types from a `TokenReader`, leaving it after the last token of the type."""
+
+    def __init__(
+        self, reader: TokenReader, *, in_graph: bool = False, classes: dict[str, ClassType] | None = None
+    ) -> None:
+        self.reader, self.in_graph = reader, in_graph
+        self.classes = classes if classes is not None else {}
+        self._fresh = itertools.count()
+
+    def parse(self) -> ParsedType:
+        """A type with its suffixes: `T[]`, `T[2]`, `T?`, each with its annotation."""
+        reader, size = self.reader, None
+        start = reader.current.start
+        type, alias = self._unsuffixed()
+        while True:
+            if reader.at("[") and reader.lookahead().text in ("]", "AutogradZero"):
+                reader.next()
+                if reader.accept("AutogradZero"):
+                    type = type.with_(undefined=True) if isinstance(type, TensorType) else type
+                    reader.expect("]")
+                    continue
+                reader.next()
+                type, alias = t.ListType(type), self._container_alias(alias)
+            elif not self.in_graph and reader.at("[") and reader.lookahead().kind == NUMBER:
+                reader.next()
+                size = reader.integer()
+                reader.expect("]")
+                type, alias = t.ListType(type), self._container_alias(alias)
+            elif reader.accept("?"):
+                type = t.optional(type)
+            else:
+                return ParsedType(type, alias, size, reader.text[start : reader.previous.end])
+
+    def _unsuffixed(self) -> tuple[t.Type, AliasInfo | None]:
+        reader = self.reader
+        token = reader.current
+        if token.text == "(":
+            return t.TupleType([part.type for part in reader.items("(", ",", ")", self.parse)]), None
+        if token.kind != IDENT:
+            raise reader.expected(IDENT)
+        name = reader.next().text
+        if name in ("Future", "NamedTuple", "Dict", "__torch__"):
+            return getattr(self, f"_{name.strip('_').lower()}")(), self._alias()
+        if (tensor := self._tensor(name)) is not None:
+            return tensor, self._alias()
+        if name in BASE_TYPES:
+            return BASE_TYPES[name], self._alias()
+        if name[0].islower():
+            return t.VarType(name), self._alias()
+        raise reader.error(UNKNOWN_TYPE, token)
+
+    # Types with parts
+
+    def _future(self) -> t.Type:
+        closing = "]" if self.reader.accept("[") else ")"
+        if closing == ")":
+            self.reader.expect("(")
+        element = self.parse().type
+        self.reader.expect(closing)
+        return t.FutureType(element)
+
+    def _dict(self) -> t.Type:
+        self.reader.expect("(")
+        key = self.parse().type
+        self.reader.expect(",")
+        value = self.parse().type
+        self.reader.expect(")")
+        return t.DictType(key, value)
+
+    def _namedtuple(self) -> t.Type:
+        def field() -> tuple[str, t.Type]:
+            name = self.reader.expect_kind(IDENT).text
+            self.reader.expect(":")
+            return name, self.parse().type
+
+        fields = self.reader.items("(", ",", ")", field)
+        return t.TupleType([type for _, type in fields], [name for name, _ in fields])
+
+    def _torch(self) -> t.Type:
+        """`__torch__.package.module.Class`: one class type for each name."""
+        name = "__torch__"
+        while self.reader.accept("."):
+            name += "." + self.reader.expect_kind(IDENT).text
+        found = self.classes.get(name)
+        if found is None:
+            found = self.classes[name] = ClassType(name)
+        return found
+
+    # Tensors
+
+    def _tensor(self, name: str) -> TensorType | None:
+        """The tensor type that begins with `name`: `Tensor`, `Float(2, 3)`, `FloatTensor`; None when it is no tensor's."""
+        ranked = DTYPES.get(name)
+        dtype = ranked or (DTYPES.get(name.removesuffix("Tensor")) if self.in_graph else None)
+        if name != "Tensor" and (dtype is None or not self.in_graph):
+            return None
+        details = self.reader.at("(") and self.in_graph
+        if not details and ranked is None:
+            return TensorType(dtype) if dtype else TensorType.get()
+        sizes: list[int | None] = []
+        known: dict[str, object] = {}
+
+        def detail() -> None:
+            if self.reader.current.kind == IDENT:
+                self._named_detail(known)
+            elif self.reader.accept("*"):
+                sizes.append(None)
+            else:
+                sizes.append(int(self.reader.expect_kind(NUMBER).text))
+
+        self.reader.items("(", ",", ")", detail)
+        rank_known = ranked is not None or bool(sizes)
+        return TensorType(dtype, sizes=sizes if rank_known else None, **known)  # type: ignore[arg-type]
+
+    def _named_detail(self, known: dict[str, object]) -> None:
+        reader, token = self.reader, self.reader.current
+        if token.text not in ("strides", "requires_grad", "device"):
+            raise reader.error(f"Unexpected specifier '{token.text}'", token)
+        reader.next()
+        reader.expect("=")
+        if token.text == "strides":
+            known["strides"] = reader.items("[", ",", "]", reader.integer)
+        elif token.text == "requires_grad":
+            known["requires_grad"] = bool(reader.integer())
+        else:
+            name = reader.expect_kind(IDENT)
+            if name.text not in DEVICE_TYPES:
+                raise reader.error(f"cannot parse device type '{name.text}'", name)
+            known["device"] = device(name.text, reader.integer() if reader.accept(":") else None)
+
+    # Alias annotations
+
+    def _alias(self) -> AliasInfo | None:
+        """`(a)`, `(a!)`, `(a! -> a|b)`, or `!`, which is `(fresh!)`."""
+        reader = self.reader
+        if reader.accept("!"):
+            fresh = (f"${next(self._fresh)}",)
+            return AliasInfo(fresh, fresh, is_write=True)
+        if not reader.accept("("):
+            return None
+        before = self._alias_sets()
+        is_write = reader.accept("!")
+        after = self._alias_sets() if reader.accept("->") else before
+        reader.expect(")")
+        return AliasInfo(before, after, is_write)
+
+    def _alias_sets(self) -> tuple[str, ...]:
+        sets: list[str] = []
+        while True:
+            sets.append(WILDCARD if self.reader.accept("*") else self.reader.expect_kind(IDENT).text)
+            if not self.reader.accept("|"):
+                return (WILDCARD,) if WILDCARD in sets else tuple(sets)
+
+    def _container_alias(self, inner: AliasInfo | None) -> AliasInfo | None:
+        """The annotation after `[]`, which holds that of the elements. Writing to those is writing."""
+        outer = self._alias()
+        if inner is None:
+            return outer
+        return (outer or AliasInfo(is_write=inner.is_write)).with_contained(inner)
