@@ -1,0 +1,153 @@
+"""A graph as PyTorch prints it (`Graph::print`, `Node::print` in `torch/csrc/jit/ir/ir.cpp`).
+
+    graph(%x.1 : Tensor,
+          %n.1 : int):
+      %3 : int = prim::Constant[value=1]() # f.py:3:12
+      %y : Tensor = aten::add(%x.1, %n.1, %3) # f.py:3:8
+      return (%y)
+
+Blocks are indented under their node; graphs held by nodes (fusion groups) follow, as `with prim::FusionGroup_0 = graph(...)`.
+Real PyTorch reads this text with `torch._C.parse_ir`, and `parse_ir` here reads PyTorch's.
+
+How the real one differs: `str(False)` there leaves the source comments inside blocks; here it omits them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from internals.core.device import device as Device
+from internals.core.tensor_impl import TensorImpl, array
+
+from .tensor_text import tensor_text
+from .types import FunctionType
+
+if TYPE_CHECKING:
+    from .graph import Graph
+    from .node import Node
+    from .value import Value
+
+MOST_ELEMENTS_SHOWN = 10
+
+
+def graph_text(graph: Graph, ranges: bool = True) -> str:
+    """The whole graph."""
+    groups: list[Node] = []
+    lines = ["graph(" + ",\n      ".join(map(_typed, graph.inputs())) + "):"]
+    for n in graph.nodes():
+        lines += _node_lines(n, 1, ranges, groups)
+    lines.append(f"  return ({_names(graph.outputs())})")
+    text = "\n".join(lines) + "\n"
+    for i, n in enumerate(groups):
+        text += f"with {n.kind()}_{i} = {graph_text(n.g('Subgraph'), ranges)}"
+    return text
+
+
+def node_text(node: Node) -> str:
+    """One node, with its blocks."""
+    return "\n".join(_node_lines(node, 0, True, None)) + "\n"
+
+
+def _node_lines(node: Node, level: int, ranges: bool, groups: list[Node] | None) -> Iterable[str]:
+    line = f"{'  ' * level}{', '.join(map(_typed, node._outputs))} = {_call(node, groups)}({_names(node._inputs)})"
+    if node.scopeName():
+        line += f", scope: {node.scopeName()}"
+    where = node.sourceRange().file_line_col() if ranges and node.sourceRange() is not None else None
+    yield line + (f" # {where[0]}:{where[1]}:{where[2]}" if where else "")
+    for i, b in enumerate(node._blocks):
+        yield f"{'  ' * (level + 1)}block{i}({', '.join(map(_typed, b.inputs()))}):"
+        for n in b.nodes():
+            yield from _node_lines(n, level + 2, ranges, groups)
+        yield f"{'  ' * (level + 2)}-> ({_names(b.outputs())})"
+
+
+def _call(node: Node, groups: list[Node] | None) -> str:
+    """What stands between `=` and the inputs."""
+    if node.kind().startswith("^"):
+        scalars = node.attribute("scalar_args") if node.hasAttribute("scalar_args") else []
+        return f"{node.kind()}({', '.join(map(repr, scalars))})"
+    names = node.attributeNames()
+    name = node.kind()
+    if groups is not None and "Subgraph" in names:
+        name += f"_{len(groups)}"
+        groups.append(node)
+        names = [] if node.kind() == "prim::DifferentiableGraph" else [n for n in names if n != "Subgraph"]
+    if not names:
+        return name
+    return f"{name}[{', '.join(f'{n}={attribute_text(node, n)}' for n in names)}]"
+
+
+def attribute_text(node: Node, name: str) -> str:
+    """The value of an attribute."""
+    kind, value = node.kindOf(name), node.attribute(name)
+    if kind == "t":
+        return _tensor(value)
+    if kind in ("g", "gs", "ts"):
+        return {"g": "<Graph>", "gs": "[<Graphs>]", "ts": "[<Tensors>]"}[kind]
+    if kind == "ty":
+        return value.repr_str()
+    if kind == "tys":
+        return f"[{', '.join(t.repr_str() for t in value)}]"
+    return value_text(value)
+
+
+def value_text(value: Any) -> str:
+    """A constant as C++ prints an `IValue`."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float):
+        return float_text(value)
+    if isinstance(value, complex):
+        return f"{float_text(value.real)}{'' if math.copysign(1, value.imag) < 0 else '+'}{float_text(value.imag)}j"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, Device):
+        return quoted(str(value))
+    if isinstance(value, list):
+        return f"[{', '.join(_inside(v) for v in value)}]"
+    if isinstance(value, tuple):
+        return f"({', '.join(_inside(v) for v in value)}{',' if len(value) == 1 else ''})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_inside(k)}: {_inside(v)}" for k, v in value.items()) + "}"
+    return _tensor(value) if isinstance(value, TensorImpl) else str(value)
+
+
+def float_text(value: float) -> str:
+    """All the digits needed to read the same number back; a dot marks whole numbers: `1.`, `0.10000000000000001`."""
+    if math.isfinite(value) and abs(value) < 1e10 and value == int(value):
+        return f"{'-' if math.copysign(1, value) < 0 else ''}{abs(int(value))}."
+    return f"{value:.17g}"
+
+
+_ESCAPES = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
+            "\t": "\\t", "\v": "\\v"}  # fmt: skip
+
+
+def quoted(text: str) -> str:
+    """A C string: bytes that are not printable ASCII as three octal digits (`c10::printQuotedString`)."""
+    shown = (_ESCAPES.get(chr(b)) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode())
+    return f'"{"".join(shown)}"'
+
+
+def _inside(value: Any) -> str:
+    """Inside a list or tuple booleans are words."""
+    return str(value) if isinstance(value, bool) or value is None else value_text(value)
+
+
+def _tensor(t: Any) -> str:
+    n = t.numel()
+    if n == 1:
+        value = array(t).reshape(()).item()
+        return "{" + (f"{value:.6g}" if isinstance(value, float) else str(int(value)) if isinstance(value, bool) else str(value)) + "}"
+    return tensor_text(t).replace("\n", " ") if n <= MOST_ELEMENTS_SHOWN else "<Tensor>"
+
+
+def _typed(value: Value) -> str:
+    type = value.type()
+    return f"%{value.debugName()} : {'Function' if isinstance(type, FunctionType) else type.repr_str()}"
+
+
+def _names(values: Iterable[Value]) -> str:
+    return ", ".join(f"%{v.debugName()}" for v in values)

@@ -1,0 +1,346 @@
+"""The types of TorchScript values (`aten/src/ATen/core/jit_type.h`, `jit_type_base.h`).
+
+Every value of a graph has one. Types are immutable and compared by value; those without parts are singletons,
+`IntType.get()`. A type has three spellings: `str()`, in messages and schemas (`int[]`, `Dict(str, int)`); `annotation_str`, as
+Python annotates it (`List[int]`); and `repr_str()`, in graphs, where a tensor's type tells all that is known of it
+(`Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)`).
+
+`isSubtypeOf` says which values may stand where a type is expected: an int for a `Scalar`, an `int` for an `int?`, a tensor of
+known shape for a `Tensor`. Lists and dicts are invariant, because they can be written to.
+
+The tensor type is in `tensor_type.py`, that of modules in `class_type.py`.
+
+How the real one differs: there are more (unions, enums, interfaces, symbolic ints, rrefs, streams, storages), and types are
+reference counted and compared by structure or by pointer, whichever is cheaper.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound="Type")
+Text = str  # inside the classes below, `str` is a method
+
+
+class Type:
+    """A TorchScript type. Subclasses give `parts`, what makes two of them equal, and `name`, how they are spelled."""
+
+    __slots__ = ("_hash",)
+    name = ""
+
+    def parts(self) -> tuple[Any, ...]:
+        return ()
+
+    def kind(self) -> Text:
+        return type(self).__name__
+
+    def str(self) -> Text:
+        """As messages and schemas spell it."""
+        return self.name
+
+    @property
+    def annotation_str(self) -> Text:
+        """As a Python annotation."""
+        return self.name
+
+    def repr_str(self) -> Text:
+        """As graphs print it."""
+        return self.str()
+
+    def containedTypes(self) -> list[Type]:
+        return []
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        """Whether a value of this type may stand where `other` is expected."""
+        if self == other or isinstance(other, AnyType):
+            return True
+        return isinstance(other, OptionalType) and self.isSubtypeOf(other.element)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and self.parts() == other.parts())  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash: int = hash((type(self), self.parts()))
+            return self._hash
+
+    def __str__(self) -> Text:
+        return self.str()
+
+    def __repr__(self) -> Text:
+        return self.annotation_str
+
+
+class SingletonType(Type):
+    """A type without parts. `get()` gives the one instance."""
+
+    __slots__ = ()
+
+    @classmethod
+    def get(cls: type[T]) -> T:
+        found = _singletons.get(cls)
+        if found is None:
+            found = _singletons[cls] = cls()
+        return found  # type: ignore[return-value]
+
+
+_singletons: dict[type, Type] = {}
+
+
+class AnyType(SingletonType):
+    __slots__ = ()
+    name = "Any"
+
+
+class NumberType(SingletonType):
+    """An int, a float or a complex: `Scalar` in schemas."""
+
+    __slots__ = ()
+    name = "Scalar"
+
+    @property
+    def annotation_str(self) -> Text:
+        return "number"
+
+
+class NumericType(SingletonType):
+    """What may stand for a `Scalar`. A bool may not."""
+
+    __slots__ = ()
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        return isinstance(other, NumberType) or super().isSubtypeOf(other)
+
+
+class IntType(NumericType):
+    __slots__ = ()
+    name = "int"
+
+
+class FloatType(NumericType):
+    __slots__ = ()
+    name = "float"
+
+
+class ComplexType(NumericType):
+    __slots__ = ()
+    name = "complex"
+
+
+class BoolType(SingletonType):
+    __slots__ = ()
+    name = "bool"
+
+
+class StringType(SingletonType):
+    __slots__ = ()
+    name = "str"
+
+
+class NoneType(SingletonType):
+    """The type of None, which may stand for anything optional."""
+
+    __slots__ = ()
+    name = "NoneType"
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        return isinstance(other, OptionalType) or super().isSubtypeOf(other)
+
+
+class DeviceObjType(SingletonType):
+    __slots__ = ()
+    name = "Device"
+
+
+class GeneratorType(SingletonType):
+    __slots__ = ()
+    name = "Generator"
+
+
+class PyObjectType(SingletonType):
+    __slots__ = ()
+    name = "PyObject"
+
+
+class AnyListType(SingletonType):
+    """Any list: what `isinstance(x, list)` asks for."""
+
+    __slots__ = ()
+    name = "list"
+
+
+class AnyTupleType(SingletonType):
+    __slots__ = ()
+    name = "tuple"
+
+
+class VarType(Type):
+    """A type variable of a schema: `t` in `aten::append.t(t[](a!) self, t el) -> t[](a!)`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: Text) -> None:
+        self.name = name
+
+    def parts(self) -> tuple[Any, ...]:
+        return (self.name,)
+
+
+class SingleElementType(Type):
+    """A type made of one other, `element`."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Type) -> None:
+        self.element = element
+
+    def parts(self) -> tuple[Any, ...]:
+        return (self.element,)
+
+    def getElementType(self) -> Type:
+        return self.element
+
+    def containedTypes(self) -> list[Type]:
+        return [self.element]
+
+
+class OptionalType(SingleElementType):
+    """Something or None. `Optional[Optional[T]]` and `Optional[None]` should be made by `optional`, which flattens."""
+
+    __slots__ = ()
+
+    def str(self) -> Text:
+        return self.element.str() + "?"
+
+    @property
+    def annotation_str(self) -> Text:
+        return f"Optional[{self.element.annotation_str}]"
+
+    def repr_str(self) -> Text:
+        return self.element.repr_str() + "?"
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        if isinstance(other, OptionalType):
+            return self.element.isSubtypeOf(other.element)
+        return super().isSubtypeOf(other)
+
+
+class ListType(SingleElementType):
+    __slots__ = ()
+
+    def str(self) -> Text:
+        return self.element.str() + "[]"
+
+    @property
+    def annotation_str(self) -> Text:
+        return f"List[{self.element.annotation_str}]"
+
+    def repr_str(self) -> Text:
+        return self.element.repr_str() + "[]"
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        return isinstance(other, AnyListType) or super().isSubtypeOf(other)
+
+
+class FutureType(SingleElementType):
+    __slots__ = ()
+
+    def str(self) -> Text:
+        return f"Future({self.element.str()})"
+
+    @property
+    def annotation_str(self) -> Text:
+        return f"Future[{self.element.annotation_str}]"
+
+    def repr_str(self) -> Text:
+        return f"Future[{self.element.repr_str()}]"
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        if isinstance(other, FutureType):
+            return self.element.isSubtypeOf(other.element)
+        return super().isSubtypeOf(other)
+
+
+class DictType(Type):
+    __slots__ = ("key", "value")
+
+    def __init__(self, key: Type, value: Type) -> None:
+        self.key, self.value = key, value
+
+    def parts(self) -> tuple[Any, ...]:
+        return self.key, self.value
+
+    def getKeyType(self) -> Type:
+        return self.key
+
+    def getValueType(self) -> Type:
+        return self.value
+
+    def containedTypes(self) -> list[Type]:
+        return [self.key, self.value]
+
+    def str(self) -> Text:
+        return f"Dict({self.key.str()}, {self.value.str()})"
+
+    @property
+    def annotation_str(self) -> Text:
+        return f"Dict[{self.key.annotation_str}, {self.value.annotation_str}]"
+
+
+class TupleType(Type):
+    """A tuple of known length. A named tuple has `names` and `qualified_name`."""
+
+    __slots__ = ("elements", "names", "qualified_name")
+
+    def __init__(self, elements: Any, names: Any = None, qualified_name: Text | None = None) -> None:
+        self.elements: tuple[Type, ...] = tuple(elements)
+        self.names: tuple[Text, ...] | None = tuple(names) if names is not None else None
+        self.qualified_name = qualified_name
+
+    def parts(self) -> tuple[Any, ...]:
+        return self.elements, self.names, self.qualified_name
+
+    def containedTypes(self) -> list[Type]:
+        return list(self.elements)
+
+    def str(self) -> Text:
+        return self.qualified_name or f"({', '.join(e.str() for e in self.elements)})"
+
+    @property
+    def annotation_str(self) -> Text:
+        if self.qualified_name:
+            return self.qualified_name
+        return f"Tuple[{', '.join(e.annotation_str for e in self.elements) or '()'}]"
+
+    def repr_str(self) -> Text:
+        if self.names:
+            return f"NamedTuple({', '.join(f'{n} : {e.repr_str()}' for n, e in zip(self.names, self.elements))})"
+        return f"({', '.join(e.repr_str() for e in self.elements)})"
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        if isinstance(other, AnyTupleType):
+            return True
+        if isinstance(other, TupleType):
+            fits = len(self.elements) == len(other.elements) and (other.names is None or self.names == other.names)
+            return fits and all(a.isSubtypeOf(b) for a, b in zip(self.elements, other.elements))
+        return super().isSubtypeOf(other)
+
+
+class FunctionType(Type):
+    """The type of one function: the callee of a `prim::CallFunction`."""
+
+    __slots__ = ("function",)
+    name = "Function"
+
+    def __init__(self, function: Any = None) -> None:
+        self.function = function
+
+    def parts(self) -> tuple[Any, ...]:
+        return (id(self.function),)
+
+
+def optional(element: Type) -> Type:
+    """`element?`, unless that says the same as `element`."""
+    return element if isinstance(element, (OptionalType, NoneType, AnyType)) else OptionalType(element)
