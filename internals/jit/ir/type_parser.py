@@ -7,7 +7,7 @@ the type. A graph adds what is known of a tensor: `Float(2, 3, strides=[3, 1], r
 Lower-case names that are no types are type variables: the `t` of `aten::append.t(t[](a!) self, t el) -> t[](a!)`.
 
 How the real one differs: it reads the types of schemas and single graphs, but not those of modules (`__torch__.M`), nor all
-that graphs print (`FloatTensor`, `Future[int]`, `NamedTuple(a : int)`); and it knows unions, enums, streams and storages.
+that graphs print (`FloatTensor`, `Future[int]`, `NamedTuple(a : int)`); and it knows unions, enums and streams.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BASE_TYPES: dict[str, t.Type] = {
     "int": t.IntType.get(), "float": t.FloatType.get(), "bool": t.BoolType.get(), "complex": t.ComplexType.get(),
     "str": t.StringType.get(), "string": t.StringType.get(), "Scalar": t.NumberType.get(), "number": t.NumberType.get(),
     "None": t.NoneType.get(), "NoneType": t.NoneType.get(), "Any": t.AnyType.get(),
-    "Device": t.DeviceObjType.get(), "Generator": t.GeneratorType.get(), "PyObject": t.PyObjectType.get(),
+    "Device": t.DeviceObjType.get(), "Generator": t.GeneratorType.get(), "PyObject": t.PyObjectType.get(), "Storage": t.StorageType.get(),
     "list": t.AnyListType.get(), "tuple": t.AnyTupleType.get(), "Function": t.FunctionType(),
     # Numbers in the IR, which become objects at the door of the op.
     "ScalarType": t.IntType.get(), "Layout": t.IntType.get(), "MemoryFormat": t.IntType.get(),

@@ -10,7 +10,7 @@ known shape for a `Tensor`. Lists and dicts are invariant, because they can be w
 
 The tensor type is in `tensor_type.py`, that of modules in `class_type.py`.
 
-How the real one differs: there are more (unions, enums, interfaces, symbolic ints, rrefs, streams, storages), and types are
+How the real one differs: there are more (unions, enums, interfaces, symbolic ints, rrefs, streams), and types are
 reference counted and compared by structure or by pointer, whichever is cheaper.
 """
 
@@ -57,7 +57,7 @@ class Type:
         return isinstance(other, OptionalType) and self.isSubtypeOf(other.element)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(self) is type(other) and self.parts() == other.parts())  # type: ignore[attr-defined]
+        return self is other or (type(self) is type(other) and self.parts() == other.parts())
 
     def __hash__(self) -> int:
         try:
@@ -157,6 +157,13 @@ class DeviceObjType(SingletonType):
 class GeneratorType(SingletonType):
     __slots__ = ()
     name = "Generator"
+
+
+class StorageType(SingletonType):
+    """Memory without a type: the argument of `aten::set_`."""
+
+    __slots__ = ()
+    name = "Storage"
 
 
 class PyObjectType(SingletonType):

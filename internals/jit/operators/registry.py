@@ -1,0 +1,226 @@
+"""All operators a graph may contain, by name (`torch/csrc/jit/runtime/operator.h`, `operator.cpp`).
+
+    find_operators("aten::add")              # every overload: those of tensors first, then those of numbers, lists, strings
+    find_operator("aten::add.Tensor")        # one of them
+    operator_for(node)                       # the one that a node's kind and the types of its inputs mean
+    register_operator("my::twice(int a) -> int", lambda a: 2 * a)
+
+An operator is a schema and a function of run-time values in the schema's order. There are two sorts. Those of the dispatcher
+(native_functions.yaml, and whatever `internals.library` defines at any time) are taken over as they are: the function is the
+generated one. The others exist only for the JIT, because Python does their work where there is no graph: arithmetic of
+numbers, methods of lists, dicts and strings, questions about tensors. They are in the files beside this one.
+
+In the IR a dtype, layout or memory format is an int. Functions of the dispatcher want objects, so for ops that have such an
+argument, and only for those, the function converts at the door.
+
+How the real one differs: an operator takes and leaves its values on a stack; and selective builds leave out what a model
+does not use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+from internals.core import formats
+from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.dtype import BY_CODE
+from internals.jit.ir.node import Node
+from internals.jit.ir.tensor_type import TensorType
+from internals.jit.ir.types import ListType, Type
+from internals.jit.schema import FunctionSchema
+from internals.jit.schema_parser import parse_schema
+from internals.jit.type_variables import evaluate, match_type_variables
+
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+
+class Operator:
+    """One overload. `name` is "aten::add.Tensor"; `schema` is parsed, and `fn` looked up, when first asked for.
+
+    `handle` is the dispatcher's operator, None for one that only the JIT has.
+    """
+
+    __slots__ = ("name", "text", "handle", "_schema", "_fn")
+
+    def __init__(self, text: str, fn: Function | None = None, handle: OperatorHandle | None = None) -> None:
+        self.text, self.handle, self._fn = text, handle, fn
+        head = text.partition("(")[0]
+        self.name = head if "::" in head else f"aten::{head}"
+        self._schema: FunctionSchema | None = None
+
+    @property
+    def schema(self) -> FunctionSchema:
+        if self._schema is None:
+            self._schema = parse_schema(self.text)
+        return self._schema
+
+    @property
+    def fn(self) -> Function:
+        """Takes run-time values in schema order; returns the value, a tuple for several, None for none."""
+        if self._fn is None:
+            assert self.handle is not None
+            self._fn = _at_the_door(self.handle, self.schema)
+        return self._fn
+
+    def __repr__(self) -> str:
+        return f"<operator {self.schema}>"
+
+
+class _Registry:
+    """Operators by symbol. What came from the dispatcher is indexed again after operators were defined or taken away there."""
+
+    def __init__(self) -> None:
+        self.jit_only: dict[str, list[Operator]] = {}
+        self.by_symbol: dict[str, list[Operator]] = {}
+        self.matched: dict[tuple[str, tuple[Type, ...]], Operator | None] = {}
+        self.seen: tuple[int, OperatorHandle | None] = (0, None)
+
+    def register(self, text: str, fn: Function) -> Operator:
+        operator = Operator(text, fn)
+        symbol = operator.name.partition(".")[0]
+        if any(o.name == operator.name for o in self.jit_only.get(symbol, ())):
+            raise RuntimeError(
+                f"Tried to register an operator ({text}) with the same name and overload name multiple times."
+            )
+        self.jit_only.setdefault(symbol, []).append(operator)
+        self.seen = (0, None)
+        return operator
+
+    def find(self, symbol: str) -> list[Operator]:
+        self.refresh()
+        return self.by_symbol.get(symbol, [])
+
+    def refresh(self) -> None:
+        handles = dispatcher.operators
+        now = len(handles), next(reversed(handles.values()), None)
+        if now[0] == self.seen[0] and now[1] is self.seen[1]:
+            return
+        known = {id(o.handle): o for found in self.by_symbol.values() for o in found if o.handle}
+        self.by_symbol = {}
+        for handle in handles.values():
+            operator = known.get(id(handle)) or Operator(handle.text, handle=handle)
+            self.by_symbol.setdefault(operator.name.partition(".")[0], []).append(operator)
+        for symbol, found in self.jit_only.items():
+            self.by_symbol.setdefault(symbol, []).extend(found)
+        self.matched.clear()
+        self.seen = now
+
+
+_registry = _Registry()
+
+
+def find_operators(symbol: str) -> list[Operator]:
+    """All overloads of a symbol ("aten::add"), in the order in which the compiler tries them; none for an unknown symbol."""
+    return list(_registry.find(symbol))
+
+
+def find_operator(name: str) -> Operator:
+    """The operator called `name`, with its overload name: "aten::add.Tensor". Raises RuntimeError when there is none."""
+    for operator in _registry.find(name.partition(".")[0]):
+        if operator.name == name:
+            return operator
+    known = ", ".join(o.name for o in _registry.find(name.partition(".")[0]))
+    raise RuntimeError(f"Could not find schema for {name}" + (f"; the overloads are {known}" if known else ""))
+
+
+def all_operators() -> list[Operator]:
+    """Every operator there is."""
+    _registry.refresh()
+    return [o for found in _registry.by_symbol.values() for o in found]
+
+
+def operator_for(node: Node) -> Operator | None:
+    """The overload that `node` calls: the first whose arguments accept its inputs, one for one, without conversions.
+
+    None for control flow and for what is no operator. `Node.operator` remembers the answer until an input or a type changes.
+    """
+    kind = node.kind()
+    candidates = _registry.find(kind)
+    if not candidates:
+        return None
+    types = tuple([_ANY_TENSOR if isinstance(t, TensorType) else t for t in (v.type() for v in node.inputs())])
+    key = kind, types
+    if key not in _registry.matched:
+        _registry.matched[key] = next((o for o in candidates if accepts(o.schema, types)), None)
+    return _registry.matched[key]
+
+
+def accepts(schema: FunctionSchema, types: tuple[Type, ...]) -> bool:
+    """Whether a node whose inputs have these types can be a call of `schema` (`Node::matches`). Defaults are not filled in."""
+    formals = schema.arguments
+    if len(types) < len(formals) or (len(types) > len(formals) and not schema.is_vararg):
+        return False
+    env: dict[str, Type] = {}
+    for formal, actual in zip(formals, types):
+        if match_type_variables(formal.type, actual, env) is not None:
+            return False
+        if not actual.isSubtypeOf(evaluate(formal.type, env) or formal.type):
+            return False
+    return True
+
+
+def register_operator(schema_text: str, fn: Function) -> Operator:
+    """Add an operator for the JIT alone. Raises RuntimeError when there is one of that name, or for a text that is no schema."""
+    return _registry.register(schema_text, fn)
+
+
+def op(*schema_texts: str) -> Callable[[F], F]:
+    """Decorator: the function implements these operators."""
+
+    def register(fn: F) -> F:
+        for text in schema_texts:
+            register_operator(text, fn)
+        return fn
+
+    return register
+
+
+_ANY_TENSOR = TensorType.get()
+_MEMORY_FORMATS = dict(
+    enumerate((formats.contiguous_format, formats.preserve_format, formats.channels_last, formats.channels_last_3d))
+)
+OBJECTS: dict[str, dict[int, Any]] = {
+    "ScalarType": dict(BY_CODE),
+    "Layout": {0: formats.strided},
+    "MemoryFormat": _MEMORY_FORMATS,
+}
+
+
+@cache
+def _generated_functions() -> dict[OperatorHandle, Function]:
+    """The call functions of native_functions.yaml: `ops.add_Tensor_op` → `ops.add_Tensor`."""
+    from internals._generated import ops
+
+    found = vars(ops)
+    return {v: found[name.removesuffix("_op")] for name, v in found.items() if isinstance(v, OperatorHandle)}
+
+
+def _at_the_door(handle: OperatorHandle, schema: FunctionSchema) -> Function:
+    """The function that calls a dispatcher's operator with values of the IR."""
+    fn: Function = _generated_functions().get(handle, handle)
+    places = [(i, OBJECTS[a.enum]) for i, a in enumerate(schema.arguments) if a.enum]
+    if places:
+        fn = _with_objects(fn, places)
+    if len(schema.returns) == 1 and isinstance(schema.returns[0].type, ListType):
+        fn = _with_a_list(fn)
+    return fn
+
+
+def _with_objects(fn: Function, places: list[tuple[int, dict[int, Any]]]) -> Function:
+    """`fn`, given dtypes, layouts and memory formats as ints in `places`."""
+
+    def call(*args: Any) -> Any:
+        values = list(args)
+        for i, objects in places:
+            values[i] = objects.get(values[i], values[i])
+        return fn(*values)
+
+    return call
+
+
+def _with_a_list(fn: Function) -> Function:
+    """`fn`, whose tuple of tensors becomes a list: what the graph calls `Tensor[]` can be appended to."""
+    return lambda *args: list(fn(*args))
