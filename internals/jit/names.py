@@ -1,7 +1,8 @@
 """Names of compiled things: `__torch__.N`, and `__torch__.___torch_mangle_0.N` for the next that would be called so
 (`torch/_jit_internal.py: _qualified_name`, `torch/csrc/jit/frontend/name_mangler.h`).
 
-How the real one differs: names are kept per compilation unit; here there is one for the process, as there is for Python code there.
+How the real one differs: names are kept per compilation unit; here there is one for the process, as there is for Python code
+there.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The intermediate representation: functions as data (`torch/csrc/jit/ir`).
 
-    value.py, node.py, block.py, graph.py   the graph itself
-    attributes.py, constants.py             what a node is told
-    types.py, tensor_type.py, class_type.py, unify.py   types of values
-    printer.py, parser.py, dialect_101.py   as text, today's and the talk's
-    source_range.py                         where a node came from
-    verifier.py                             what must hold in every graph
+value.py, node.py, block.py, graph.py   the graph itself
+attributes.py, constants.py             what a node is told
+types.py, tensor_type.py, class_type.py, unify.py   types of values
+printer.py, parser.py, dialect_101.py   as text, today's and the talk's
+source_range.py                         where a node came from
+verifier.py                             what must hold in every graph
 """
 
 from .attributes import Attribute
@@ -44,9 +44,10 @@ from .unify import unify_type_list, unify_types
 from .value import Use, Value, base_name, is_valid_name
 
 __all__ = [
-    "AnyListType", "AnyTupleType", "AnyType", "Attribute", "Block", "BoolType", "ClassAttribute", "ClassType", "ComplexType",
-    "DeviceObjType", "DictType", "FloatType", "Frame", "FunctionType", "FutureType", "GeneratorType", "Graph", "IntType", "ListType",
-    "Node", "NoneType", "NumberType", "OptionalType", "PyObjectType", "Source", "SourceRange", "StackRange", "StringType", "TensorType",
-    "TupleType", "Type", "Use", "Value", "VarType", "base_name", "constant_of", "contiguous_strides", "insert_constant", "is_constant",
-    "is_constant_value", "is_valid_name", "optional", "shown_name", "type_of", "type_verbosity", "unify_type_list", "unify_types",
+    "AnyListType", "AnyTupleType", "AnyType", "Attribute", "Block", "BoolType", "ClassAttribute", "ClassType",
+    "ComplexType", "DeviceObjType", "DictType", "FloatType", "Frame", "FunctionType", "FutureType", "GeneratorType",
+    "Graph", "IntType", "ListType", "Node", "NoneType", "NumberType", "OptionalType", "PyObjectType", "Source",
+    "SourceRange", "StackRange", "StringType", "TensorType", "TupleType", "Type", "Use", "Value", "VarType", "base_name",
+    "constant_of", "contiguous_strides", "insert_constant", "is_constant", "is_constant_value", "is_valid_name", "optional",
+    "shown_name", "type_of", "type_verbosity", "unify_type_list", "unify_types",
 ]  # fmt: skip

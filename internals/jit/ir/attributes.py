@@ -45,7 +45,7 @@ class HasAttributes:
 
     def copyAttributes(self, other: HasAttributes) -> Any:
         """Take all attributes of `other`; graphs are copied."""
-        self._attributes = {
+        self._attributes = {  # type: ignore[misc]
             name: Attribute(a.kind, _copied(a.kind, a.value)) for name, a in other._attributes.items()
         }
         return self
@@ -70,7 +70,9 @@ class HasAttributes:
     def _get(self, name: str, kind: str) -> Any:
         found = self._find(name)
         if found.kind != kind:
-            raise RuntimeError(f"required keyword attribute '{name}' has the wrong type: it is of kind {found.kind}, not {kind}")
+            raise RuntimeError(
+                f"required keyword attribute '{name}' has the wrong type: it is of kind {found.kind}, not {kind}"
+            )
         return found.value
 
     def f(self, name: str) -> float:

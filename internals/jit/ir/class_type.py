@@ -51,10 +51,16 @@ class ClassType(Type):
     def __hash__(self) -> int:
         return id(self)
 
+    def __deepcopy__(self, memo: Any) -> ClassType:
+        """Copies of a module are of the same class."""
+        return self
+
     def addAttribute(self, name: Text, type: Type, kind: Text = "attribute") -> None:
         """Raises RuntimeError if there is one of that name already."""
         if name in self.attributes:
-            raise RuntimeError(f"attempting to add {kind} '{name}' to {self.qualified_name}, which has an attribute of that name")
+            raise RuntimeError(
+                f"attempting to add {kind} '{name}' to {self.qualified_name}, which has an attribute of that name"
+            )
         if kind not in KINDS:
             raise ValueError(f"an attribute is one of {', '.join(KINDS)}, not {kind!r}")
         self.attributes[name] = ClassAttribute(type, kind)

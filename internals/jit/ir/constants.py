@@ -1,8 +1,8 @@
 """Constants: from a Python value to a `prim::Constant` node and back (`torch/csrc/jit/ir/constants.cpp`).
 
 The value sits in the node's attribute `value`, of the kind that fits it: an int or bool is an `i`, a float an `f`, a string or
-device an `s`, a tensor a `t`, lists and tuples are `ival`s. The type of the output tells an int from a bool and a string from a device.
-None is a constant without attribute.
+device an `s`, a tensor a `t`, lists and tuples are `ival`s. The type of the output tells an int from a bool and a string from
+a device. None is a constant without attribute.
 
 How the real one differs: the same; there, lists of a basic type are stored as attributes of their own kind when read from text.
 """
@@ -55,8 +55,10 @@ def insert_constant(graph: Graph, value: Any, type: Type | None = None) -> Value
     elif isinstance(value, (str, Device)):
         node.s_("value", str(value))
     elif isinstance(value, TensorImpl):
-        if value.requires_grad:  # type: ignore[attr-defined]
-            raise TypeError("a tensor that requires grad cannot be a constant of a graph; make it an input or detach it")
+        if value.requires_grad:
+            raise TypeError(
+                "a tensor that requires grad cannot be a constant of a graph; make it an input or detach it"
+            )
         node.t_("value", value)
     elif isinstance(value, (list, tuple)) and is_constant_value(value):
         node.ival_("value", value)
@@ -111,7 +113,9 @@ def type_of(value: Any) -> Type:
     if isinstance(value, list):
         return ListType(_common_type(value, TensorType.get()))
     if isinstance(value, dict):
-        return DictType(_common_type(list(value), StringType.get()), _common_type(list(value.values()), TensorType.get()))
+        return DictType(
+            _common_type(list(value), StringType.get()), _common_type(list(value.values()), TensorType.get())
+        )
     class_type = getattr(value, "_jit_type", None)
     if class_type is not None:
         return class_type

@@ -82,7 +82,7 @@ class Graph:
     def create(self, kind: str, inputs: Sequence[Value] | int = (), num_outputs: int = 1) -> Node:
         """A node in no block yet, its outputs of type Tensor. `create(kind, 2)` has two outputs and no inputs."""
         if isinstance(inputs, int):
-            inputs, num_outputs = (), inputs
+            return self.create(kind, (), inputs)
         node = Node(self, kind)
         for v in inputs:
             node.addInput(v)

@@ -261,7 +261,9 @@ class Node(HasAttributes):
         """Remove the node and its blocks. Raises RuntimeError while an output is used."""
         for v in self._outputs:
             if v._uses:
-                raise RuntimeError(f"%{v.debugName()} is still used by {v._uses[0].user.kind()}: {self._kind} cannot be destroyed")
+                raise RuntimeError(
+                    f"%{v.debugName()} is still used by {v._uses[0].user.kind()}: {self._kind} cannot be destroyed"
+                )
         for b in self._blocks:
             b.destroy()
         self.removeAllInputs()

@@ -140,7 +140,8 @@ def _tensor(t: Any) -> str:
     n = t.numel()
     if n == 1:
         value = array(t).reshape(()).item()
-        return "{" + (f"{value:.6g}" if isinstance(value, float) else str(int(value)) if isinstance(value, bool) else str(value)) + "}"
+        shown = f"{value:.6g}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
+        return "{" + shown + "}"
     return tensor_text(t).replace("\n", " ") if n <= MOST_ELEMENTS_SHOWN else "<Tensor>"
 
 

@@ -10,9 +10,9 @@ itself in its surroundings, which errors do:
 
 A traced node has no text to point at, only the Python stack it was recorded under: a `StackRange`.
 
-How the real one differs: the text of a source may be shared in pieces between ranges, and ranges of code that came out of an archive
-know the code that the archive was made from. Cells of a notebook are files in a temporary directory; here they are called
-`<cell>`, so that a graph reads the same every time. Markers there are indented by as many spaces as the line before them has bytes,
+How the real one differs: the text of a source may be shared in pieces between ranges, and ranges of code that came out of an
+archive know the code that the archive was made from. Cells of a notebook are files in a temporary directory; here they are
+called `<cell>`, so that a graph reads the same every time. Markers there are indented by as many spaces as the line before them has bytes,
 which puts them elsewhere after a tab or an `é`.
 """
 
@@ -96,7 +96,11 @@ class SourceRange:
                 shown.append(marker if more else marker + " <--- HERE")
             at, begin = at + 1, line_end + 1
         after = "\n".join(lines[at : at + CONTEXT - 1])
-        return head + "".join(line + "\n" for line in shown) + (after if after.endswith("\n") or not after else after + "\n")
+        return (
+            head
+            + "".join(line + "\n" for line in shown)
+            + (after if after.endswith("\n") or not after else after + "\n")
+        )
 
     def highlight_101(self) -> str:
         """As PyTorch 1.0.1 shows it: ten lines around, only the first line marked, and no file."""

@@ -128,8 +128,10 @@ class TensorType(Type):
             sizes = [a if a == b else None for a, b in zip(self._sizes, other._sizes)]
             if self._strides is not None and other._strides is not None:
                 strides = [a if a == b else None for a, b in zip(self._strides, other._strides)]
-        same = {n: v for n in ("dtype", "device", "requires_grad") if (v := getattr(self, f"_{n}")) == getattr(other, f"_{n}")}
-        return TensorType(**same, sizes=sizes, strides=strides)
+        dtype = self._dtype if self._dtype is other._dtype else None
+        device = self._device if self._device == other._device else None
+        requires_grad = self._requires_grad if self._requires_grad == other._requires_grad else None
+        return TensorType(dtype, device, sizes, strides, requires_grad)
 
     def isSubtypeOf(self, other: Type) -> bool:
         if isinstance(other, TensorType):

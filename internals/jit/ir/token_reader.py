@@ -39,7 +39,7 @@ class Token(NamedTuple):
 class TokenReader:
     """Reads `text` from its beginning. `filename` is what errors call it; without one they show only the line."""
 
-    def __init__(self, text: str, filename: str = "") -> None:
+    def __init__(self, text: str, filename: str | None = None) -> None:
         self.text, self.filename = text, filename
         self.previous = Token(END, "", 0, 0)
         self.current = self._token_at(0)

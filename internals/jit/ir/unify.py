@@ -6,7 +6,6 @@ How the real one differs: it can fall back to a Union or to Any when asked; here
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 from .tensor_type import TensorType
 from .types import DictType, FutureType, ListType, NoneType, OptionalType, TupleType, Type, optional
@@ -40,7 +39,10 @@ def unify_types(a: Type, b: Type) -> Type | None:
 
 def unify_type_list(types: Sequence[Type]) -> Type | None:
     """The common type of several."""
-    return reduce(lambda a, b: unify_types(a, b) if a is not None and b is not None else None, types, types[0])
+    common: Type | None = types[0]
+    for t in types[1:]:
+        common = unify_types(common, t) if common is not None else None
+    return common
 
 
 def _both_tensors(a: Type, b: Type) -> bool:

@@ -1,0 +1,246 @@
+"""From a Python call to the arguments of a compiled function (`torch/csrc/jit/python/pybind_utils.h: createStackForSchema`).
+
+A compiled function is typed, Python is not: every argument is checked against the schema, and lists and dicts are copied, so
+that a script never writes to a list of its caller. `ArgumentBinder(schema)(args, kwargs)` gives the values in schema order.
+
+How the real one differs: values become C++ `IValue`s here, which is where the copies come from; the last line of its error text
+names a C++ type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.core.device import device as Device
+from internals.core.dtype import dtype
+from internals.core.formats import layout, memory_format
+from internals.core.tensor_impl import TensorImpl
+
+from .ir.class_type import ClassType
+from .ir.tensor_type import TensorType
+from .ir.types import (
+    BoolType,
+    ComplexType,
+    DeviceObjType,
+    DictType,
+    FloatType,
+    IntType,
+    ListType,
+    NoneType,
+    NumberType,
+    OptionalType,
+    StringType,
+    TupleType,
+    Type,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from .schema import Argument, FunctionSchema
+
+Converter = Callable[[Any], Any]
+
+
+class CastError(Exception):
+    """A value is not of the type asked for; the text says why."""
+
+
+class ArgumentBinder:
+    """Callable on `(args, kwargs)`. Raises RuntimeError, in PyTorch's words, when they don't fit the schema.
+
+    `leading` values, a method's module, are taken as they are.
+    """
+
+    def __init__(self, schema: FunctionSchema, leading: int = 0) -> None:
+        self.schema, self.leading = schema, leading
+        self.arguments: Sequence[Argument] = schema.arguments[leading:]
+        self.converters = [converter(a.type) for a in self.arguments]
+        self.only_tensors = all(isinstance(a.type, TensorType) for a in self.arguments)
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        if self.only_tensors and not kwargs and len(args) == len(self.arguments):
+            if all(isinstance(a, TensorImpl) for a in args):
+                return args
+        return tuple(self._bind(args, kwargs))
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        name, arguments = self.schema.name, self.arguments
+        if len(args) > len(arguments):
+            raise RuntimeError(
+                f"{name}() expected at most {len(arguments) + self.leading} argument(s) but received "
+                f"{len(args) + self.leading} argument(s). Declaration: {self.schema}"
+            )
+        values = [self._convert(i, v) for i, v in enumerate(args)]
+        given = set(kwargs)
+        for i, argument in enumerate(arguments):
+            if i < len(args):
+                if argument.name in given:
+                    raise RuntimeError(
+                        f"Argument '{argument.name}' specified both as positional and keyword argument. Schema: {self.schema}"
+                    )
+                continue
+            if argument.name in given:
+                values.append(self._convert(i, kwargs[argument.name]))
+                given.discard(argument.name)
+            elif argument.has_default_value():
+                values.append(_fresh(argument.default_value))
+            else:
+                raise RuntimeError(
+                    f"{name}() is missing value for argument '{argument.name}'. Declaration: {self.schema}"
+                )
+        if given:
+            unknown = next(k for k in kwargs if k in given)
+            raise RuntimeError(f"Unknown keyword argument '{unknown}' for operator '{name}'. Schema: {self.schema}")
+        return values
+
+    def _convert(self, i: int, value: Any) -> Any:
+        try:
+            return self.converters[i](value)
+        except CastError as error:
+            argument = self.arguments[i]
+            inferred = isinstance(argument.type, TensorType) and argument.type.inferred
+            wanted = argument.type.annotation_str + (" (inferred)" if inferred else "")
+            because = (
+                f"Inferred '{argument.name}' to be of type 'Tensor' because it was not annotated with an explicit type.\n"
+                if inferred
+                else ""
+            )
+            raise RuntimeError(
+                f"{self.schema.name}() Expected a value of type '{wanted}' for argument '{argument.name}' but instead found type "
+                f"'{type(value).__name__}'.\n{because}Position: {i + self.leading}\nValue: {_shown(value)}\n"
+                f"Declaration: {self.schema}\nCast error details: {error}"
+            ) from None
+
+
+def converter(type: Type) -> Converter:
+    """What checks, and converts, a Python value for an argument of this type. Raises CastError."""
+    if isinstance(type, OptionalType):
+        inner = converter(type.element)
+        return lambda v: None if v is None else inner(v)
+    if isinstance(type, ListType):
+        element = converter(type.element)
+        return lambda v: [element(x) for x in _instance(v, (list, tuple), type)]
+    if isinstance(type, DictType):
+        key, value = converter(type.key), converter(type.value)
+        return lambda v: {key(k): value(x) for k, x in _instance(v, dict, type).items()}
+    if isinstance(type, TupleType):
+        return _tuple_converter(type)
+    if isinstance(type, ClassType):
+        return lambda v: _object(v, type)
+    for kind, convert in _SIMPLE.items():
+        if isinstance(type, kind):
+            return convert
+    return lambda v: v
+
+
+def _tensor(v: Any) -> Any:
+    if isinstance(v, TensorImpl):
+        return v
+    raise CastError(f"Unable to cast {_shown(v)} to Tensor")
+
+
+def _int(v: Any) -> int:
+    if isinstance(v, int):
+        return int(v)
+    if isinstance(v, dtype):
+        return v.code
+    if isinstance(v, layout):
+        return 0
+    if isinstance(v, memory_format):
+        return MEMORY_FORMATS.index(v.name)
+    if isinstance(v, TensorImpl) or hasattr(v, "__index__"):
+        try:
+            return v.__index__()
+        except TypeError:
+            pass
+    raise _cannot(v, "int")
+
+
+MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+
+
+def _float(v: Any) -> float:
+    if isinstance(v, (str, complex)) or not hasattr(v, "__float__"):
+        raise _cannot(v, "float")
+    return float(v)
+
+
+def _complex(v: Any) -> complex:
+    if isinstance(v, str) or not (hasattr(v, "__complex__") or hasattr(v, "__float__")):
+        raise _cannot(v, "complex")
+    return complex(v)
+
+
+def _bool(v: Any) -> bool:
+    if isinstance(v, (bool, int)):
+        return bool(v)
+    raise _cannot(v, "bool")
+
+
+def _number(v: Any) -> Any:
+    if isinstance(v, (bool, int, float, complex)):
+        return v
+    if isinstance(v, TensorImpl) and not v.shape:
+        return v.item()  # type: ignore[attr-defined]
+    raise _cannot(v, "Scalar")
+
+
+def _str(v: Any) -> str:
+    if isinstance(v, str):
+        return v
+    raise _cannot(v, "str")
+
+
+def _device(v: Any) -> Device:
+    if isinstance(v, (Device, str)):
+        return Device(v)
+    raise _cannot(v, "Device")
+
+
+def _none(v: Any) -> None:
+    if v is not None:
+        raise _cannot(v, "None")
+
+
+_SIMPLE: dict[type[Type], Converter] = {
+    TensorType: _tensor, IntType: _int, FloatType: _float, ComplexType: _complex, BoolType: _bool, NumberType: _number,
+    StringType: _str, DeviceObjType: _device, NoneType: _none,
+}  # fmt: skip
+
+
+def _tuple_converter(type: TupleType) -> Converter:
+    parts = [converter(e) for e in type.elements]
+
+    def convert(v: Any) -> Any:
+        _instance(v, (tuple, list), type)
+        if len(v) != len(parts):
+            raise CastError(f"Object {_shown(v)} had a different number of elements than type {type.annotation_str}")
+        values = [p(x) for p, x in zip(parts, v)]
+        return v.__class__(*values) if hasattr(v, "_fields") else tuple(values)
+
+    return convert
+
+
+def _object(v: Any, type: ClassType) -> Any:
+    if getattr(v, "_jit_type", None) is type:
+        return v
+    raise CastError(f"Could not cast attribute to type {type.annotation_str}: it is not an object of that class")
+
+
+def _instance(v: Any, kinds: Any, type: Type) -> Any:
+    if isinstance(v, kinds):
+        return v
+    raise _cannot(v, type.annotation_str)
+
+
+def _cannot(v: Any, wanted: str) -> CastError:
+    return CastError(f"Unable to cast Python instance of type {type(v)} to {wanted}")
+
+
+def _shown(v: Any) -> str:
+    return repr(v) if not isinstance(v, str) else v
+
+
+def _fresh(default: Any) -> Any:
+    """A default that the function may write to."""
+    return default.copy() if isinstance(default, (list, dict)) else default

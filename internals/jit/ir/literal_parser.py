@@ -1,0 +1,250 @@
+"""Reads what stands behind `=` in a node's brackets: `value=1.`, `value=(1, "a")`, `types=[int, Tensor]`, `value={2}`.
+
+Numbers, strings, lists, tuples, dicts, types and tensors each have a spelling of their own, so that mostly the text tells which
+kind of attribute it is. Where it does not, the type of the node's output does: 1 is True for a `bool`.
+
+A tensor of one element prints as `{2}`, one of up to ten with all its elements (to four places) and its type, a larger one as
+`<Tensor>`: what cannot be read back as it was. So tensors are read only when asked to (`parse_tensor_constants`); a `<Tensor>`
+is then filled with zeros.
+
+How the real one differs (`torch/csrc/jit/ir/irparser.cpp`): it cannot read tuples, dicts, complex numbers nor tensors with their
+elements, and leaves the memory of a `<Tensor>` as it happens to be.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from internals.core.device import device
+from internals.core.dtype import dtype, float32, int64
+
+from .tensor_type import TensorType
+from .token_reader import IDENT, NUMBER, STRING, TokenReader, unquote
+from .type_parser import DTYPES, TypeParser
+from .types import BoolType, ComplexType, DeviceObjType, DictType, FloatType, ListType, OptionalType, TupleType, Type
+
+if TYPE_CHECKING:
+    from .node import Node
+
+WORDS: dict[str, Any] = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
+
+# The elements of a tensor as C++ prints them, then device, type and sizes.
+_ELEMENTS = re.compile(
+    r"(?P<body>(?:\s++|Columns \d+ to \d+|\([\d,]+\.,\.\) =|-?(?:inf|nan)|[-+.\de]++)*+)(?<=[\s=(\[])\[ "
+    r"(?P<device>CPU|CUDA)(?P<dtype>[A-Z]\w*)Type\{(?P<sizes>[\d,]*)\} \]"
+)
+_EMPTY_OF = re.compile(r"\([^()]*,(?=\s*(?:\[\]|\{\})\))")
+_SCALE = re.compile(r"(\S+) \*")
+_HEADINGS = re.compile(r"Columns \d+ to \d+|\([\d,]+\.,\.\) =")
+
+
+class LiteralParser:
+    """Reads values from a `TokenReader`. Tensors are an error unless `tensors` is true."""
+
+    def __init__(self, reader: TokenReader, types: TypeParser, tensors: bool) -> None:
+        self.reader, self.types, self.tensors = reader, types, tensors
+
+    def set_attribute(self, node: Node, name: str, expected: Type | None) -> None:
+        """Read a value and make it the attribute `name`. `expected` is the type of a constant's output, else None."""
+        value = self.value(expected)
+        if isinstance(value, device):
+            value = str(value)
+        if isinstance(expected, (ListType, TupleType, DictType)):
+            node.setAttribute(name, "ival", value)
+        else:
+            kind = kind_of(value)
+            node.setAttribute(name, kind, int(value) if kind == "i" else value)
+
+    def value(self, expected: Type | None = None) -> Any:
+        """Any value; a number, string or list is made what `expected` says it is."""
+        if isinstance(expected, OptionalType):
+            return self.value(expected.element)
+        reader = self.reader
+        if (elements := _ELEMENTS.match(reader.text, reader.previous.end)) is not None:
+            return self._elements(elements, expected)
+        token = reader.current
+        if token.kind == STRING:
+            text = unquote(reader.next().text)
+            return device(text) if isinstance(expected, DeviceObjType) else text
+        if token.text == "<":
+            return self._placeholder(expected)
+        if token.text == "[":
+            return self._list(expected)
+        if token.text == "(":
+            return self._tuple(expected)
+        if token.text == "{":
+            return self._braces(expected)
+        if token.kind == NUMBER or token.text in ("-", "inf", "nan"):
+            return as_type(self._number(), expected)
+        if token.text in WORDS:
+            return WORDS[reader.next().text]
+        if token.text == "torch":
+            return self._device()
+        if token.text == "annotate":
+            reader.next()
+            reader.raw(_EMPTY_OF, "an empty list or dict of a type")
+            value = self.value()
+            reader.expect(")")
+            return value
+        if token.kind == IDENT:
+            return self.types.parse().type
+        raise reader.error(f"Could not parse literal{token.text}", token)
+
+    # Numbers, devices and containers
+
+    def _number(self) -> int | float | complex:
+        real = self._real()
+        if isinstance(real, complex) or self.reader.current.text not in ("+", "-"):
+            return real
+        imaginary = self._real()
+        return complex(real, imaginary.imag)
+
+    def _real(self) -> int | float | complex:
+        sign = -1 if not self.reader.accept("+") and self.reader.accept("-") else 1
+        token = self.reader.next()
+        if token.text in ("infj", "nanj"):
+            return complex(0, sign * float(token.text[:-1]))
+        if token.text in WORDS and isinstance(WORDS[token.text], float):
+            return sign * WORDS[token.text]
+        if token.kind != NUMBER:
+            raise self.reader.error(f"expected a number but found '{token.text}'", token)
+        if token.text.endswith("j"):
+            return complex(0, sign * float(token.text[:-1]))
+        return sign * (int(token.text) if token.text.isdigit() else float(token.text))
+
+    def _device(self) -> device:
+        for sign in ("torch", ".", "device", "("):
+            self.reader.expect(sign)
+        found = device(unquote(self.reader.expect_kind(STRING).text))
+        self.reader.expect(")")
+        return found
+
+    def _list(self, expected: Type | None) -> list[Any]:
+        element = expected.element if isinstance(expected, ListType) else None
+        return self.reader.items("[", ",", "]", lambda: self.value(element))
+
+    def _tuple(self, expected: Type | None) -> tuple[Any, ...]:
+        reader, values = self.reader, []
+        elements = expected.elements if isinstance(expected, TupleType) else ()
+        reader.expect("(")
+        while not reader.accept(")"):
+            values.append(self.value(elements[len(values)] if len(values) < len(elements) else None))
+            if not reader.accept(",") and not reader.at(")"):
+                raise reader.expected(")")
+        return tuple(values)
+
+    def _braces(self, expected: Type | None) -> Any:
+        """`{2}` is a tensor, `{"a": 2}` and `{}` are dicts."""
+        reader = self.reader
+        opening = reader.expect("{")
+        key_type, value_type = (expected.key, expected.value) if isinstance(expected, DictType) else (None, None)
+        found: dict[Any, Any] = {}
+        while not reader.accept("}"):
+            key = self.value(key_type)
+            if not found and reader.accept("}"):
+                self._allow_tensor(opening.start, "Single-element tensor constant encountered")
+                return _filled(complex(*key) if isinstance(key, tuple) else key, expected)
+            reader.expect(":")
+            found[key] = self.value(value_type)
+            if not reader.accept(",") and not reader.at("}"):
+                raise reader.expected("}")
+        return found
+
+    # Tensors and graphs
+
+    def _placeholder(self, expected: Type | None) -> Any:
+        """`<Tensor>` and `<Graph>`, whose contents are not in the text."""
+        reader = self.reader
+        start = reader.expect("<").start
+        token = reader.expect_kind(IDENT)
+        if token.text == "Graph":
+            from .graph import Graph
+
+            reader.expect(">")
+            return Graph()
+        if token.text != "Tensor":
+            raise reader.error(f"Could not parse literal{token.text}", token)
+        self._allow_tensor(start, "Tensor constant encountered")
+        reader.expect(">")
+        if not isinstance(expected, TensorType) or expected.sizes() is None:
+            raise reader.error("a <Tensor> needs the sizes in the type of the value, like Float(2, 3)", token)
+        return _filled(0, expected)
+
+    def _elements(self, match: re.Match[str], expected: Type | None) -> Any:
+        from internals.construction import tensor
+
+        start = match.end("body")
+        self.reader.raw(_ELEMENTS, "a tensor")
+        self._allow_tensor(start, "Tensor constant encountered")
+        sizes = [int(s) for s in match["sizes"].split(",") if s]
+        kind = DTYPES.get(match["dtype"])
+        values = [] if kind is None else _numbers(match["body"])
+        n = 1
+        for s in sizes:
+            n *= s
+        if kind is None or len(values) != n:
+            raise self.reader.error(f"cannot read a tensor of type {match['dtype']} with {n} elements", self.reader.previous)
+        if not kind.is_floating_point and not kind.is_complex:
+            values = [int(v) for v in values]
+        t = tensor(values, dtype=kind, device=match["device"].lower()).reshape(sizes)
+        return _with_strides(t, expected)
+
+    def _allow_tensor(self, start: int, what: str) -> None:
+        if not self.tensors:
+            place = self.reader.previous._replace(start=start, end=start + 1)
+            raise self.reader.error(f"{what} but `parse_tensor_constants` is set to false", place)
+
+
+def kind_of(value: Any) -> str:
+    """The kind of attribute that holds `value`: `i`, `fs`, `ival`, ..."""
+    from internals.core.tensor_impl import TensorImpl
+
+    from .graph import Graph
+
+    kinds = ((int, "i"), (float, "f"), (complex, "c"), (str, "s"), (TensorImpl, "t"), (Type, "ty"), (Graph, "g"))
+    for python, kind in kinds:
+        if isinstance(value, python):
+            return kind
+    if isinstance(value, list):
+        inner = {kind_of(v) for v in value} or {"i"}
+        if len(inner) == 1 and (kind := inner.pop()) in ("i", "f", "c", "s", "ty"):
+            return kind + "s"
+    return "ival"
+
+
+def as_type(value: Any, expected: Type | None) -> Any:
+    """A number as a value of the type `expected`: 1 is True for a bool and 1.0 for a float."""
+    for type, python in ((BoolType, bool), (FloatType, float), (ComplexType, complex)):
+        if isinstance(expected, type):
+            return python(value)
+    return value
+
+
+def _numbers(body: str) -> list[float]:
+    scale, values = 1.0, []
+    for word in _SCALE.sub(r"*\1", _HEADINGS.sub(" ", body)).split():
+        if word.startswith("*"):
+            scale = float(word[1:])
+        else:
+            values.append(float(word) * scale)
+    return values
+
+
+def _filled(number: Any, expected: Type | None) -> Any:
+    """A tensor with `number` everywhere, of the dtype and sizes of `expected`, as far as it knows them."""
+    from internals._generated import ops
+
+    known = expected if isinstance(expected, TensorType) else TensorType.get()
+    kind: dtype = known.dtype() or (float32 if isinstance(number, float) else int64)
+    t = ops.full(known.sizes() or [], number, dtype=kind, device=known.device())
+    return _with_strides(t, expected)
+
+
+def _with_strides(t: Any, expected: Type | None) -> Any:
+    from internals._generated import ops
+
+    strides = expected.strides() if isinstance(expected, TensorType) else None
+    if strides is None or list(t.stride()) == strides or list(t.size()) != expected.sizes():  # type: ignore[union-attr]
+        return t
+    return ops.empty_strided(list(t.size()), strides, dtype=t.dtype).copy_(t)

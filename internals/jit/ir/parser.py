@@ -1,0 +1,185 @@
+"""From text back to a graph (`torch/csrc/jit/ir/irparser.cpp`).
+
+    g = parse_ir('''
+    graph(%x : Tensor, %n : int):
+      %y : Tensor = aten::mul(%x, %n)
+      return (%y)
+    ''')
+
+What `str(graph)` prints, here or in real PyTorch, is read again, down to numbers and names of values, scopes, source positions
+and the graphs of fusion groups, so that `str(parse_ir(str(g))) == str(g)`. The shorthand of a hand-written graph is accepted
+too: a value without type is a Tensor, a node without results needs no `=`, and indentation does not matter.
+
+The grammar of nodes is in this file, that of types in `type_parser.py`, of attributes in `literal_parser.py`.
+
+How the real one differs: it drops names, numbers, scopes and source positions, does not read the graphs of groups, nor types of
+modules, and a value of one arm of an If can be used in the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap
+
+from .block import Block
+from .class_type import ClassType
+from .graph import Graph
+from .literal_parser import LiteralParser
+from .node import Node
+from .source_range import Source, SourceRange
+from .token_reader import END, IDENT, VALUE, Token, TokenReader
+from .type_parser import TypeParser
+from .types import Type
+from .value import Value
+
+_SCOPE = re.compile(r"[^\n]*?(?=\s*(?:#|\n|$))")
+_SCALARS = re.compile(r"\s*\((.*?)\)(?=\s*\()")
+_GROUP = re.compile(r"(.+)_(\d+)$")
+_POSITION = re.compile(r"(.+):(\d+):(\d+)$")
+
+
+def parse_ir(input: str, parse_tensor_constants: bool = False) -> Graph:
+    """The graph that `input` is the text of. `torch._C.parse_ir` has the same signature.
+
+    Tensors in the text are read only with `parse_tensor_constants`, because they may be rounded or left out there. Raises
+    RuntimeError, with line and place, where the text is not a graph's.
+    """
+    parser = GraphParser(input, parse_tensor_constants)
+    graph = parser.graph()
+    if parser.reader.current.kind != END:
+        raise parser.reader.expected("the end of the text")
+    return graph
+
+
+class GraphParser:
+    """Reads graphs from one text; they share the class types that it names."""
+
+    def __init__(self, text: str, tensors: bool = False) -> None:
+        self.reader = TokenReader(text, "<graph>")
+        self.classes: dict[str, ClassType] = {}
+        self.types = TypeParser(self.reader, in_graph=True, classes=self.classes)
+        self.literals = LiteralParser(self.reader, self.types, tensors)
+
+    def graph(self) -> Graph:
+        self.reader.expect("graph")
+        return OneGraph(self).read()
+
+
+class OneGraph:
+    """Reads one graph, with the groups that follow it."""
+
+    def __init__(self, parser: GraphParser) -> None:
+        self.parser, self.reader = parser, parser.reader
+        self.graph = Graph()
+        self.numbers: dict[Value, int] = {}
+        self.groups: list[Node] = []
+
+    def read(self) -> Graph:
+        values: ChainMap[str, Value] = ChainMap()
+        self._block_inputs(self.graph.block(), values)
+        self._nodes(self.graph.block(), values, "return")
+        self._number_values()
+        for node in self.groups:
+            self._group(node)
+        return self.graph
+
+    # Blocks
+
+    def _block_inputs(self, block: Block, values: ChainMap[str, Value]) -> None:
+        for token, type in self.reader.items("(", ",", ")", self._typed_value):
+            self._define(block.addInput(), token, type, values)
+        self.reader.expect(":")
+
+    def _nodes(self, block: Block, values: ChainMap[str, Value], closing: str) -> None:
+        """The nodes of a block and its outputs, which come after `closing`."""
+        while not self.reader.accept(closing):
+            self._node(block, values)
+        for v in self.reader.items("(", ",", ")", lambda: self._use(values)):
+            block.registerOutput(v)
+
+    # Nodes
+
+    def _node(self, block: Block, values: ChainMap[str, Value]) -> None:
+        reader = self.reader
+        outputs: list[tuple[Token, Type | None]] = []
+        if reader.current.kind == VALUE:
+            outputs = [self._typed_value()]
+            while reader.accept(","):
+                outputs.append(self._typed_value())
+            reader.expect("=")
+        else:
+            reader.accept("=")
+        node = self.graph.create(self._kind(), (), 0)
+        constant = outputs[0][1] if node.kind() == "prim::Constant" and len(outputs) == 1 else None
+        if reader.at("["):
+            reader.items("[", ",", "]", lambda: self._attribute(node, constant))
+        if node.kind().startswith("^"):
+            written = reader.raw(_SCALARS, "the Python arguments in parentheses").strip()[1:-1]
+            node.ss_("scalar_args", written.split(", ") if written else [])
+        for v in reader.items("(", ",", ")", lambda: self._use(values)):
+            node.addInput(v)
+        self._origin(node)
+        for token, type in outputs:
+            self._define(node.addOutput(), token, type, values)
+        block.appendNode(node)
+        while reader.current.text == f"block{node.blocksSize()}" and reader.lookahead().text == "(":
+            reader.next()
+            inner, inside = node.addBlock(), values.new_child()
+            self._block_inputs(inner, inside)
+            self._nodes(inner, inside, "->")
+
+    def _kind(self) -> str:
+        """`aten::add`, `^PythonName`, or `prim::FusionGroup_0`, whose graph follows."""
+        reader = self.reader
+        if reader.accept("^"):
+            return "^" + reader.expect_kind(IDENT).text
+        name = reader.expect_kind(IDENT).text
+        reader.expect(":")
+        reader.expect(":")
+        return f"{name}::{reader.expect_kind(IDENT).text}"
+
+    def _attribute(self, node: Node, constant: Type | None) -> None:
+        name = self.reader.expect_kind(IDENT).text
+        self.reader.expect("=")
+        self.parser.literals.set_attribute(node, name, constant)
+
+    def _origin(self, node: Node) -> None:
+        """`, scope: __module.fc # file.py:3:8` at the end of the node's line."""
+        reader = self.reader
+        if reader.at(",") and reader.lookahead().text == "scope":
+            for sign in (",", "scope", ":"):
+                reader.expect(sign)
+            node.setScope(reader.raw(_SCOPE, "a scope").strip())
+        position = _POSITION.match(reader.comment())
+        if position:
+            file, line, column = position.groups()
+            node.setSourceRange(SourceRange(Source("", file, int(line), int(column)), 0, 0))
+        group = _GROUP.match(node.kind())
+        if group and int(group[2]) == len(self.groups):
+            self.groups.append(node)
+
+    # Values
+
+    def _typed_value(self) -> tuple[Token, Type | None]:
+        token = self.reader.expect_kind(VALUE)
+        return token, self.parser.types.parse().type if self.reader.accept(":") else None
+
+    def _define(self, value: Value, token: Token, type: Type | None, values: ChainMap[str, Value]) -> None:
+        name = token.text[1:]
+        if type is not None:
+            value.setType(type)
+        if not name.isdigit():
+            value.setDebugName(name)
+        elif int(name) not in self.numbers.values():
+            self.numbers[value] = int(name)
+        values[name] = value
+
+    def _use(self, values: ChainMap[str, Value]) -> Value:
+        token = self.reader.expect_kind(VALUE)
+        found = values.get(token.text[1:])
+        if found is None:
+            raise self.reader.error(f"Cannot find a variable with name '{token.text[1:]}'", token)
+        return found
+
+    def _number_values(self) -> None:
+        """Values shown as numbers get those; the others get the ones that are left."""

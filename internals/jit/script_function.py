@@ -1,0 +1,169 @@
+"""A compiled function: a graph with a name, a schema and an executor (`torch/csrc/jit/api/function_impl.h`).
+
+Both front ends make these. Calling one checks the arguments against the schema, then hands them to the `GraphExecutor`, which
+optimises the graph for arguments of this kind the first time it sees them and runs the plan. Everything on the way can be
+looked at: `graph`, `code`, `inlined_graph`, `graph_for(...)`, `bytecode`, `phases(...)`.
+
+A method of a module is the same, with the module as its first argument: `ScriptMethod` binds it.
+
+How the real one differs: a function is compiled when first asked for, so that functions may refer to each other in any order; its
+`graph_for` runs the function and shows the plan last used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .arguments import ArgumentBinder
+from .ir.tensor_type import TensorType
+from .ir.types import DictType, ListType, OptionalType, TupleType, Type
+from .ir.value import base_name
+from .names import take_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .ir.graph import Graph
+    from .runtime.graph_executor import GraphExecutor
+    from .schema import FunctionSchema
+
+
+class ScriptFunction:
+    """`python_function` is what it was made from, if anything. `is_method` says that the first input is the module."""
+
+    def __init__(
+        self,
+        name: str,
+        graph: Graph,
+        schema: FunctionSchema | None = None,
+        *,
+        qualified_name: str | None = None,
+        python_function: Any = None,
+        is_method: bool = False,
+    ) -> None:
+        self.name = self.__name__ = name
+        self.qualified_name = qualified_name or take_name(f"__torch__.{name}")
+        self.graph = graph
+        self.schema = schema if schema is not None else schema_of_graph(name, graph)
+        self.python_function = python_function
+        self.is_method = is_method
+        self.__doc__ = getattr(python_function, "__doc__", None)
+        self._executor: GraphExecutor | None = None
+        self._bind: ArgumentBinder | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bind = self._bind
+        if bind is None:
+            bind = self._bind = ArgumentBinder(self.schema, leading=int(self.is_method))
+        if self.is_method:
+            return self.executor(args[0], *bind(args[1:], kwargs))
+        return self.executor(*bind(args, kwargs))
+
+    @property
+    def forward(self) -> Any:
+        """The function itself; traced functions are called so on the slides."""
+        return self
+
+    @property
+    def executor(self) -> GraphExecutor:
+        """What optimises and runs the graph; made when first needed."""
+        if self._executor is None:
+            from .runtime.graph_executor import GraphExecutor
+
+            self._executor = GraphExecutor(self.graph, self.name)
+        return self._executor
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph as optimised for arguments like these."""
+        return self.executor.graph_for(*self._arguments(args, kwargs))
+
+    def phases(self, *args: Any, **kwargs: Any) -> Any:
+        """One record per optimisation phase for arguments like these: its name, the graph before and after, the time."""
+        return self.executor.phases(*self._arguments(args, kwargs))
+
+    def get_debug_state(self) -> Any:
+        """The executor's graph and plans."""
+        return self.executor.get_debug_state()
+
+    @property
+    def inlined_graph(self) -> Graph:
+        """A copy of the graph with the bodies of called functions and methods in place of the calls."""
+        from .passes.inline import inline
+
+        copy = self.graph.copy()
+        inline(copy)
+        return copy
+
+    @property
+    def bytecode(self) -> Any:
+        """The instructions the graph compiles to, not optimised."""
+        from .runtime.compile import compile_graph
+
+        return compile_graph(self.inlined_graph, self.name)
+
+    @property
+    def code(self) -> str:
+        """The graph as Python source (`python_print.py`)."""
+        from .python_print import python_print
+
+        return python_print(self)
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        leading = args[: int(self.is_method)]
+        return (*leading, *ArgumentBinder(self.schema, len(leading))(args[len(leading) :], kwargs))
+
+    def __repr__(self) -> str:
+        return f"<internals.jit.ScriptFunction {self.name}>"
+
+
+class ScriptMethod:
+    """A method of a compiled module, bound to it: `m.forward`."""
+
+    def __init__(self, owner: Any, function: ScriptFunction) -> None:
+        self.owner, self.function = owner, function
+        self.__doc__ = function.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(self.owner, *args, **kwargs)
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        return self.function.graph_for(self.owner, *args, **kwargs)
+
+    def phases(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function.phases(self.owner, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """`graph`, `code`, `schema`, `inlined_graph`, `bytecode`, ...: the function's."""
+        if name in ("owner", "function"):
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
+    def __repr__(self) -> str:
+        return f"<internals.jit.ScriptMethod {self.function.name}>"
+
+
+def schema_of_graph(name: str, graph: Graph, defaults: Sequence[Any] = ()) -> FunctionSchema:
+    """The schema of a function of which there is only the graph (`defaultSchemaFor`): argument names are those of the inputs."""
+    from .schema import Argument, FunctionSchema
+
+    arguments = [
+        Argument(base_name(v.debugName()) if v.hasDebugName() else f"argument_{i}", unshaped(v.type()))
+        for i, v in enumerate(graph.inputs())
+    ]
+    returns = tuple(Argument("", unshaped(v.type())) for v in graph.outputs())
+    return FunctionSchema(name, "", tuple(arguments), returns)
+
+
+def unshaped(type: Type) -> Type:
+    """The type without what it knows of tensors (`unshapedType`)."""
+    if isinstance(type, TensorType):
+        return type if type.inferred else TensorType.get()
+    if isinstance(type, OptionalType):
+        return OptionalType(unshaped(type.element))
+    if isinstance(type, ListType):
+        return ListType(unshaped(type.element))
+    if isinstance(type, DictType):
+        return DictType(type.key, unshaped(type.value))
+    if isinstance(type, TupleType):
+        return TupleType([unshaped(e) for e in type.elements], type.names, type.qualified_name)
+    return type
