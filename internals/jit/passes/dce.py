@@ -1,0 +1,136 @@
+"""Dead code elimination: what nobody needs is removed (`torch/csrc/jit/passes/dead_code_elimination.cpp`).
+
+Mark and sweep, as a garbage collector does it. A node is live when it
+
+| rule                                                          | why                                                                |
+|---------------------------------------------------------------|--------------------------------------------------------------------|
+| defines a value that is an output of the graph                | the caller gets it                                                 |
+| defines an input of a live node                               | that one needs it                                                  |
+| has side effects: print, raise, set an attribute, a call      | somebody sees it                                                   |
+| writes to memory that a graph input or unknown memory may share | the caller sees it                                                 |
+| writes to memory that a live value may share                  | the value would be another without it: `y = x[0]; y.add_(1); use x` |
+| contains a live node in one of its blocks                     | the inner one runs only if the outer does                          |
+
+An output of an If is live by itself: if nobody uses it, it is taken away together with what both arms return for it. So is a
+value carried through a Loop. What the body returns for it is live only if it is read after the loop or in the next round, and the
+next round may be what reads another carried value; so a Loop is marked again until nothing changes.
+
+How the real one differs: the same marking, but its sweep keeps a carried value whose only reader is its own update
+(`for i in range(n): a = a + 1` with a unused afterwards), which here goes. It can also be run without alias information, and then
+keeps every operator that writes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph, Node, Value
+
+
+@graph_pass("dead code")
+def dce(graph: Graph) -> bool:
+    """Remove the nodes, If outputs and Loop values that nothing observable depends on."""
+    eliminator = _Eliminator(AliasDb(graph))
+    eliminator.mark_block(graph.block())
+    return eliminator.sweep(graph.block())
+
+
+class _Eliminator:
+    def __init__(self, aliases: AliasDb) -> None:
+        self.aliases = aliases
+        self.marked: set[Node] = set()
+        self.live: set[Value] = set()
+
+    # Mark
+
+    def mark_block(self, block: Block) -> bool:
+        """Mark what is live in a block, from its end to its start. True if anything new was marked."""
+        changed = False
+        for node in block.nodes():
+            if self._is_root(node):
+                changed |= self.mark(node)
+        changed |= self._mark_return(block)
+        for node in block.nodes(reverse=True):
+            if node.kind() == "prim::Loop":
+                while self.mark_block(node.blocks()[0]):
+                    changed = True
+            else:
+                for b in node.blocks():
+                    changed |= self.mark_block(b)
+            if not self.live.isdisjoint(node.outputs()) or self.aliases.writes_to_alias(node, self.live):
+                changed |= self.mark(node)
+        return changed
+
+    def mark(self, node: Node) -> bool:
+        """Mark a node, its inputs, and the nodes it is inside of. True if it was not marked before."""
+        if node in self.marked:
+            return False
+        self.marked.add(node)
+        self.live.update(node.inputs())
+        owner = node.owningBlock().owningNode()
+        if owner is not None:
+            self.mark(owner)
+        return True
+
+    def _is_root(self, node: Node) -> bool:
+        return node.hasSideEffects() or self.aliases.has_untracked_effects(node)
+
+    def _mark_return(self, block: Block) -> bool:
+        """A block's outputs are live as far as somebody reads them; those of the graph always are."""
+        before = len(self.live)
+        owner = block.owningNode()
+        if owner is None or owner.kind() not in ("prim::If", "prim::Loop", "prim::GradOf"):
+            self.live.update(block.outputs())
+        elif owner.kind() == "prim::Loop":
+            again, *results = block.outputs()
+            self.live.add(again)
+            for result, carried, after in zip(results, block.inputs()[1:], owner.outputs()):
+                if carried in self.live or after in self.live:
+                    self.live.add(result)
+        else:
+            self.live.update(r for r, o in zip(block.outputs(), owner.outputs()) if o in self.live)
+        return len(self.live) > before
+
+    # Sweep
+
+    def sweep(self, block: Block) -> bool:
+        """Destroy the nodes that were not marked, the last one first, so that each has lost its users by then."""
+        changed = False
+        for node in block.nodes(reverse=True):
+            if node.kind() in ("prim::If", "prim::GradOf"):
+                changed |= _erase_unused_outputs(node)
+            carried = self._stop_carrying(node) if node.kind() == "prim::Loop" else []
+            for b in node.blocks():
+                changed |= self.sweep(b)
+            for i in carried:
+                node.blocks()[0].eraseInput(i + 1)
+            changed |= bool(carried)
+            if node not in self.marked and not node.hasUses():
+                node.destroy()
+                changed = True
+        return changed
+
+    def _stop_carrying(self, loop: Node) -> list[int]:
+        """Take the dead values out of a Loop, all but the body's inputs, which dead nodes may still use. Returns their numbers,
+        the last one first."""
+        body = loop.blocks()[0]
+        inputs, outputs = body.inputs()[1:], loop.outputs()
+        dead = [i for i, (v, after) in enumerate(zip(inputs, outputs)) if not after.hasUses() and v not in self.live]
+        for i in reversed(dead):
+            loop.eraseOutput(i)
+            loop.removeInput(i + 2)
+            body.eraseOutput(i + 1)
+        return dead[::-1]
+
+
+def _erase_unused_outputs(node: Node) -> bool:
+    unused = [i for i, v in enumerate(node.outputs()) if not v.hasUses()]
+    for i in reversed(unused):
+        node.eraseOutput(i)
+        for b in node.blocks():
+            b.eraseOutput(i)
+    return bool(unused)

@@ -1,0 +1,71 @@
+"""When two nodes compute the same: a key that is equal for both (`torch/csrc/jit/ir/node_hashing.cpp`).
+
+The key of a node is made of its kind, its inputs (the same values, not equal ones), the types of its outputs, and its attributes.
+It says nothing about side effects, random numbers or memory: whoever merges two nodes has to look at those as well.
+
+How the real one differs: it hashes and compares the nodes themselves. Its floats compare as numbers, so that 0.0 and -0.0 are the
+same constant to it (and `1 / x` may change its sign); here they are compared bit by bit.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from internals.core.tensor_impl import TensorImpl, array
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Node
+
+
+def node_key(node: Node) -> Hashable | None:
+    """The key of a node; None for one that is equal to no other: nodes with blocks, subgraphs, or Python behind them."""
+    if node.blocks() or node.pyobj is not None:
+        return None
+    attributes = []
+    for name in sorted(node.attributeNames()):
+        kind = node.kindOf(name)
+        if kind in ("g", "gs"):
+            return None
+        attributes.append((name, kind, value_key(node.attribute(name))))
+    types = tuple(v.type() for v in node.outputs())
+    return node.kind(), types, tuple(v.unique() for v in node.inputs()), tuple(attributes)
+
+
+def value_key(value: Any) -> Hashable:
+    """Equal for values that no program can tell apart. Objects of other classes are equal to themselves only."""
+    if isinstance(value, TensorImpl):
+        return _TensorKey(value)
+    if isinstance(value, float):
+        return float, struct.pack("<d", value)
+    if isinstance(value, complex):
+        return complex, struct.pack("<dd", value.real, value.imag)
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(value_key(v) for v in value)
+    if isinstance(value, dict):
+        return dict, tuple((value_key(k), value_key(v)) for k, v in value.items())
+    try:
+        hash(value)
+    except TypeError:
+        return object, id(value)
+    return type(value), value
+
+
+class _TensorKey:
+    """Equal when dtype, sizes, strides and every bit agree. The hash looks at the first few elements only."""
+
+    def __init__(self, tensor: TensorImpl) -> None:
+        self.tensor = tensor
+        self.form = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device
+
+    def __hash__(self) -> int:
+        return hash((self.form, array(self.tensor).flat[:8].tobytes()))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _TensorKey) or self.form != other.form:
+            return False
+        a, b = array(self.tensor), array(other.tensor)
+        return self.tensor is other.tensor or np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
