@@ -31,7 +31,8 @@ class Tree:
     def __post_init__(self) -> None:
         start, end = self.range.start, self.range.end
         for child in self.children():
-            start, end = min(start, child.range.start), max(end, child.range.end)
+            if child.range.source is self.range.source:  # the types of a type comment are in a text of their own
+                start, end = min(start, child.range.start), max(end, child.range.end)
         if (start, end) != (self.range.start, self.range.end):
             object.__setattr__(self, "range", SourceRange(self.range.source, start, end))
 

@@ -1,0 +1,174 @@
+"""Statements of Python's `ast` become statements of the tree (`StmtBuilder` of `torch/jit/frontend.py`).
+
+What is missing in the table at the end does not exist in TorchScript: `try`, `global`, `import`, `match`, definitions inside
+a function, and everything `async`.
+
+How the real one differs: `with torch.jit._IgnoreContextManager(...)`, which moves its body into an ignored function made on the
+spot, is not built here: it needs to `exec` what it makes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import tree
+from .build_expressions import build_expression
+from .errors import NotSupportedError, UnsupportedNodeError
+from .source import SourceContext
+
+AUGMENTED = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Mod: "%",
+    ast.BitOr: "|",
+    ast.BitAnd: "&",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.Pow: "**",
+}
+
+
+def build_statements(context: SourceContext, statements: Sequence[ast.stmt]) -> tuple[tree.Stmt, ...]:
+    """The statements of a body, in order. Raises NotSupportedError at the first that TorchScript does not have."""
+    return tuple(build_statement(context, each) for each in statements)
+
+
+def build_statement(context: SourceContext, statement: ast.stmt) -> tree.Stmt:
+    build = BUILDERS.get(type(statement))
+    if build is None:
+        raise UnsupportedNodeError(context, statement)
+    return build(context, statement)
+
+
+def build_expr(context: SourceContext, s: ast.Expr) -> tree.Stmt:
+    value = build_expression(context, s.value)
+    return tree.ExprStmt(value.range, value)
+
+
+def build_assign(context: SourceContext, s: ast.Assign) -> tree.Stmt:
+    rhs = build_expression(context, s.value)
+    return tree.Assign(rhs.range, tuple(build_expression(context, target) for target in s.targets), rhs)
+
+
+def build_annotated_assign(context: SourceContext, s: ast.AnnAssign) -> tree.Stmt:
+    if s.value is None:
+        raise UnsupportedNodeError(context, s, "without assigned value")
+    if isinstance(s.target, ast.Attribute) and _is_self(s.target.value) and context.function_name != "__init__":
+        length = len(f"self.{s.target.attr}")
+        length += len(f": {s.annotation.id}") if isinstance(s.annotation, ast.Name) else 0
+        raise ValueError(
+            f"Type annotations on instance attributes must be declared in __init__, not '{context.function_name}': "
+            f"SourceRange at:\n{context.range_of(s, length).highlight()}"
+        )
+    rhs = build_expression(context, s.value)
+    target = build_expression(context, s.target)
+    return tree.Assign(rhs.range, (target,), rhs, build_expression(context, s.annotation))
+
+
+def build_augmented_assign(context: SourceContext, s: ast.AugAssign) -> tree.Stmt:
+    lhs = build_expression(context, s.target)
+    rhs = build_expression(context, s.value)
+    op = AUGMENTED.get(type(s.op))  # type: ignore[call-overload]
+    if op is None:
+        equals = context.text[: rhs.range.start].rindex("=")
+        kind = type(s.op).__name__
+        where = context.raw_range(equals - 1, equals + 1)
+        raise NotSupportedError(where, f"unsupported kind of augmented assignment: {kind}")
+    return tree.AugAssign(lhs.range, lhs, op, rhs)
+
+
+def build_return(context: SourceContext, s: ast.Return) -> tree.Stmt:
+    where = context.range_of(s, len("return"))
+    return tree.Return(where, tree.NoneLiteral(where) if s.value is None else build_expression(context, s.value))
+
+
+def build_raise(context: SourceContext, s: ast.Raise) -> tree.Stmt:
+    where = context.range_of(s, len("raise"))
+    if s.exc is None:
+        raise NotSupportedError(where, "raise without an exception is not supported")
+    return tree.Raise(where, build_expression(context, s.exc))
+
+
+def build_assert(context: SourceContext, s: ast.Assert) -> tree.Stmt:
+    where = context.range_of(s, len("assert"))
+    test = build_expression(context, s.test)
+    return tree.Assert(where, test, build_expression(context, s.msg) if s.msg is not None else None)
+
+
+def build_delete(context: SourceContext, s: ast.Delete) -> tree.Stmt:
+    where = context.range_of(s, len("del"))
+    return tree.Delete(where, tuple(build_expression(context, target) for target in s.targets))
+
+
+def build_if(context: SourceContext, s: ast.If) -> tree.Stmt:
+    where = context.range_of(s, len("if"))
+    test = build_expression(context, s.test)
+    return tree.If(where, test, build_statements(context, s.body), build_statements(context, s.orelse))
+
+
+def build_while(context: SourceContext, s: ast.While) -> tree.Stmt:
+    where = context.range_of(s, len("while"))
+    if s.orelse:
+        raise NotSupportedError(where, "else branches of while loops aren't supported")
+    return tree.While(where, build_expression(context, s.test), build_statements(context, s.body))
+
+
+def build_for(context: SourceContext, s: ast.For) -> tree.Stmt:
+    where = context.range_of(s, len("for"))
+    if s.orelse:
+        raise NotSupportedError(where, "else branches of for loops aren't supported")
+    target = build_expression(context, s.target)
+    return tree.For(where, (target,), (build_expression(context, s.iter),), build_statements(context, s.body))
+
+
+def build_with(context: SourceContext, s: ast.With) -> tree.Stmt:
+    where = context.range_of(s, len("with"))
+    items = tuple(build_with_item(context, item) for item in s.items)
+    return tree.With(where, items, build_statements(context, s.body))
+
+
+def build_with_item(context: SourceContext, item: ast.withitem) -> tree.WithItem:
+    target = build_expression(context, item.context_expr)
+    var = build_expression(context, item.optional_vars) if item.optional_vars is not None else None
+    where = context.range_of(item.context_expr, len("with statements"))  # as long as in PyTorch; nothing underlines it
+    return tree.WithItem(where, target, var)
+
+
+def build_pass(context: SourceContext, s: ast.Pass) -> tree.Stmt:
+    return tree.Pass(context.range_of(s, len("pass")))
+
+
+def build_break(context: SourceContext, s: ast.Break) -> tree.Stmt:
+    return tree.Break(context.range_of(s, len("break")))
+
+
+def build_continue(context: SourceContext, s: ast.Continue) -> tree.Stmt:
+    return tree.Continue(context.range_of(s, len("continue")))
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+BUILDERS: dict[type[ast.stmt], Callable[[SourceContext, Any], tree.Stmt]] = {
+    ast.Expr: build_expr,
+    ast.Assign: build_assign,
+    ast.AnnAssign: build_annotated_assign,
+    ast.AugAssign: build_augmented_assign,
+    ast.Return: build_return,
+    ast.Raise: build_raise,
+    ast.Assert: build_assert,
+    ast.Delete: build_delete,
+    ast.If: build_if,
+    ast.While: build_while,
+    ast.For: build_for,
+    ast.With: build_with,
+    ast.Pass: build_pass,
+    ast.Break: build_break,
+    ast.Continue: build_continue,
+}

@@ -1,0 +1,102 @@
+"""Python's `ast` becomes the tree: definitions, parameters and what surrounds them (`torch/jit/frontend.py`).
+
+`tree_of(fn, name)` is what `print(1 + 2)` begins with: find the source, let Python parse it, keep what TorchScript has and
+refuse the rest where it stands. The statements are in `build_statements.py`, the expressions in `build_expressions.py`.
+
+No type is known yet and no name is looked up: `x + y` is a `BinOp` whether x is a tensor, a list or nothing at all.
+
+How the real one differs: MonkeyType's recorded calls may fill in the types of parameters there (profile directed typing).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from . import modifiers, tree, type_comments
+from .build_expressions import build_expression
+from .build_statements import build_statements
+from .errors import NotSupportedError
+from .source import ParsedFunction, SourceContext, parse_function
+
+VARIABLE_ARGUMENTS = "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults"
+
+
+def tree_of(fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str | None = None) -> tree.Def:
+    """The tree of a function, called `name`; of a method when `self_name`, the type of its `self`, is given.
+
+    `name` need not be `fn.__name__`: in a class with `forward = _forward`, the tree of `forward` is wanted.
+    Raises what `parse_function` raises, NotSupportedError and UnsupportedNodeError for what TorchScript does not have, and
+    RuntimeError for a type comment that is none.
+    """
+    parsed = fn if isinstance(fn, ParsedFunction) else parse_function(fn)
+    comment = type_comments.find(parsed.text)
+    definition = parsed.definition
+    if modifiers.is_unused(fn):
+        definition = _raising(definition, keep_return_type=not modifiers.is_dropped(fn))
+    return build_def(parsed.context, definition, comment, name, self_name)
+
+
+def build_def(
+    context: SourceContext, definition: ast.FunctionDef, comment: str | None, name: str, self_name: str | None = None
+) -> tree.Def:
+    """The tree of a definition that is parsed already; `comment` is its type comment."""
+    where = context.range_of(definition, len("def"))
+    params = build_parameters(context, definition.args, self_name)
+    returns = build_expression(context, definition.returns) if definition.returns is not None else None
+    decl = tree.Decl(where, params, returns)
+    if comment is not None:
+        decl = type_comments.merge(decl, type_comments.parse(comment), is_method=self_name is not None)
+    return tree.Def(where, tree.Ident(where, name), decl, build_statements(context, definition.body))
+
+
+def build_parameters(context: SourceContext, args: ast.arguments, self_name: str | None) -> tuple[tree.Param, ...]:
+    """The parameters. Keyword-only ones may not have defaults, and there is no `*args`.
+
+    Raises NotSupportedError at the argument.
+    """
+    for variable in (args.kwarg, args.vararg):
+        if variable is not None:
+            start = context.range_of(variable, len(variable.arg))
+            raise NotSupportedError(context.raw_range(start.start - 1, start.end), VARIABLE_ARGUMENTS)
+    for default in args.kw_defaults:
+        if default is not None:
+            raise NotSupportedError(build_expression(context, default).range, VARIABLE_ARGUMENTS)
+    return (
+        *(build_parameter(context, arg, self_name, kwarg_only=False) for arg in args.args),
+        *(build_parameter(context, arg, self_name, kwarg_only=True) for arg in args.kwonlyargs),
+    )
+
+
+def build_parameter(context: SourceContext, arg: ast.arg, self_name: str | None, kwarg_only: bool) -> tree.Param:
+    where = context.range_of(arg, len(arg.arg))
+    annotation: tree.Expr | None = None
+    if arg.annotation is not None:
+        annotation = build_expression(context, arg.annotation)
+    elif self_name is not None and arg.arg == "self":
+        annotation = tree.Var(where, tree.Ident(where, self_name))
+    return tree.Param(where, tree.Ident(where, arg.arg), annotation, None, kwarg_only)
+
+
+def default_arguments(fn: Callable[..., Any] | None) -> dict[str, Any]:
+    """The values of the defaults of a Python function, by parameter."""
+    if fn is None:
+        return {}
+    parameters = inspect.signature(fn).parameters
+    return {name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty}
+
+
+def _raising(definition: ast.FunctionDef, keep_return_type: bool) -> ast.FunctionDef:
+    """What an `@unused` function is compiled to: it takes anything and raises. Its body may be anything, too."""
+    stand_in = ast.parse('def unused_fn(self: Any):\n\traise RuntimeError("Cannot call @unused methods")').body[0]
+    assert isinstance(stand_in, ast.FunctionDef)
+    anything = stand_in.args.args[0].annotation
+    definition.body = stand_in.body
+    definition.args.kwarg = definition.args.vararg = None
+    for arg in definition.args.args + definition.args.kwonlyargs:
+        arg.annotation = anything
+    if not keep_return_type:
+        definition.returns = definition.type_comment = None
+    return definition

@@ -1,0 +1,68 @@
+"""What the reader of the source refuses (`torch/jit/frontend.py`).
+
+    NotSupportedError: else branches of for loops aren't supported:
+      File "model.py", line 4
+        for i in range(3):
+        ~~~ <--- HERE
+
+These come before any type is known, while the tree is built. What the compiler finds wrong later is a RuntimeError
+(`error_report.py`); both show the callers because of which the function is being compiled.
+
+How the real one differs: an `else` of a `while` raises a TypeError there, because an error without a range cannot be built.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from . import error_report
+
+if TYPE_CHECKING:
+    from ..ir.source_range import SourceRange
+    from .source import SourceContext
+
+
+class FrontendError(Exception):
+    """`msg` and where in the source: `source_range`, None if it has no one place."""
+
+    def __init__(self, source_range: SourceRange | None, msg: str) -> None:
+        super().__init__(source_range, msg)
+        self.source_range, self.msg = source_range, msg
+        where = ":\n" + source_range.highlight() if source_range is not None else ""
+        self.report = where + error_report.call_stack()  # the callers are known now, not when it is printed
+
+    def __str__(self) -> str:
+        return self.msg + self.report
+
+
+class NotSupportedError(FrontendError):
+    """Python has it, TorchScript does not."""
+
+
+class FrontendTypeError(FrontendError):
+    """A type where TorchScript has none."""
+
+
+class UnsupportedNodeError(NotSupportedError):
+    """A whole kind of statement or expression that TorchScript does not have."""
+
+    def __init__(self, context: SourceContext, node: ast.stmt | ast.expr, reason: str = "") -> None:
+        name, token = NAMES.get(type(node), (type(node).__name__, " "))
+        super().__init__(context.range_of(node, len(token)), f"{name} {reason + ' ' if reason else ''}aren't supported")
+
+
+# What the refused kinds of node are called, and the word they begin with, which is what gets underlined.
+NAMES: dict[type[ast.AST], tuple[str, str]] = {
+    ast.FunctionDef: ("function definitions", "def"),
+    ast.AsyncFunctionDef: ("async function definitions", "async def"),
+    ast.ClassDef: ("class definitions", "class"),
+    ast.Import: ("import statements", "import"),
+    ast.ImportFrom: ("import statements", "from"),
+    ast.Global: ("global variables", "global"),
+    ast.Nonlocal: ("nonlocal variables", "nonlocal"),
+    ast.Try: ("try blocks", "try"),
+    ast.AsyncFor: ("async for loops", "async for"),
+    ast.AsyncWith: ("async with statements", "async with"),
+    ast.AnnAssign: ("annotated assignments", " "),
+}

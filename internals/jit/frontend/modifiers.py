@@ -1,0 +1,92 @@
+"""The marks a function may carry for the compiler: `@ignore`, `@unused`, `@export` (`torch/_jit_internal.py`).
+
+    export   compile this method although nothing calls it
+    ignore   leave it in Python: the graph calls back
+    unused   replace its body by `raise`
+
+They are decorators that only write a mark on the function; the compiler reads it when it meets the name.
+
+How the real one differs: calls of ignored functions cannot be saved in either; there are marks for overloads as well.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+F = TypeVar("F")
+MARK = "_torchscript_modifier"
+
+
+class FunctionModifiers:
+    """What the mark may be."""
+
+    UNUSED = "unused (ignored and replaced with raising of an exception)"
+    IGNORE = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
+    EXPORT = "export (compile this function even if nothing calls it)"
+    DEFAULT = "default (compile if called from an exported function / forward)"
+    COPY_TO_SCRIPT_WRAPPER = "if this method is not scripted, copy the python method onto the scripted model"
+    _DROP = "_drop (function is fully ignored, declaration can be unscriptable)"
+
+
+def export(fn: F) -> F:
+    """Compile this method of a module although neither `forward` nor what it calls uses it."""
+    return _marked(fn, FunctionModifiers.EXPORT)
+
+
+@overload
+def ignore(drop: Callable[..., Any]) -> Callable[..., Any]: ...
+@overload
+def ignore(drop: bool = False, **kwargs: Any) -> Callable[[F], F]: ...
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Leave this function in Python: a graph that calls it calls back. Its parameters are Tensors unless annotated.
+
+    `@ignore` and `@ignore(drop=True)`, which is `@unused`. Raises RuntimeError if `drop` is something else.
+    """
+    if callable(drop):
+        return _marked(drop, FunctionModifiers.IGNORE)
+    if not isinstance(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+    drop = drop or bool(kwargs.pop("drop_on_export", False))
+    return functools.partial(_marked, mark=FunctionModifiers.UNUSED if drop else FunctionModifiers.IGNORE)
+
+
+def unused(fn: F) -> F:
+    """Compile this function, or property, to one that raises: its body may be anything."""
+    if isinstance(fn, property):
+        for accessor in (fn.fget, fn.fset):
+            if accessor is not None:
+                _marked(accessor, FunctionModifiers.UNUSED)
+        return fn
+    return _marked(fn, FunctionModifiers.UNUSED)
+
+
+def is_scripting() -> bool:
+    """False in Python, True in compiled code: `if not torch.jit.is_scripting():` hides what TorchScript does not have."""
+    return False
+
+
+def modifier(fn: Any) -> str:
+    """The mark of a function or method."""
+    fn = getattr(fn, "__func__", fn)
+    return getattr(fn, MARK, FunctionModifiers.DEFAULT)
+
+
+def is_ignored(fn: Any) -> bool:
+    """Whether the body is not to be compiled."""
+    return modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers.IGNORE, FunctionModifiers._DROP)
+
+
+def is_unused(fn: Any) -> bool:
+    """Whether it is to be replaced by `raise`."""
+    return modifier(fn) in (FunctionModifiers.UNUSED, FunctionModifiers._DROP)
+
+
+def is_dropped(fn: Any) -> bool:
+    return modifier(fn) == FunctionModifiers._DROP
+
+
+def _marked(fn: F, mark: str) -> F:
+    setattr(fn, MARK, mark)
+    return fn

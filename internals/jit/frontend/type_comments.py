@@ -1,0 +1,136 @@
+"""Types in comments, the way before Python had annotations (`get_type_line` of `torch/jit/annotations.py`).
+
+    def f(x, n):
+        # type: (Tensor, int) -> Tuple[Tensor, int]
+
+or, one for each parameter:
+
+    def f(x,  # type: Tensor
+          n,  # type: int
+          ):
+        # type: (...) -> Tuple[Tensor, int]
+
+`find` gives the comment as one line, `parse` makes a `Decl` of it whose parameters have types and no names, and `merge` gives a
+function these types. They win over annotations. `# type: ignore` is none.
+
+How the real one differs: its C++ lexer reads the comment, and so knows other words for what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from . import tree
+from .build_expressions import build_expression
+from .error_report import error
+from .source import SourceContext
+
+PREFIX = "# type:"
+IGNORED = re.compile(r"# type: ignore(\[[a-zA-Z-]+\])?$")
+MISSPELT = re.compile(r"#[\t ]*type[\t ]*(?!: ignore(\[.*\])?$):")
+PEP_484 = "https://www.python.org/dev/peps/pep-0484/#suggested-syntax-for-python-2-7-and-straddling-code"
+
+
+def find(text: str) -> str | None:
+    """The type comment in the source of a function, None if there is none.
+
+    Raises RuntimeError if there are several and none gives the return type, or if one is misspelt.
+    """
+    lines = text.split("\n")
+    comments = [(number, line) for number, line in enumerate(lines) if PREFIX in line and not IGNORED.search(line)]
+    if len(comments) == 1:
+        return comments[0][1].strip()
+    if not comments:
+        for number, line in enumerate(lines):
+            if MISSPELT.search(line):
+                raise RuntimeError(
+                    f"The annotation prefix in line {number} is probably invalid.\nIt must be '{PREFIX}'\n"
+                    f"See PEP 484 ({PEP_484})\nfor examples"
+                )
+        return None
+    types = []
+    for _, line in comments:
+        if "# type: (...) -> " in line:
+            return line.replace("...", ", ".join(types))
+        types.append(line[line.find(PREFIX) + len(PREFIX) :].strip())
+    raise RuntimeError(
+        "Return type line '# type: (...) -> ...' not found on multiline type annotation\nfor type lines:\n"
+        + "\n".join(line for _, line in comments)
+        + f"\n(See PEP 484 {PEP_484})"
+    )
+
+
+def parse(comment: str) -> tree.Decl:
+    """The types of `# type: (A, B) -> C`. Raises RuntimeError if it is not of that form."""
+    start = len(comment) - len(comment.lstrip())
+    if not comment.startswith(PREFIX, start):
+        raise _unexpected(comment, start, "type comment")
+    opening = _skip_space(comment, start + len(PREFIX))
+    if not comment.startswith("(", opening):
+        raise _unexpected(comment, opening, "(")
+    closing = _closing(comment, opening)
+    arguments = _expressions(comment, opening + 1, closing)
+    where = SourceContext(comment, None, 1).raw_range(start, start + len(PREFIX))
+    params = tuple(tree.Param(each.range, tree.Ident(each.range, ""), each) for each in arguments)
+    arrow = _skip_space(comment, closing + 1)
+    if not comment.startswith("->", arrow):
+        return tree.Decl(where, params)
+    returns = _expressions(comment, arrow + len("->"), len(comment))
+    if len(returns) != 1:
+        raise _unexpected(comment, arrow + len("->"), "type")
+    return tree.Decl(where, params, returns[0])
+
+
+def merge(decl: tree.Decl, comment: tree.Decl, is_method: bool) -> tree.Decl:
+    """`decl` with the types of the comment, which leaves out `self`. Raises RuntimeError if their numbers differ."""
+    own = decl.params[:1] if is_method else ()
+    typed = decl.params[len(own) :]
+    if len(typed) != len(comment.params):
+        raise error(
+            decl.range,
+            f"Number of type annotations ({len(comment.params)}) did not match the number of "
+            f"{'method' if is_method else 'function'} parameters ({len(typed)})",
+        )
+    params = tuple(
+        tree.Param(param.range, param.name, new.type, param.default, param.kwarg_only)
+        for param, new in zip(typed, comment.params)
+    )
+    return tree.Decl(decl.range, own + params, comment.return_type)
+
+
+def _expressions(comment: str, start: int, end: int) -> tuple[tree.Expr, ...]:
+    """The types between `start` and `end`, separated by commas."""
+    text = comment[start:end]
+    try:
+        call = ast.parse(f"f({text}\n)", mode="eval").body
+    except SyntaxError:
+        raise _unexpected(comment, _skip_space(comment, start), "types") from None
+    assert isinstance(call, ast.Call)
+    context = SourceContext(comment, None, 1, indent=start - len("f("))
+    return tuple(build_expression(context, arg) for arg in call.args)
+
+
+def _closing(comment: str, opening: int) -> int:
+    depth = 0
+    for at in range(opening, len(comment)):
+        depth += (comment[at] in "([") - (comment[at] in ")]")
+        if depth == 0:
+            return at
+        if depth == 1 and comment.startswith("->", at):
+            raise _unexpected(comment, at, ")")
+    raise _unexpected(comment, len(comment), ")")
+
+
+def _skip_space(comment: str, start: int) -> int:
+    while start < len(comment) and comment[start].isspace():
+        start += 1
+    return start
+
+
+def _unexpected(comment: str, at: int, wanted: str) -> RuntimeError:
+    word = re.match(r"->|\w+|\S|$", comment[at:])
+    found = word.group() if word is not None else ""
+    where = SourceContext(comment, None, 1).raw_range(at, at + max(len(found), 1))
+    names = {"->": "arrow", "": "EOF"}
+    return RuntimeError(f"expected {wanted} but found '{names.get(found, found)}' here:\n{where.highlight()}")
