@@ -31,7 +31,7 @@ WORDS: dict[str, Any] = {"True": True, "False": False, "None": None, "inf": floa
 
 # The elements of a tensor as C++ prints them, then device, type and sizes.
 _ELEMENTS = re.compile(
-    r"(?P<body>(?:\s++|Columns \d+ to \d+|\([\d,]+\.,\.\) =|-?(?:inf|nan)|[-+.\de]++)*+)(?<=[\s=(\[])\[ "
+    r"(?P<body>(?:\s++|Columns \d+ to \d+|\([\d,]+\.,\.\) =|-?(?:inf|nan)|\*|[-+.\de]++)*+)(?<=[\s=(\[])\[ "
     r"(?P<device>CPU|CUDA)(?P<dtype>[A-Z]\w*)Type\{(?P<sizes>[\d,]*)\} \]"
 )
 _EMPTY_OF = re.compile(r"\([^()]*,(?=\s*(?:\[\]|\{\})\))")
@@ -89,6 +89,8 @@ class LiteralParser:
             return value
         if token.kind == IDENT:
             return self.types.parse().type
+        if token.text in ("'", '"'):
+            raise reader.expected("a value")
         raise reader.error(f"Could not parse literal{token.text}", token)
 
     # Numbers, devices and containers
@@ -163,6 +165,8 @@ class LiteralParser:
 
             reader.expect(">")
             return Graph()
+        if token.text == "Tensors":
+            raise reader.error("the tensors of a list are not in the text", token)
         if token.text != "Tensor":
             raise reader.error(f"Could not parse literal{token.text}", token)
         self._allow_tensor(start, "Tensor constant encountered")
@@ -184,11 +188,20 @@ class LiteralParser:
         for s in sizes:
             n *= s
         if kind is None or len(values) != n:
-            raise self.reader.error(f"cannot read a tensor of type {match['dtype']} with {n} elements", self.reader.previous)
+            raise self.reader.error(
+                f"cannot read a tensor of type {match['dtype']} with {n} elements", self.reader.previous
+            )
         if not kind.is_floating_point and not kind.is_complex:
             values = [int(v) for v in values]
-        t = tensor(values, dtype=kind, device=match["device"].lower()).reshape(sizes)
-        return _with_strides(t, expected)
+        t = tensor(values, dtype=kind, device=match["device"].lower())
+        if len(sizes) > 2:  # printed matrix by matrix, the first index running fastest
+            outer = len(sizes) - 2
+            t = (
+                t.reshape(sizes[outer - 1 :: -1] + sizes[outer:])
+                .permute(*range(outer)[::-1], outer, outer + 1)
+                .contiguous()
+            )
+        return _with_strides(t.reshape(sizes), expected)
 
     def _allow_tensor(self, start: int, what: str) -> None:
         if not self.tensors:
@@ -223,7 +236,7 @@ def as_type(value: Any, expected: Type | None) -> Any:
 
 def _numbers(body: str) -> list[float]:
     scale, values = 1.0, []
-    for word in _SCALE.sub(r"*\1", _HEADINGS.sub(" ", body)).split():
+    for word in _HEADINGS.sub(" *1 ", _SCALE.sub(r"*\1", body)).split():
         if word.startswith("*"):
             scale = float(word[1:])
         else:
@@ -233,18 +246,18 @@ def _numbers(body: str) -> list[float]:
 
 def _filled(number: Any, expected: Type | None) -> Any:
     """A tensor with `number` everywhere, of the dtype and sizes of `expected`, as far as it knows them."""
-    from internals._generated import ops
+    from internals._generated import functions as fn
 
     known = expected if isinstance(expected, TensorType) else TensorType.get()
     kind: dtype = known.dtype() or (float32 if isinstance(number, float) else int64)
-    t = ops.full(known.sizes() or [], number, dtype=kind, device=known.device())
+    t = fn.full(known.sizes() or [], number, dtype=kind, device=known.device())
     return _with_strides(t, expected)
 
 
 def _with_strides(t: Any, expected: Type | None) -> Any:
-    from internals._generated import ops
+    from internals._generated import functions as fn
 
     strides = expected.strides() if isinstance(expected, TensorType) else None
     if strides is None or list(t.stride()) == strides or list(t.size()) != expected.sizes():  # type: ignore[union-attr]
         return t
-    return ops.empty_strided(list(t.size()), strides, dtype=t.dtype).copy_(t)
+    return fn.empty_strided(list(t.size()), strides, dtype=t.dtype).copy_(t)

@@ -18,6 +18,7 @@ modules, and a value of one arm of an If can be used in the other.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import ChainMap
 
@@ -71,7 +72,8 @@ class OneGraph:
     def __init__(self, parser: GraphParser) -> None:
         self.parser, self.reader = parser, parser.reader
         self.graph = Graph()
-        self.numbers: dict[Value, int] = {}
+        self.numbers: dict[int, Value] = {}
+        self.unnumbered: list[Value] = []
         self.groups: list[Node] = []
 
     def read(self) -> Graph:
@@ -122,7 +124,7 @@ class OneGraph:
         for token, type in outputs:
             self._define(node.addOutput(), token, type, values)
         block.appendNode(node)
-        while reader.current.text == f"block{node.blocksSize()}" and reader.lookahead().text == "(":
+        while reader.at(f"block{len(node.blocks())}") and reader.lookahead().text == "(":
             reader.next()
             inner, inside = node.addBlock(), values.new_child()
             self._block_inputs(inner, inside)
@@ -170,8 +172,10 @@ class OneGraph:
             value.setType(type)
         if not name.isdigit():
             value.setDebugName(name)
-        elif int(name) not in self.numbers.values():
-            self.numbers[value] = int(name)
+        if name.isdigit() and int(name) not in self.numbers:
+            self.numbers[int(name)] = value
+        else:
+            self.unnumbered.append(value)
         values[name] = value
 
     def _use(self, values: ChainMap[str, Value]) -> Value:
@@ -182,4 +186,25 @@ class OneGraph:
         return found
 
     def _number_values(self) -> None:
-        """Values shown as numbers get those; the others get the ones that are left."""
+        """Values shown as numbers get those, the others the ones that are left over."""
+        free = (n for n in itertools.count() if n not in self.numbers)
+        self.numbers.update(zip(free, self.unnumbered))
+        for number, value in self.numbers.items():
+            value._unique = number
+        self.graph._uniques = max(self.numbers, default=-1) + 1
+
+    # Groups
+
+    def _group(self, node: Node) -> None:
+        """The graph of a group, if it follows: `with prim::FusionGroup_0 = graph(...)`."""
+        reader = self.reader
+        if (
+            not reader.at("with")
+            or "".join(self.reader.text[reader.lookahead().start :].split(None, 1)[:1]) != node.kind()
+        ):
+            return
+        reader.next()
+        self._kind()
+        reader.expect("=")
+        node._kind = node.kind().rpartition("_")[0]
+        node.g_("Subgraph", self.parser.graph())

@@ -65,11 +65,12 @@ def _node_lines(node: Node, level: int, ranges: bool, groups: list[Node] | None)
 
 def _call(node: Node, groups: list[Node] | None) -> str:
     """What stands between `=` and the inputs."""
-    if node.kind().startswith("^"):
-        scalars = node.attribute("scalar_args") if node.hasAttribute("scalar_args") else []
-        return f"{node.kind()}({', '.join(map(repr, scalars))})"
     names = node.attributeNames()
     name = node.kind()
+    if name.startswith("^"):
+        scalars = node.attribute("scalar_args") if "scalar_args" in names else []
+        shown = ", ".join(f"{n}={attribute_text(node, n)}" for n in names if n != "scalar_args")
+        return f"{name}[{shown}]({', '.join(map(str, scalars))})"
     if groups is not None and "Subgraph" in names:
         name += f"_{len(groups)}"
         groups.append(node)
@@ -132,7 +133,9 @@ def quoted(text: str) -> str:
 
 
 def _inside(value: Any) -> str:
-    """Inside a list or tuple booleans are words."""
+    """Inside a list or tuple booleans are words, and devices are told from strings."""
+    if isinstance(value, Device):
+        return f'torch.device("{value}")'
     return str(value) if isinstance(value, bool) or value is None else value_text(value)
 
 

@@ -36,9 +36,10 @@ def tensor_text(t: Any) -> str:
     if len(sizes) == 2:
         return _matrix(a, 0) + kind
     text = ""
-    for n, index in enumerate(np.ndindex(*sizes[:-2])):
+    for n, backwards in enumerate(np.ndindex(*sizes[-3::-1])):  # the first index runs fastest
+        index = backwards[::-1]
         text += "\n" if n else ""
-        text += f"({','.join(str(i + 1) for i in index)},.,.) = \n" + _matrix(a[index], 1)
+        text += f"({','.join(str(i + 1) for i in index)},.,.) =\n" + _matrix(a[index], 1)
     return text + kind
 
 
@@ -60,20 +61,20 @@ def _format(a: np.ndarray[Any, Any]) -> tuple[float, int, Any]:
 def _matrix(a: np.ndarray[Any, Any], indent: int) -> str:
     scale, width, show = _format(a)
     per_line = max((LINE - indent) // (width + 1), 1)
-    columns, text = a.shape[1], ""
+    columns, text = a.shape[1], " " * indent
     for first in range(0, columns, per_line):
         last = min(first + per_line, columns)
         if per_line < columns:
-            text += ("\n" if first else "") + f"Columns {first + 1} to {last}"
-            text += " " * indent
-        text += _scale_line(scale)
-        for row in a[:, first:last].astype(float):
-            text += " " * indent + " ".join(show(v / scale).rjust(width) for v in row) + "\n"
+            text += ("\n" if first else "") + f"Columns {first + 1} to {last}" + " " * indent
+        if scale != 1:
+            text += _scale_line(scale) + " " * indent
+        rows = [" ".join(show(v / scale).rjust(width) for v in row) for row in a[:, first:last].astype(float)]
+        text += ("\n" + " " * (indent + (scale != 1))).join(rows) + "\n"
     return text
 
 
 def _scale_line(scale: float) -> str:
-    return "" if scale == 1 else f"{_general(scale)} *\n"
+    return "" if scale == 1 else f"{repr(scale).removesuffix('.0')} *\n"
 
 
 def _general(v: float) -> str:
