@@ -98,7 +98,7 @@ def build_formatted_string(context: SourceContext, node: ast.JoinedStr) -> tree.
     for part in node.values:
         where = context.range_of(part, 1)
         if isinstance(part, ast.Constant):
-            text += part.value  # type: ignore[operator]
+            text += str(part.value)
             continue
         if not isinstance(part, ast.FormattedValue):
             raise NotSupportedError(where, "Unsupported value in JoinedStr")
@@ -123,7 +123,7 @@ def build_binary(context: SourceContext, node: ast.BinOp) -> tree.Expr:
 
 def build_unary(context: SourceContext, node: ast.UnaryOp) -> tree.Expr:
     operand = build_expression(context, node.operand)
-    kind = UNARY.get(type(node.op))  # type: ignore[call-overload]
+    kind = UNARY.get(type(node.op))
     if kind is None:
         raise NotSupportedError(operand.range, f"unsupported unary operator: {type(node.op).__name__}")
     return tree.UnaryOp(context.range_of(node, len(kind)), kind, operand)
@@ -200,7 +200,7 @@ def build_subscript(context: SourceContext, node: ast.Subscript) -> tree.Expr:
 def _index(context: SourceContext, value: tree.Expr, node: ast.expr) -> tree.Expr:
     if not isinstance(node, ast.Slice):
         return build_expression(context, node)
-    bounds = [each and build_expression(context, each) for each in (node.lower, node.upper, node.step)]
+    bounds = [each if each is None else build_expression(context, each) for each in (node.lower, node.upper, node.step)]
     return tree.SliceExpr(value.range, *bounds)
 
 

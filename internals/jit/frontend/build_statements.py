@@ -73,7 +73,7 @@ def build_annotated_assign(context: SourceContext, s: ast.AnnAssign) -> tree.Stm
 def build_augmented_assign(context: SourceContext, s: ast.AugAssign) -> tree.Stmt:
     lhs = build_expression(context, s.target)
     rhs = build_expression(context, s.value)
-    op = AUGMENTED.get(type(s.op))  # type: ignore[call-overload]
+    op = AUGMENTED.get(type(s.op))
     if op is None:
         equals = context.text[: rhs.range.start].rindex("=")
         kind = type(s.op).__name__

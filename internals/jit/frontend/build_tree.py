@@ -21,7 +21,9 @@ from .build_statements import build_statements
 from .errors import NotSupportedError
 from .source import ParsedFunction, SourceContext, parse_function
 
-VARIABLE_ARGUMENTS = "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults"
+VARIABLE_ARGUMENTS = (
+    "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults"
+)
 
 
 def tree_of(fn: Callable[..., Any] | ParsedFunction, name: str, self_name: str | None = None) -> tree.Def:

@@ -49,7 +49,7 @@ def find(text: str) -> str | None:
                     f"See PEP 484 ({PEP_484})\nfor examples"
                 )
         return None
-    types = []
+    types: list[str] = []
     for _, line in comments:
         if "# type: (...) -> " in line:
             return line.replace("...", ", ".join(types))
