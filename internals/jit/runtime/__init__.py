@@ -1,0 +1,1 @@
+"""Running graphs: plans, bytecode, the interpreter, and Python code made from graphs."""

@@ -1,0 +1,150 @@
+"""What a plan is specialised for (`torch/csrc/jit/runtime/argument_spec.h`).
+
+The executor makes one plan for each kind of arguments: for every tensor its dtype, device, number of dimensions, and whether it
+requires a gradient that somebody will record. Not its sizes: a plan for `Float(*, *)` serves matrices of any size. Other
+arguments, numbers and strings, do not specialise.
+
+    spec_of(graph's inputs)(x, n)  →  (TensorSpec(float32, cpu, dim 2, no grad), None)
+
+Specs are compared on every call, so their making must be cheap. A tensor's `Geometry` is interned and says all of this and more; two
+calls with the same geometries have the same spec. So the executor looks plans up by geometries first, and only computes a spec
+when it meets geometries it has not seen.
+
+How the real one differs: a spec is 32 bits for each tensor (1.0.1), and the executor of today observes values, sizes included,
+during the first runs instead ("profiling").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from internals.core.device import device
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import (
+    DictType,
+    Graph,
+    ListType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    Value,
+)  # fmt: skip
+
+
+class TensorSpec(NamedTuple):
+    """What is known of one tensor argument."""
+
+    dtype: dtype
+    device: device
+    dim: int
+    requires_grad: bool
+
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.device, [None] * self.dim, None, self.requires_grad)
+
+
+class Undefined(NamedTuple):
+    """None where a tensor could have been: a gradient that nobody computed."""
+
+    def type(self) -> TensorType:
+        return TensorType(undefined=True)
+
+
+ArgumentSpec = tuple[Any, ...]  # one entry an argument: TensorSpec, Undefined, a tuple of entries, or None
+
+
+def argument_spec(graph: Graph, args: Sequence[Any], recording: bool) -> ArgumentSpec:
+    """The spec of a call. `recording`: whether grad mode is on."""
+    return tuple(_spec(v.type(), a, recording) for v, a in zip(graph.inputs(), args))
+
+
+def _spec(type: Type, value: Any, recording: bool) -> Any:
+    if isinstance(value, TensorImpl):
+        return TensorSpec(value.dtype, value.device, value.dim(), recording and bool(value.requires_grad))  # type: ignore[attr-defined]
+    if isinstance(type, TupleType) and isinstance(value, tuple):
+        return tuple(_spec(t, v, recording) for t, v in zip(type.elements, value))
+    return Undefined() if isinstance(type, TensorType) and value is None else None
+
+
+def set_input_types(graph: Graph, spec: ArgumentSpec) -> None:
+    """Write the spec into the types of the graph's inputs. An optional tensor that is there stays optional for the type checker."""
+    for value, entry in zip(graph.inputs(), spec):
+        value.setType(_type(value.type(), entry))
+
+
+def _type(type: Type, entry: Any) -> Type:
+    if isinstance(entry, (TensorSpec, Undefined)) and isinstance(type, TensorType):
+        return entry.type()
+    if isinstance(entry, tuple) and isinstance(type, TupleType):
+        elements = [_type(t, e) for t, e in zip(type.elements, entry)]
+        return TupleType(elements, type.names, type.qualified_name)
+    return type
+
+
+def requires_grad(spec: ArgumentSpec) -> bool:
+    """Whether a tensor of the spec requires a gradient."""
+    return any(
+        entry.requires_grad
+        if isinstance(entry, TensorSpec)
+        else requires_grad(entry)
+        if type(entry) is tuple
+        else False
+        for entry in spec
+    )
+
+
+def key_maker(inputs: Sequence[Value]) -> Callable[[tuple[Any, ...]], Any]:
+    """A function from the arguments to something that is equal only for calls with equal specs: the geometries of the tensors."""
+    types = [v.type() for v in inputs]
+    tensors = [i for i, t in enumerate(types) if isinstance(t, TensorType)]
+    if any(may_hold_tensors(t) and not isinstance(t, TensorType) for t in types):
+        return lambda args: tuple([geometries(a) for a in args])
+    if len(tensors) == 1:
+        (i,) = tensors
+        return lambda args: args[i]._geometry
+    if len(tensors) == 2:
+        i, j = tensors
+        return lambda args: (args[i]._geometry, args[j]._geometry)
+    return lambda args: tuple([args[i]._geometry for i in tensors])
+
+
+def may_hold_tensors(type: Type) -> bool:
+    """Whether the spec depends on values of this type: tensors, optional ones, and tuples of them."""
+    if isinstance(type, (OptionalType, TupleType)):
+        return any(map(may_hold_tensors, type.containedTypes()))
+    return isinstance(type, TensorType)
+
+
+def geometries(value: Any) -> Any:
+    if isinstance(value, TensorImpl):
+        return value._geometry
+    return tuple(map(geometries, value)) if isinstance(value, tuple) else value is None
+
+
+def erase_shapes(graph: Graph) -> None:
+    """Every tensor type becomes `Tensor`: what the graph was made with must not decide for what it is run with."""
+    waiting = [graph.block()]
+    while waiting:
+        block = waiting.pop()
+        for node in (block.paramNode(), *block.nodes()):
+            for value in node.outputs():
+                value.setType(shapeless(value.type()))
+            waiting += node.blocks()
+
+
+def shapeless(type: Type) -> Type:
+    """The type with every tensor type in it being just `Tensor`."""
+    if isinstance(type, TensorType):
+        return TensorType.get()
+    if isinstance(type, OptionalType):
+        return OptionalType(shapeless(type.element))
+    if isinstance(type, ListType):
+        return ListType(shapeless(type.element))
+    if isinstance(type, DictType):
+        return DictType(shapeless(type.key), shapeless(type.value))
+    if isinstance(type, TupleType):
+        return TupleType([shapeless(e) for e in type.elements], type.names, type.qualified_name)
+    return type

@@ -1,0 +1,308 @@
+"""From a graph to instructions (`torch/csrc/jit/runtime/interpreter/code_impl.h`).
+
+Nodes are visited in order. Each pushes its inputs, does its work, and stores its outputs in registers:
+
+    x + y                LOAD x, LOAD y, LOADC 1, OP aten::add, STORE
+    if c: A else: B      c, JF else, A, JMP end, else: B, end: STORE
+    for i in range(n)    LOADC 0, n, true, carried..., loop: LOOP end, STOREN i carried..., body, condition, carried...,
+                         JMP loop, end: STORE
+
+A block leaves its outputs on the stack, so both arms of an If arrive at `end` with the same things there. `LOOP` keeps two
+numbers of its own below: how many turns were taken, and how many there may be.
+
+How the real one differs: the instructions are the same, one for one (tests/test_jit_interpreter.py compares them with those
+PyTorch writes for mobile phones); it deduplicates operators by name, we by function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from internals.jit.ir import Block, FunctionType, Graph, Node, TupleType, Value
+from internals.jit.ir.constants import constant_of
+
+from .code import Code, Instruction, Operation
+from .node_functions import function_of
+from .preprocess import preprocess
+
+# Nodes with an opcode of their own that says all there is to know.
+PLAIN_OPCODES = {
+    "prim::RaiseException": "RAISE_EXCEPTION",
+    "prim::TupleIndex": "TUPLE_INDEX",
+    "prim::unchecked_cast": "UNCHECKED_CAST",
+    "prim::Uninitialized": "UN_INITIALIZED",
+    "prim::dtype": "DTYPE",
+    "prim::device": "DEVICE",
+    "aten::dim": "DIM",
+    "prim::is_cuda": "IS_CUDA",
+    "aten::__not__": "__NOT__",
+    "aten::__is__": "__IS__",
+    "aten::__isnot__": "__ISNOT__",
+    "prim::NumToTensor": "NUM_TO_TENSOR",
+    "prim::tolist": "TO_LIST",
+    "prim::Enter": "ENTER",
+    "prim::Exit": "EXIT",
+}
+
+
+def compile_graph(graph: Graph, name: str = "") -> Code:
+    """The instructions for `graph`. Raises RuntimeError for a node of a kind that is neither an operator nor known here."""
+    return Compiler(graph, name).compile()
+
+
+class Compiler:
+    def __init__(self, graph: Graph, name: str) -> None:
+        graph, self.inline = preprocess(graph)
+        self.code = Code(graph, name)
+        self.register: dict[Value, int] = {}
+        self.constant: dict[Value, int] = {}
+        self.reads: dict[Value, int] = {}
+        self.node = graph.param_node()
+        self.emitters: dict[str, Callable[[Node], None]] = {
+            "prim::Constant": self.emit_constant,
+            "prim::Drop": self.emit_drop,
+            "prim::If": self.emit_if,
+            "prim::Loop": self.emit_loop,
+            "prim::CallFunction": self.emit_call_function,
+            "prim::CallMethod": self.emit_call_method,
+            "prim::GetAttr": self.emit_get_attr,
+            "prim::SetAttr": self.emit_set_attr,
+            "prim::TupleConstruct": self.emit_tuple_construct,
+            "prim::ListConstruct": self.emit_list_construct,
+            "prim::DictConstruct": self.emit_dict_construct,
+            "prim::ListUnpack": self.emit_list_unpack,
+            "prim::TupleSlice": self.emit_tuple_slice,
+            "prim::isinstance": self.emit_isinstance,
+            "prim::fork": self.emit_fork,
+            "aten::wait": self.emit_wait,
+            "aten::warn": self.emit_warn,
+            "aten::format": self.emit_format,
+        }
+
+    def compile(self) -> Code:
+        self.emit_block(self.code.graph.block())
+        self.put("RET")
+        return self.code
+
+    # Blocks, nodes, values
+
+    def emit_block(self, block: Block) -> None:
+        self.node = block.paramNode()
+        self.store(block.inputs())
+        for node in block.nodes():
+            if node not in self.inline:
+                self.emit(node)
+                self.node = node
+                if node.kind() != "prim::Constant":
+                    self.store(node.outputs())
+        self.node = block.returnNode()
+        self.load(block.outputs())
+
+    def emit(self, root: Node) -> None:
+        """Instructions that leave the outputs of `root` on the stack, those evaluated in place coming before it."""
+        for node, value in self.tree(root):
+            self.node = node
+            if value is not None:
+                self.push(value)
+                continue
+            emitter = self.emitters.get(node.kind())
+            if emitter is not None:
+                emitter(node)
+            else:
+                self.emit_operation(node)
+
+    def tree(self, root: Node) -> list[tuple[Node, Value | None]]:
+        """The order to emit in: (node, input of it to push), or (node, None) when all its inputs are there.
+
+        A list, not recursion: a chain may be thousands of nodes long.
+        """
+        order: list[tuple[Node, Value | None]] = []
+        waiting: list[tuple[Node, Value | None]] = [(root, None)]
+        while waiting:
+            node, value = waiting.pop()
+            if value is None:  # read backwards, so a node comes before its inputs and the last input first
+                order.append((node, None))
+                waiting += [(node, v) for v in self.inputs_to_push(node)]
+            elif value.node() in self.inline:
+                waiting.append((value.node(), None))
+            else:
+                order.append((node, value))
+        return order[::-1]
+
+    def inputs_to_push(self, node: Node) -> Sequence[Value]:
+        """What a node wants to find on the stack. A call does not push the function, a Drop nothing at all."""
+        kind = node.kind()
+        if kind in ("prim::Constant", "prim::Drop", "prim::Loop", "prim::Exit", "prim::Uninitialized"):
+            return ()
+        return node.inputs()[1:] if kind == "prim::CallFunction" else node.inputs()
+
+    def push(self, value: Value) -> None:
+        """LOADC for a constant; MOVE for the last use of a value; LOAD for others."""
+        if value.isConstant():
+            self.put("LOADC", self.constant[value])
+            return
+        self.reads[value] = reads = self.reads.get(value, 0) + 1
+        self.put("MOVE" if reads == len(value.uses()) else "LOAD", self.register[value])
+
+    def load(self, values: Sequence[Value]) -> None:
+        node = self.node
+        for value in values:
+            if value.node() in self.inline:
+                self.emit(value.node())
+                self.node = node
+            else:
+                self.push(value)
+
+    def store(self, values: Sequence[Value]) -> None:
+        if not values:
+            return
+        first = len(self.code.register_names)
+        for value in values:
+            self.register[value] = len(self.code.register_names)
+            self.code.register_names.append(value.debugName())
+        if len(values) == 1:
+            self.put("STORE", first)
+        else:
+            self.put("STOREN", first, len(values))
+
+    def put(self, op: str, X: int = 0, N: int = 0, operation: Operation | None = None) -> int:
+        """Append an instruction; returns its number."""
+        code = self.code
+        code.instructions.append(Instruction(op, X, N))
+        code.source.append(self.node)
+        code.operations.append(operation)
+        return len(code.instructions) - 1
+
+    def jump_here(self, pc: int) -> None:
+        """Let the jump at `pc` go to the next instruction."""
+        at = self.code.instructions[pc]
+        self.code.instructions[pc] = at._replace(X=len(self.code.instructions) - pc)
+
+    # One method for each kind of node
+
+    def emit_constant(self, node: Node) -> None:
+        if not isinstance(node.output().type(), FunctionType):
+            self.constant[node.output()] = self.add_constant(constant_of(node.output()))
+
+    def add_constant(self, value: Any) -> int:
+        self.code.constant_table.append(value)
+        return len(self.code.constant_table) - 1
+
+    def emit_operation(self, node: Node) -> None:
+        """An operator, or a node with an opcode of its own."""
+        operation = self.operation(node)
+        if node.kind() in PLAIN_OPCODES:
+            self.put(PLAIN_OPCODES[node.kind()], operation=operation)
+            return
+        if operation.name.startswith("aten::__getitem__.Dict"):
+            self.put("DICT_INDEX", operation=operation)
+            return
+        table = self.code.operator_table
+        if operation not in table:
+            table.append(operation)
+        schema = node.schema()
+        if schema is not None and getattr(schema, "is_vararg", False):
+            self.put("OPN", table.index(operation), operation.num_inputs, operation)
+        else:
+            self.put("OP", table.index(operation), operation=operation)
+
+    def operation(self, node: Node) -> Operation:
+        schema = node.schema()
+        name = node.kind() if schema is None or not schema.overload_name else f"{schema.name}.{schema.overload_name}"
+        return Operation(name, function_of(node), len(self.inputs_to_push(node)), node.outputsSize())
+
+    def emit_drop(self, node: Node) -> None:
+        for value in node.inputs():
+            if value.node() in self.inline:
+                self.emit(value.node())
+                self.put("DROP")
+            else:
+                self.put("DROPR", self.register[value])
+
+    def emit_if(self, node: Node) -> None:
+        then, otherwise = node.blocks()
+        to_else = self.put("JF")
+        self.emit_block(then)
+        self.node = node
+        to_end = self.put("JMP")
+        self.jump_here(to_else)
+        self.emit_block(otherwise)
+        self.jump_here(to_end)
+        self.node = node
+
+    def emit_loop(self, node: Node) -> None:
+        self.put("LOADC", self.add_constant(0))
+        self.load(node.inputs())
+        begin = self.put("LOOP", 0, node.inputsSize())
+        self.emit_block(node.blocks()[0])
+        self.node = node
+        self.put("JMP", begin - len(self.code.instructions))
+        self.jump_here(begin)
+
+    def emit_call_function(self, node: Node) -> None:
+        callee = node.input(0).type()
+        assert isinstance(callee, FunctionType)
+        self.emit_call(node, callee.function)
+
+    def emit_call_method(self, node: Node) -> None:
+        self.emit_call(node, node.input(0).type().getMethod(node.s("name")))
+
+    def emit_call(self, node: Node, function: Any) -> None:
+        self.code.function_table.append(function)
+        self.put("CALL", len(self.code.function_table) - 1, operation=self.operation(node))
+
+    def emit_get_attr(self, node: Node) -> None:
+        self.put("GET_ATTR", slot(node), operation=self.operation(node))
+
+    def emit_set_attr(self, node: Node) -> None:
+        self.put("SET_ATTR", slot(node), operation=self.operation(node))
+
+    def emit_tuple_construct(self, node: Node) -> None:
+        type = node.output().type()
+        if isinstance(type, TupleType) and type.names is not None:
+            self.put("NAMED_TUPLE_CONSTRUCT", self.add_types([type]), node.inputsSize(), self.operation(node))
+        else:
+            self.put("TUPLE_CONSTRUCT", node.inputsSize(), operation=self.operation(node))
+
+    def emit_list_construct(self, node: Node) -> None:
+        types = self.add_types([node.output().type()])
+        self.put("LIST_CONSTRUCT", types, node.inputsSize(), self.operation(node))
+
+    def emit_dict_construct(self, node: Node) -> None:
+        types = self.add_types([node.output().type()])
+        self.put("DICT_CONSTRUCT", types, node.inputsSize(), self.operation(node))
+
+    def add_types(self, types: Sequence[Any]) -> int:
+        """The place of the first in the type table."""
+        self.code.type_table += types
+        return len(self.code.type_table) - len(types)
+
+    def emit_list_unpack(self, node: Node) -> None:
+        self.put("LIST_UNPACK", node.outputsSize(), operation=self.operation(node))
+
+    def emit_tuple_slice(self, node: Node) -> None:
+        begin, end = node.i("beg"), node.i("end")
+        self.put("TUPLE_SLICE", begin, end - begin, self.operation(node))
+
+    def emit_isinstance(self, node: Node) -> None:
+        types = node.tys("types")
+        self.put("ISINSTANCE", self.add_types(types), len(types), self.operation(node))
+
+    def emit_fork(self, node: Node) -> None:
+        self.code.function_table.append(node.g("Subgraph"))
+        self.put("FORK", len(self.code.function_table) - 1, node.inputsSize(), self.operation(node))
+
+    def emit_wait(self, node: Node) -> None:
+        self.put("WAIT", operation=self.operation(node))
+
+    def emit_warn(self, node: Node) -> None:
+        self.put("WARN", node.i("warn_id") if node.hasAttribute("warn_id") else -1, operation=self.operation(node))
+
+    def emit_format(self, node: Node) -> None:
+        self.put("FORMAT", node.inputsSize(), operation=self.operation(node))
+
+
+def slot(node: Node) -> int:
+    """The number of the attribute among those of the object's class."""
+    return list(node.input(0).type().attributes).index(node.s("name"))

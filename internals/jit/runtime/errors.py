@@ -1,0 +1,92 @@
+"""What a failing script tells: where in the script it failed, and how it came there (`interpreter.cpp`, `handleError`).
+
+    RuntimeError: The following operation failed in the TorchScript interpreter.
+    Traceback of TorchScript (most recent call last):
+      File "model.py", line 7, in forward
+        return self.fc(x)
+               ~~~~~~~ <--- HERE
+    RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x4)
+
+Whatever type the operator's error had, a RuntimeError comes out, or a NotImplementedError; the original is its `__cause__`. What a
+script raises itself, with `raise` or `assert`, is a `jit.Error`, whose last line names the class that the script wrote.
+
+How the real one differs: C++ knows only a few exception types to begin with.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+HEAD = "The following operation failed in the TorchScript interpreter.\n"
+
+
+class Error(Exception):
+    """Raised by a script's own `raise` or `assert`. `python_class_name` is what it wrote ("builtins.ValueError"), or None."""
+
+    python_class_name: str | None = None
+
+
+class CodeFrame(NamedTuple):
+    """One level of the script's call stack: the place in the source (None if unknown), the function it is in."""
+
+    range: Any
+    function: str
+
+    def __str__(self) -> str:
+        if self.range is None:
+            return ""
+        text = str(self.range.highlight())
+        first, newline, rest = text.partition("\n")
+        return f"{first}, in {self.function}\n{rest}" if first.startswith('  File "') and self.function else text
+
+
+class Failure(NamedTuple):
+    """What an error raised by a script carries as `torchscript`: enough to put the caller's frame before its own."""
+
+    frames: tuple[CodeFrame, ...]
+    last_line: str
+    kind: type[Exception]
+    python_class_name: str | None
+
+    def text(self) -> str:
+        frames = "".join(map(str, self.frames))
+        return f"{HEAD}Traceback of TorchScript (most recent call last):\n{frames}{self.last_line}\n"
+
+
+def raise_from(error: Exception, frames: Sequence[CodeFrame], in_call: bool = False) -> None:
+    """Raise what a script raises when `error` came up in one of its operators, at the last of `frames`.
+
+    in_call: the operator was a call of another script, whose own frames go behind ours.
+    """
+    inner = getattr(error, "torchscript", None) if in_call else None
+    if inner is None:
+        kind: type[Exception] = RuntimeError
+        if isinstance(error, (Error, NotImplementedError)):
+            kind = Error if isinstance(error, Error) else NotImplementedError
+        name = getattr(error, "python_class_name", None)
+        failure = Failure(tuple(frames), f"{name or 'RuntimeError'}: {message_of(error)}", kind, name)
+        cause: BaseException | None = error
+    else:
+        failure = inner._replace(frames=(*frames, *inner.frames))
+        cause = error.__cause__
+    raised = failure.kind(failure.text())
+    raised.torchscript = failure  # type: ignore[attr-defined]
+    if isinstance(raised, Error):
+        raised.python_class_name = failure.python_class_name
+    raise raised from cause
+
+
+def message_of(error: Exception) -> str:
+    """What the error says. A KeyError quotes its argument when it is turned into text; not here."""
+    if isinstance(error, KeyError) and len(error.args) == 1:
+        return str(error.args[0])
+    return str(error)
+
+
+def python_error(error: Exception) -> RuntimeError:
+    """An error out of Python code that a script called: its type, its message, and the stack there, innermost first."""
+    own = [f for f in traceback.extract_tb(error.__traceback__)[1:]]
+    stack = "".join(f"  {f.filename}({f.lineno}): {f.name}\n" for f in reversed(own))
+    return RuntimeError(f"{type(error).__name__}: {error}\n\nAt:\n{stack}")

@@ -1,0 +1,184 @@
+"""The executor: optimises a graph for the arguments it meets, keeps the plans, runs them (`torch/csrc/jit/runtime/graph_executor.cpp`).
+
+    ex = GraphExecutor(graph, "f")
+    ex(x, y)                 # first call with such arguments: optimise, compile, run; later ones: run
+    ex.graph_for(x, y)       # the optimised graph
+    ex.phases(x, y)          # how it became so, pass by pass
+
+A plan is an optimised graph in two forms of code: Python source emitted from it (`emit_python.py`), which is what runs, and bytecode
+for the interpreter (`interpreter.py`), with which it can be stepped through. Either is made when first needed.
+
+How the real one differs: 1.0.1 had the interpreter only; today's executor specialises to sizes it has seen, guards them, and falls
+back when they change.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from internals.core.grad_mode import grad_mode, is_grad_enabled
+from internals.core.hot import hot
+from internals.core.tracer import tracer
+from internals.jit.ir import Graph
+from internals.jit.passes import PassRecord
+
+from .argument_spec import ArgumentSpec, argument_spec, erase_shapes, key_maker, set_input_types
+from .code import Code
+from .compile import compile_graph
+from .emit_python import EmittedFunction, TooDeep, emit
+from .phases import optimize
+from .program import run_code
+from .settings import changed, settings
+
+MOST_KEYS = 1 << 12  # geometries remembered; plans are never forgotten
+
+
+class ExecutionPlan:
+    """An optimised graph, ready to run. `spec` is what it is specialised for, None for any arguments."""
+
+    def __init__(self, graph: Graph, name: str, spec: ArgumentSpec | None) -> None:
+        self.graph, self.name, self.spec = graph, name, spec
+        self._code: Code | None = None
+        self._emitted: EmittedFunction | None = None
+        self.function: Any = self._first_run
+
+    @property
+    def code(self) -> Code:
+        """Its bytecode."""
+        if self._code is None:
+            self._code = compile_graph(self.graph, self.name)
+        return self._code
+
+    @property
+    def emitted(self) -> EmittedFunction:
+        """Its Python code. Raises TooDeep for a graph with more loops inside each other than Python has room for."""
+        if self._emitted is None:
+            self._emitted = emit(self.graph, self.name)
+        return self._emitted
+
+    def _first_run(self, *args: Any) -> Any:
+        try:
+            self.function = self.emitted.function
+        except TooDeep:
+            self.function = self.interpret
+        return self.function(*args)
+
+    def interpret(self, *args: Any) -> Any:
+        return run_code(self.code, args)
+
+    def explain(self, error: Exception) -> None:
+        """Raise `error` anew, saying where in the script it came up. The interpreter has done so already."""
+        if self._emitted is not None:
+            self._emitted.explain(error)
+
+
+class DebugState(NamedTuple):
+    """What an executor holds: its graph, the plan for any arguments, and the specialised plans."""
+
+    graph: Graph
+    fallback: ExecutionPlan | None
+    execution_plans: dict[ArgumentSpec, ExecutionPlan]
+
+
+class GraphExecutor:
+    """Callable on values in the order of the graph's inputs. They are not checked: `ScriptFunction` does that."""
+
+    def __init__(self, graph: Graph, name: str = "") -> None:
+        self.graph = graph.copy()
+        erase_shapes(self.graph)
+        self.name = name
+        self.plans: dict[ArgumentSpec, ExecutionPlan] = {}
+        self._fallback: ExecutionPlan | None = None
+        self._inputs = len(graph.inputs())
+        self._key = key_maker(graph.inputs())
+        self._recording: dict[Any, ExecutionPlan] = {}  # by geometries, in grad mode
+        self._not_recording: dict[Any, ExecutionPlan] = {}  # and without
+        self._lock = threading.RLock()
+
+    def __call__(self, *args: Any) -> Any:
+        if hot.off and tracer.state is not None or changed.threads:
+            return self._run_specially(args)
+        known = self._recording if not grad_mode.off or is_grad_enabled() else self._not_recording
+        try:
+            plan = known.get(self._key(args))
+        except (AttributeError, IndexError):  # None where a tensor may be, or too few arguments
+            plan = None
+        if plan is None:
+            plan = self.plan_for(*args)
+        try:
+            return plan.function(*args)
+        except Exception as error:
+            plan.explain(error)
+            raise
+
+    def _run_specially(self, args: tuple[Any, ...]) -> Any:
+        """In a thread whose settings are not the usual ones."""
+        plan = self.plan_for(*args)
+        if settings.executor == "interpreter":
+            return plan.interpret(*args)
+        try:
+            return plan.function(*args)
+        except Exception as error:
+            plan.explain(error)
+            raise
+
+    def plan_for(self, *args: Any) -> ExecutionPlan:
+        """The plan that runs these arguments, made if there is none. Raises RuntimeError for a wrong number of them."""
+        if len(args) != self._inputs:
+            raise RuntimeError(f"expected {self._inputs} inputs, but got {'only ' * (len(args) < self._inputs)}{len(args)}")
+        if not settings.optimize:
+            return self.fallback
+        recording = is_grad_enabled()
+        spec = argument_spec(self.graph, args, recording)
+        with self._lock:
+            plan = self.plans.get(spec)
+            if plan is None:
+                plan = self.plans[spec] = self._compile(spec, recording)
+            known = self._recording if recording else self._not_recording
+            if len(known) >= MOST_KEYS:
+                known.clear()
+            with suppress(AttributeError):  # None where a tensor may be
+                known[self._key(args)] = plan
+        return plan
+
+    def _compile(self, spec: ArgumentSpec, recording: bool) -> ExecutionPlan:
+        graph = self.graph.copy()
+        set_input_types(graph, spec)
+        optimize(graph, spec, recording)
+        return ExecutionPlan(graph, self.name, spec)
+
+    @property
+    def fallback(self) -> ExecutionPlan:
+        """The plan for any arguments, not optimised."""
+        with self._lock:
+            if self._fallback is None:
+                graph = self.graph.copy()
+                optimize(graph, None, True)
+                self._fallback = ExecutionPlan(graph, self.name, None)
+            return self._fallback
+
+    def code_for(self, *args: Any) -> Code:
+        """The bytecode that runs these arguments."""
+        return self.plan_for(*args).code
+
+    def graph_for(self, *args: Any) -> Graph:
+        """The graph as optimised for arguments like these."""
+        return self.plan_for(*args).graph
+
+    def phases(self, *args: Any, hide_unchanged: bool = False) -> list[PassRecord]:
+        """What each pass does to the graph when it is optimised for arguments like these.
+
+        hide_unchanged: leave out those that change nothing.
+        """
+        recording = is_grad_enabled()
+        spec = argument_spec(self.graph, args, recording) if settings.optimize else None
+        graph = self.graph.copy()
+        if spec is not None:
+            set_input_types(graph, spec)
+        records = optimize(graph, spec, recording, keep_text=True)
+        return [r for r in records if r.changed or not hide_unchanged]
+
+    def get_debug_state(self) -> DebugState:
+        return DebugState(self.graph, self._fallback, dict(self.plans))

@@ -1,0 +1,270 @@
+"""What each node computes, as a Python function of its inputs.
+
+For an operator that is the function of its registry. The others, control flow aside, are below: nodes whose work depends on their
+attributes or on the types around them. A function takes the node's inputs and returns its output, a tuple of them when there are
+several, or None when there is none. Both executors get their functions here, so they cannot disagree about what a node means.
+
+The counterpart of `torch/csrc/jit/runtime/register_prim_ops.cpp` and `register_special_ops.cpp`.
+
+How the real one differs: there a function gets the stack, takes its arguments off it and puts its results there.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections import namedtuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import FunctionType, Node, TupleType, Type, type_of
+
+from .errors import Error, python_error
+from .future import Future, fork
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Graph
+
+Function = Callable[..., Any]
+
+# Kinds whose functions live in modules of their own, which are imported when the first such node is met.
+ELSEWHERE = {
+    "prim::DifferentiableGraph": "internals.jit.runtime.differentiable_graph",
+    "prim::FusionGroup": "internals.jit.runtime.fusion_group",
+}
+
+NODE_FUNCTIONS: dict[str, Callable[[Node], Function]] = {}
+
+
+def function_of(node: Node) -> Function:
+    """The function that computes `node`. Raises RuntimeError for a kind nobody knows, or an overload that does not exist."""
+    kind = node.kind()
+    if kind.startswith("^"):
+        return call_python(node)
+    if kind not in NODE_FUNCTIONS and kind in ELSEWHERE:
+        importlib.import_module(ELSEWHERE[kind])
+    make = NODE_FUNCTIONS.get(kind)
+    if make is not None:
+        return make(node)
+    operator = node.operator()
+    if operator is None:
+        types = ", ".join(v.type().str() for v in node.inputs())
+        raise RuntimeError(f"no operator {kind} takes ({types}); the node is: {str(node).strip()}")
+    return operator.fn
+
+
+def node_function(*kinds: str) -> Callable[[Callable[[Node], Function]], Callable[[Node], Function]]:
+    """Decorator: enters a function `(node) -> function of the inputs` for nodes of these kinds."""
+
+    def enter(make: Callable[[Node], Function]) -> Callable[[Node], Function]:
+        for kind in kinds:
+            NODE_FUNCTIONS[kind] = make
+        return make
+
+    return enter
+
+
+# Tuples, lists, dicts
+
+
+@node_function("prim::TupleConstruct")
+def tuple_construct(node: Node) -> Function:
+    type = node.output().type()
+    if isinstance(type, TupleType) and type.names is not None:
+        return named_tuple_class((type.qualified_name or "NamedTuple").rpartition(".")[2], type.names)
+    return lambda *elements: elements
+
+
+@functools.cache
+def named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
+    return namedtuple(name, fields)  # noqa: PYI024
+
+
+@node_function("prim::TupleUnpack")
+def tuple_unpack(node: Node) -> Function:
+    return sole if node.outputsSize() == 1 else unchanged
+
+
+@node_function("prim::TupleIndex")
+def tuple_index(node: Node) -> Function:
+    def index(elements: tuple[Any, ...], i: int) -> Any:
+        if not -len(elements) <= i < len(elements):
+            raise IndexError("Tuple index out of range")
+        return elements[i]
+
+    return index
+
+
+@node_function("prim::TupleSlice")
+def tuple_slice(node: Node) -> Function:
+    begin, end = node.i("beg"), node.i("end")
+    return lambda elements: elements[begin:end]
+
+
+@node_function("prim::ListConstruct")
+def list_construct(node: Node) -> Function:
+    return lambda *elements: list(elements)
+
+
+@node_function("prim::ListUnpack")
+def list_unpack(node: Node) -> Function:
+    expected = node.outputsSize()
+
+    def unpack(elements: list[Any]) -> Any:
+        if len(elements) != expected:
+            raise RuntimeError(f"Expected {expected} elements in a list but found {len(elements)}")
+        return elements[0] if expected == 1 else tuple(elements)
+
+    return unpack
+
+
+@node_function("prim::DictConstruct")
+def dict_construct(node: Node) -> Function:
+    return lambda *items: dict(zip(items[::2], items[1::2]))
+
+
+# Objects
+
+
+@node_function("prim::GetAttr")
+def get_attribute(node: Node) -> Function:
+    name = node.s("name")
+    place = PLACES[node.input().type().kind_of(name)]  # type: ignore[attr-defined]
+    if place is None:
+        return lambda owner: owner.__dict__[name]
+    return lambda owner: owner.__dict__[place][name]
+
+
+@node_function("prim::SetAttr")
+def set_attribute(node: Node) -> Function:
+    name = node.s("name")
+    place = PLACES[node.input(0).type().kind_of(name)]  # type: ignore[attr-defined]
+
+    def store(owner: Any, value: Any) -> None:
+        members = owner.__dict__ if place is None else owner.__dict__[place]
+        members[name] = value
+
+    return store
+
+
+# Which dict of an nn.Module an attribute is in; None for an ordinary attribute.
+PLACES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules", "attribute": None}
+
+
+@node_function("prim::isinstance")
+def is_instance(node: Node) -> Function:
+    types = node.tys("types")
+    return lambda value: has_type(value, types)
+
+
+def has_type(value: Any, types: list[Type]) -> bool:
+    found = type_of(value)
+    return any(found.isSubtypeOf(t) for t in types)
+
+
+@node_function("prim::unchecked_cast", "prim::data")
+def cast(node: Node) -> Function:
+    return unchanged
+
+
+@node_function("prim::Uninitialized")
+def uninitialized(node: Node) -> Function:
+    return nothing
+
+
+# Calls
+
+
+@node_function("prim::CallFunction")
+def call_function(node: Node) -> Function:
+    type = node.input(0).type()
+    if not isinstance(type, FunctionType) or type.function is None:
+        raise RuntimeError(f"the callee is not known: {str(node).strip()}")
+    return executable(type.function)
+
+
+@node_function("prim::CallMethod")
+def call_method(node: Node) -> Function:
+    return executable(node.input(0).type().getMethod(node.s("name")))  # type: ignore[attr-defined]
+
+
+def executable(function: Any) -> Function:
+    """What runs a scripted function without checking its arguments: the compiler has checked the types."""
+    return lambda *inputs: function.executor(*inputs)
+
+
+def call_python(node: Node) -> Function:
+    function, kind = node.pyobj, node.kind()
+    if function is None:
+        raise RuntimeError(f"{kind} cannot run: the Python function is not part of the graph's text")
+
+    def call(*inputs: Any) -> Any:
+        try:
+            return function(*inputs)
+        except Exception as error:
+            raise python_error(error) from error
+
+    return call
+
+
+@node_function("prim::RaiseException")
+def raise_exception(node: Node) -> Function:
+    def throw(message: str, python_class_name: str | None = None) -> None:
+        error = Error(message)
+        error.python_class_name = python_class_name
+        raise error
+
+    return throw
+
+
+# Futures
+
+
+@node_function("prim::fork")
+def fork_subgraph(node: Node) -> Function:
+    from .graph_executor import GraphExecutor
+
+    executor = GraphExecutor(node.g("Subgraph"), "<forked function>")
+    return lambda *inputs: fork(executor, *inputs)
+
+
+@node_function("aten::wait")
+def wait(node: Node) -> Function:
+    return Future.wait
+
+
+# Gradients: None stands for a gradient that is zero everywhere and was never computed.
+
+
+@node_function("prim::AutogradZero", "prim::Undefined")
+def autograd_zero(node: Node) -> Function:
+    return nothing
+
+
+@node_function("prim::AutogradAdd", "prim::AutogradAllNonZero", "prim::AutogradAnyNonZero", "prim::AnyDefined")
+def autograd_add(node: Node) -> Function:
+    if node.kind() == "prim::AutogradAllNonZero":
+        return lambda *gradients: all(g is not None for g in gradients)
+    if node.kind() != "prim::AutogradAdd":
+        return lambda *gradients: any(g is not None for g in gradients)
+    return lambda a, b: b if a is None else a if b is None else a + b
+
+
+def run_subgraph(graph: Graph) -> Function:
+    """A function that runs `graph` as it is, for nodes that hold one."""
+    from .compile import compile_graph
+    from .program import run_code
+
+    return functools.partial(run_code, compile_graph(graph))
+
+
+def unchanged(value: Any) -> Any:
+    return value
+
+
+def sole(elements: Any) -> Any:
+    return elements[0]
+
+
+def nothing(*_: Any) -> None:
+    return None

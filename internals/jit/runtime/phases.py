@@ -1,0 +1,82 @@
+"""The phases a graph goes through before it runs, in the order of PyTorch 1.0.1 (`GraphExecutorImpl::compileSpec`).
+
+Every row names passes of `internals/jit/passes`. `phases_for` says which rows apply; `optimize` runs them. What each did can be kept
+(`PassRecord`): its name, whether it changed the graph, the text before and after, the time.
+
+How the real one differs: 1.0.1 had inlined calls when it compiled; today's executor first runs the graph a few times to see which
+sizes turn up, and specialises to those.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+from internals.jit import passes
+from internals.jit.ir import Graph
+from internals.jit.passes import POST_PASSES, PRE_PASSES, Pass, PassRecord, find_pass, run_pass
+
+from .argument_spec import ArgumentSpec, requires_grad
+
+# | phase                      | passes |
+CALLS = ("inline", "lower_simple_tuples")
+REQUIRED = ("specialize_undef", "lower_grad_of", "remove_expands", "canonicalize_ops", "dce")
+PROPAGATION = ("constant_propagation", "propagate_input_shapes", "propagate_requires_grad")
+OPTIMIZATION = ("dce", "cse", "constant_pooling", "peephole", "loop_unrolling", "cse", "batch_mm", "check_inplace")
+WITH_GRADIENTS = ("create_autodiff_subgraphs", "differentiate_subgraphs", "inline_autodiff_subgraphs")
+WITHOUT_GRADIENTS = ("graph_fuser",)
+LAST = ("dce",)
+
+
+def phases_for(graph: Graph, spec: ArgumentSpec | None, recording: bool) -> Iterator[Pass]:
+    """The passes for a graph, in order. `spec` None: only those without which it cannot run."""
+    yield from _named(CALLS)
+    if spec is None:
+        yield from _named(REQUIRED)
+        return
+    yield from PRE_PASSES
+    yield from _named(REQUIRED)
+    yield from _named(PROPAGATION)
+    yield from _named(OPTIMIZATION)
+    yield from _named(WITH_GRADIENTS if needs_gradient(graph, spec, recording) else WITHOUT_GRADIENTS)
+    yield from POST_PASSES
+    yield from _named(LAST)
+
+
+def needs_gradient(graph: Graph, spec: ArgumentSpec, recording: bool) -> bool:
+    """Whether autograd will want something: a tensor that goes in requires grad, or Python code inside may make one that does."""
+    return recording and (requires_grad(spec) or _calls_python(graph))
+
+
+def _calls_python(graph: Graph) -> bool:
+    waiting = [graph.block()]
+    while waiting:
+        for node in waiting.pop().nodes():
+            if node.kind().startswith("^"):
+                return True
+            waiting += node.blocks()
+    return False
+
+
+def optimize(graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False) -> list[PassRecord]:
+    """Run the phases on `graph`. keep_text: the records have the graph's text before and after each pass."""
+    return [run_pass(p, graph, keep_text=keep_text) for p in phases_for(graph, spec, recording)]
+
+
+def _named(names: tuple[str, ...]) -> Iterator[Pass]:
+    load_passes()
+    for name in names:
+        if name in passes.PASSES:
+            yield find_pass(name)
+
+
+@functools.cache
+def load_passes() -> None:
+    """Import every module of `internals.jit.passes`, so that its passes are in the table."""
+    for module in pkgutil.iter_modules(passes.__path__):
+        try:  # while parts are still being written
+            importlib.import_module(f"{passes.__name__}.{module.name}")
+        except ImportError:
+            pass
