@@ -11,11 +11,16 @@ from viz.rooms.allocator import allocator, allocator_timeline
 from viz.rooms.autograd import autograd
 from viz.rooms.autograd_steps import autograd_steps
 from viz.rooms.big_picture import big_picture
+from viz.rooms.bytecode import bytecode
 from viz.rooms.chart import chart
+from viz.rooms.diff import diff
 from viz.rooms.dispatch import dispatch
+from viz.rooms.graph import graph
 from viz.rooms.images import images
 from viz.rooms.memory import memory
+from viz.rooms.pipeline import pipeline
 from viz.rooms.pyobject import pyobject
+from viz.rooms.step import step
 from viz.rooms.strides import strides
 from viz.rooms.versions import versions
 from viz.scene import Picture
@@ -30,11 +35,16 @@ __all__ = [
     "autograd",
     "autograd_steps",
     "big_picture",
+    "bytecode",
     "chart",
+    "diff",
     "dispatch",
+    "graph",
     "images",
     "memory",
+    "pipeline",
     "pyobject",
+    "step",
     "strides",
     "versions",
 ]

@@ -1,0 +1,174 @@
+"""`viz.bytecode`: the instructions a graph compiles to, with their jumps, beside what they stand for.
+
+How the real one differs: PyTorch prints the list, when asked by a debugging environment variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from viz.canvas import Canvas, shorten, text_width
+from viz.scene import Picture
+from viz.text import plural
+
+ROW = 17.0
+SIZE = 11.5
+NOTE = 420.0
+JUMPS = {"JF": "pop; if false, go to {target}", "JMP": "go to {target}", "LOOP": "next turn, or leave to {target}"}
+
+
+@dataclass
+class BytecodeRow:
+    """One instruction. `target` is where it may jump to; `note` says what it does here."""
+
+    pc: int
+    text: str
+    note: str
+    role: str = "free"
+    target: int | None = None
+    line: int | None = None
+
+
+@dataclass
+class Bytecode(Picture):
+    """The scene. `current` is the instruction to be marked, in a stepper."""
+
+    name: str
+    rows: list[BytecodeRow] = field(default_factory=list)
+    registers: int = 0
+    current: int | None = None
+
+    def summary(self) -> str:
+        return f"{plural(len(self.rows), 'instruction')}, {plural(self.registers, 'register')}"
+
+    def text(self) -> str:
+        width = max((len(r.text) for r in self.rows), default=0)
+        lines = [f"bytecode of {self.name}: {self.summary()}"]
+        for r in self.rows:
+            mark = ">" if r.pc == self.current else " "
+            lines.append(f"  {mark}{r.pc:4d}  {r.text:<{width}}  {r.note}".rstrip())
+        return "\n".join(lines)
+
+    def canvas(self) -> Canvas:
+        canvas = Canvas(self.title(), f"bytecode of {self.name}: {self.summary()}")
+        canvas.text(0, 13, f"bytecode of {self.name}", 14, bold=True)
+        canvas.text(0, 31, self.summary(), 11.5, paint="muted")
+        body = Canvas()
+        draw_rows(body, self.rows, self.current)
+        canvas.stack(body, gap=14)
+        return canvas
+
+    def title(self) -> str:
+        return f"viz.bytecode: {self.name}"
+
+
+def bytecode(fn: Any) -> Bytecode:
+    """The bytecode of a scripted or traced function or module, or of a `Code` of `internals.jit`.
+
+    Raises TypeError for what has none.
+    """
+    code = code_of(fn)
+    return Bytecode(code.name, rows_of(code), code.register_size)
+
+
+def code_of(fn: Any) -> Any:
+    """The `Code`. Raises TypeError when there is none."""
+    code = fn if hasattr(fn, "instructions") else getattr(fn, "bytecode", None)
+    if code is None or not hasattr(code, "instructions"):
+        raise TypeError(
+            f"a {type(fn).__name__} has no bytecode; give what internals.jit.script or internals.jit.trace returned"
+        )
+    return code
+
+
+def rows_of(code: Any) -> list[BytecodeRow]:
+    """The instructions, explained."""
+    rows = []
+    for pc, instruction in enumerate(code.instructions):
+        target = pc + instruction.X if instruction.op in JUMPS else None
+        where = code.source[pc].sourceRange() if pc < len(code.source) else None
+        place = where.file_line_col() if where is not None else None
+        role = "ready" if target is not None else "key" if code.operations[pc] is not None else "free"
+        rows.append(
+            BytecodeRow(pc, str(instruction), _note(code, pc, instruction), role, target, place[1] if place else None)
+        )
+    return rows
+
+
+def _note(code: Any, pc: int, instruction: Any) -> str:
+    """What an instruction does in this code: names of registers, values of constants, names of operators."""
+    from internals.jit.runtime.code import OPCODES
+
+    op, x, n = instruction.op, instruction.X, instruction.N
+    if op in ("LOAD", "MOVE", "STORE", "DROPR"):
+        words = {"LOAD": "push", "MOVE": "push, clear", "STORE": "pop into", "DROPR": "clear"}
+        return f"{words[op]} %{code.register_names[x]}"
+    if op == "STOREN":
+        return f"pop into {', '.join('%' + name for name in code.register_names[x : x + n])}"
+    if op in JUMPS:
+        return JUMPS[op].format(target=pc + x)
+    if op == "LOADC":
+        return f"push {value_text(code.constant_table[x])}"
+    operation = code.operations[pc]
+    if operation is not None:
+        return f"{operation.name}: {operation.num_inputs} in, {operation.num_outputs} out"
+    return OPCODES[op][1]
+
+
+def value_text(value: Any) -> str:
+    """A value in a few characters: numbers and strings as they are, tensors by their numbers if there are few."""
+    if hasattr(value, "untyped_storage"):
+        if value.numel() <= 4:
+            numbers = (
+                str(value.detach()).partition("(")[2].rpartition(")")[0].partition(", dtype")[0].partition(", grad")[0]
+            )
+            return " ".join(numbers.split())
+        return f"{str(value.dtype).rpartition('.')[2]} {tuple(value.shape)}"
+    if isinstance(value, (list, tuple)):
+        inside = ", ".join(value_text(v) for v in value[:4]) + (", …" if len(value) > 4 else "")
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{value_text(k)}: {value_text(v)}" for k, v in list(value.items())[:4]) + "}"
+    if hasattr(value, "original_name"):
+        return f"<{value.original_name}>"
+    return repr(value) if isinstance(value, (int, float, complex, str, bool, type(None))) else str(value)
+
+
+def draw_rows(canvas: Canvas, rows: list[BytecodeRow], current: int | None) -> None:
+    """The listing: jumps as arrows on the left, then number, instruction, note."""
+    lanes = _lanes(rows)
+    left = 14.0 * (max(lanes.values(), default=-1) + 1) + 8
+    text_at = left + 34
+    note_at = text_at + max((text_width(r.text, SIZE, "mono", True) for r in rows), default=0) + 22
+    y = {r.pc: ROW * i for i, r in enumerate(rows)}
+    right = note_at + min(NOTE, max((text_width(r.note, 11, "sans") for r in rows), default=0)) + 8
+    for r in rows:
+        if r.pc == current:
+            canvas.rect(left - 4, y[r.pc], right - left + 4, ROW, "ready-soft", "ready", radius=3)
+        canvas.text(left + 24, y[r.pc] + 12.5, str(r.pc), 10.5, "end", "mono", "muted")
+        canvas.text(text_at, y[r.pc] + 12.5, r.text, SIZE, font="mono", bold=r.role == "key", paint="ink")
+        shown = shorten(r.note, NOTE, 11, "sans")
+        canvas.text(note_at, y[r.pc] + 12.5, shown, 11, paint="muted", tip=r.note if shown != r.note else "")
+    for r in rows:
+        if r.target is not None and r.target in y:
+            x = left - 8 - 14 * lanes[r.pc]
+            start, end = y[r.pc] + ROW / 2, y[r.target] + ROW / 2
+            canvas.line([(left - 2, start), (x, start), (x, end), (left - 2, end)], "ready", 1.2, arrow=True)
+
+
+def _lanes(rows: list[BytecodeRow]) -> dict[int, int]:
+    """Which of the parallel lines on the left each jump takes: short ones inside."""
+    jumps = sorted((abs(r.target - r.pc), r.pc, r.target) for r in rows if r.target is not None)
+    lanes: dict[int, int] = {}
+    taken: list[list[tuple[int, int]]] = []
+    for _, pc, target in jumps:
+        low, high = min(pc, target), max(pc, target)
+        lane = 0
+        while lane < len(taken) and any(a <= high and low <= b for a, b in taken[lane]):
+            lane += 1
+        if lane == len(taken):
+            taken.append([])
+        taken[lane].append((low, high))
+        lanes[pc] = lane
+    return lanes
