@@ -1,6 +1,7 @@
 """`viz.step`: the interpreter at work on the reader's own input, one instruction at a time.
 
-Every frame shows the state before an instruction: the instruction about to run, what the registers hold, and the stack. The run is real: it is recorded first, by the interpreter itself, and drawn after.
+Every frame shows the state before an instruction: the instruction about to run, what the registers hold, and the stack. The run
+is real: it is recorded first, by the interpreter itself, and drawn after.
 
 How the real one differs: PyTorch's interpreter cannot be stepped; a debugger on the C++ code can.
 """
