@@ -11,3 +11,40 @@ Two front ends, `trace` (record what runs) and `script` (compile the source), le
 
 How the real one differs: it is C++ from the tree views down; here every step is Python that can be opened.
 """
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ._script import script
+from .script_function import ScriptFunction, ScriptMethod
+from .script_module import RecursiveScriptModule, ScriptModule
+
+# What is imported when first asked for, and from where.
+_LATER = {
+    **dict.fromkeys(("ignore", "unused", "export", "is_scripting"), "frontend.modifiers"),
+    **dict.fromkeys(("annotate", "isinstance", "Attribute", "script_method"), "frontend.script_time"),
+    **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing", "TracerWarning", "TracingCheckError"), "tracing"),
+    **dict.fromkeys(("TopLevelTracedModule", "TracedModule"), "tracing"),
+    **dict.fromkeys(("freeze", "optimize_for_inference", "run_frozen_optimizations"), "passes.freezing"),
+    **dict.fromkeys(("register_pass", "run_pass", "verify_after_every_pass", "PASSES"), "passes.registry"),
+    **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),
+    **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
+    "parse_ir": "ir.parser",
+    "Error": "runtime.errors",
+}
+_MODULES = ("frontend", "ir", "operators", "passes", "runtime", "tracing")
+
+__all__ = ["Final", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", *_LATER, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _LATER:
+        value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
