@@ -23,16 +23,19 @@ from .script_module import RecursiveScriptModule, ScriptModule
 # What is imported when first asked for, and from where.
 _LATER = {
     **dict.fromkeys(("ignore", "unused", "export", "is_scripting"), "frontend.modifiers"),
-    **dict.fromkeys(("annotate", "isinstance", "Attribute", "script_method"), "frontend.script_time"),
-    **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing", "TracerWarning", "TracingCheckError"), "tracing"),
-    **dict.fromkeys(("TopLevelTracedModule", "TracedModule"), "tracing"),
+    **dict.fromkeys(("annotate", "Attribute"), "frontend.script_time"),
+    **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing"), "tracing"),
+    **dict.fromkeys(("TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError"), "tracing"),
     **dict.fromkeys(("freeze", "optimize_for_inference", "run_frozen_optimizations"), "passes.freezing"),
     **dict.fromkeys(("register_pass", "run_pass", "verify_after_every_pass", "PASSES"), "passes.registry"),
     **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),
     **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
+    "isinstance": "frontend.script_time",
+    "script_method": "frontend.script_methods",
     "parse_ir": "ir.parser",
     "Error": "runtime.errors",
 }
+_RENAMED = {"isinstance": "isinstance_"}
 _MODULES = ("frontend", "ir", "operators", "passes", "runtime", "tracing")
 
 __all__ = ["Final", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", *_LATER, *_MODULES]
@@ -42,7 +45,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _LATER:
-        value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), _RENAMED.get(name, name))
         globals()[name] = value
         return value
     if name in _MODULES:

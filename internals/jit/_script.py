@@ -22,8 +22,8 @@ def script(obj: Any) -> Any:
 
     Returns a `ScriptFunction` or a `RecursiveScriptModule`. With the environment variable PYTORCH_JIT=0 nothing is compiled.
 
-    Raises RuntimeError, or one of the errors of `jit.frontend`, with the place in the source, for what is not TorchScript; TypeError
-    for what is neither a function nor a module; OSError where there is no source.
+    Raises RuntimeError, or one of the errors of `jit.frontend`, with the place in the source, for what is not TorchScript;
+    TypeError for what is neither a function nor a module; OSError where there is no source.
     """
     if not enabled or isinstance(obj, (ScriptFunction, ScriptModule)):
         return obj
@@ -36,6 +36,6 @@ def script(obj: Any) -> Any:
         raise RuntimeError(f"Type '{obj.__name__}' cannot be compiled since it is a class: {what}")
     if not callable(obj):
         raise TypeError(f"a {type(obj).__name__} cannot be scripted: give a function or an nn.Module")
-    from .frontend.script_function import script_function
+    from .frontend import script_function
 
     return script_function(obj)
