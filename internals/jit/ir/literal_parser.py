@@ -127,7 +127,8 @@ class LiteralParser:
         return self.reader.items("[", ",", "]", lambda: self.value(element))
 
     def _tuple(self, expected: Type | None) -> tuple[Any, ...]:
-        reader, values = self.reader, []
+        reader = self.reader
+        values: list[Any] = []
         elements = expected.elements if isinstance(expected, TupleType) else ()
         reader.expect("(")
         while not reader.accept(")"):
@@ -250,7 +251,7 @@ def _filled(number: Any, expected: Type | None) -> Any:
 
     known = expected if isinstance(expected, TensorType) else TensorType.get()
     kind: dtype = known.dtype() or (float32 if isinstance(number, float) else int64)
-    t = fn.full(known.sizes() or [], number, dtype=kind, device=known.device())
+    t = fn.full(size=known.sizes() or [], fill_value=number, dtype=kind, device=known.device())
     return _with_strides(t, expected)
 
 
@@ -260,4 +261,4 @@ def _with_strides(t: Any, expected: Type | None) -> Any:
     strides = expected.strides() if isinstance(expected, TensorType) else None
     if strides is None or list(t.stride()) == strides or list(t.size()) != expected.sizes():  # type: ignore[union-attr]
         return t
-    return fn.empty_strided(list(t.size()), strides, dtype=t.dtype).copy_(t)
+    return fn.empty_strided(size=list(t.size()), stride=strides, dtype=t.dtype).copy_(t)
