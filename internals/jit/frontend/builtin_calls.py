@@ -1,0 +1,184 @@
+"""Calls of operators: `x + 1`, `torch.relu(x)`, `x.size(0)`, `len(xs)` (`emitBuiltinCall` of `schema_matching.cpp`).
+
+All overloads of the operator are candidates, and after them the few that are written in TorchScript (`SOURCES`): arithmetic with
+the number on the left, which tensors have no operators for. Such a call is replaced by the function's nodes: `1 - x` is
+`neg(x) + 1`.
+
+How the real one differs: the written ones include `_pair` and its relatives, and are kept with the place they are written at.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import TupleType, Value
+
+from .error_report import error
+from .schema_matching import Matched, NamedValue, match_schemas
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+
+    from .compiler import Compiler
+
+SCALAR_ON_THE_LEFT = """
+def mul(a : {scalar}, b : Tensor) -> Tensor:
+  return b * a
+def add(a : {scalar}, b : Tensor) -> Tensor:
+  return b + a
+def ne(a : {scalar}, b : Tensor) -> Tensor:
+  return b != a
+def eq(a : {scalar}, b : Tensor) -> Tensor:
+  return b == a
+def sub(a : {scalar}, b : Tensor) -> Tensor:
+  return torch.neg(b) + a
+def div(a : {scalar}, b : Tensor) -> Tensor:
+  return torch.reciprocal(b) * a
+"""
+ORDER_WITH_SCALAR_ON_THE_LEFT = """
+def lt(a : {scalar}, b : Tensor) -> Tensor:
+  return b > a
+def le(a : {scalar}, b : Tensor) -> Tensor:
+  return b >= a
+def gt(a : {scalar}, b : Tensor) -> Tensor:
+  return b < a
+def ge(a : {scalar}, b : Tensor) -> Tensor:
+  return b <= a
+"""
+FLOOR_DIVISION = """
+def floordiv(self : Tensor, other : {scalar}) -> Tensor:
+  return torch.floor_divide(self, other)
+"""
+NTUPLES = "\n".join(
+    f"""
+def _{name}(x: BroadcastingList{n}[{{scalar}}]) -> List[{{scalar}}]:
+  return x
+"""
+    for name, n in (("single", 1), ("pair", 2), ("triple", 3), ("quadruple", 4))
+)
+SOURCES = (
+    (SCALAR_ON_THE_LEFT, ("float", "int", "complex")),
+    (ORDER_WITH_SCALAR_ON_THE_LEFT, ("float", "int")),
+    (NTUPLES, ("float", "int")),
+    (FLOOR_DIVISION, ("number", "Tensor")),
+)
+
+
+def emit_builtin_call(
+    c: Compiler,
+    where: SourceRange | None,
+    symbol: str,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue] = (),
+    self: NamedValue | None = None,
+) -> Value:
+    """Emit a call of the first overload that fits, and return its result; several results as a tuple.
+
+    Raises RuntimeError if there is no such operator or none of its overloads fits.
+    """
+    from internals.jit.operators import find_operators
+
+    schemas = [operator.schema for operator in find_operators(symbol)]
+    n_operators = len(schemas)
+    written = [] if c.is_builtin else written_functions(symbol)
+    schemas += [function.schema for function in written]
+    if not schemas:
+        raise error(where, _unknown(symbol))
+    i, matched = match_schemas(c, schemas, where, args, kwargs, self)  # type: ignore[arg-type]
+    if i >= n_operators:
+        return c.graph.insertGraph(written[i - n_operators].graph, matched.inputs)[0]
+    return emit_node(c, where, symbol, matched)
+
+
+def emit_node(c: Compiler, where: SourceRange | None, symbol: str, matched: Matched) -> Value:
+    """A node that calls an operator whose schema matched."""
+    node = c.graph.create(symbol, matched.inputs, 0)
+    if where is not None:
+        node.setSourceRange(where)
+    c.graph.insertNode(node)
+    for t in matched.return_types:
+        node.addOutput().setType(t)
+    if len(node.outputs()) == 1:
+        return node.output()
+    if matched.return_names is not None and matched.return_types:
+        return c.tuple_construct(node.outputs(), TupleType(matched.return_types, matched.return_names))
+    return c.tuple_construct(node.outputs())
+
+
+def _unknown(symbol: str) -> str:
+    from internals.jit.operators.registry import all_operators
+
+    namespace, _, name = symbol.partition("::")
+    text = f"Unknown builtin op: {symbol}.\n"
+    known = {o.name.partition(".")[0] for o in all_operators()}
+    limit = min(2, len(name) - 1)
+    similar = [s for s in known if s.startswith(namespace + "::") and _distance(s.partition("::")[2], name, limit) <= limit]
+    if not similar:
+        return (
+            f"{text}Could not find any similar ops to {symbol}. This op may not exist or may not be currently supported in "
+            "TorchScript.\n"
+        )
+    listed = "".join(f"\t{s}\n" for s in sorted(similar, key=lambda s: (_distance(s.partition("::")[2], name, limit), s)))
+    return f"{text}Here are some suggestions: \n{listed}\nThe original call is"
+
+
+def _distance(a: str, b: str, limit: int) -> int:
+    """The number of letters to insert, delete or replace to get from `a` to `b`; more than `limit` if it is more."""
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        above, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (x != y))
+    return row[-1]
+
+
+# The functions written in TorchScript.
+
+
+class WrittenFunction:
+    """One of them: its schema and its graph."""
+
+    def __init__(self, schema: Any, graph: Any) -> None:
+        self.schema, self.graph = schema, graph
+
+
+@cache
+def written_functions(symbol: str) -> list[WrittenFunction]:
+    """Those of one symbol, in the order they are tried."""
+    from .build_tree import build_def
+    from .compiler import compile_with_schema
+
+    found = []
+    for context, definition in _definitions().get(symbol, ()):
+        tree = build_def(context, definition, None, definition.name)
+        graph, schema = compile_with_schema(tree, _builtin_names, name=definition.name, is_builtin=True)
+        found.append(WrittenFunction(schema, graph))
+    return found
+
+
+@cache
+def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
+    from .source import SourceContext
+
+    table: dict[str, list[tuple[Any, ast.FunctionDef]]] = {}
+    for text, scalars in SOURCES:
+        for scalar in scalars:
+            context = SourceContext(text.format(scalar=scalar), "<string>", 1)
+            for definition in ast.parse(context.text).body:
+                assert isinstance(definition, ast.FunctionDef)
+                table.setdefault(f"aten::{definition.name}", []).append((context, definition))
+    return table
+
+
+def _builtin_names(name: str) -> Any:
+    """What names mean in the written functions: `torch`, and types by their names."""
+    import internals
+
+    if name == "torch":
+        return internals
+    raise NameError(name)

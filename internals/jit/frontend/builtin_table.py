@@ -1,0 +1,73 @@
+"""Which Python callables are which operators: `torch.relu` is `aten::relu`, `math.sqrt` is `aten::sqrt` (`torch/jit/_builtins.py`).
+
+A function in the table is not compiled: a call of it becomes a node. That holds for every function that PyTorch implements in
+C++, which here are those generated from native_functions.yaml, and for what is listed below. Functions of `torch.functional` and
+`torch.nn.functional` that are written in Python are compiled like the user's own.
+
+How the real one differs: its table holds what is in `torch._C._nn`, `_linalg`, `_fft` and the like, where operators live that are
+not in `torch`.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+MATH = (
+    "ceil", "copysign", "erf", "erfc", "exp", "expm1", "fabs", "floor", "gamma", "lgamma", "log", "log10", "log1p", "pow", "sqrt",
+    "isnan", "asinh", "atanh", "cosh", "sinh", "tanh", "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "fmod", "modf",
+    "factorial", "frexp", "isinf", "degrees", "radians", "ldexp", "gcd", "isfinite",
+)  # fmt: skip
+CMATH = ("isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin", "acos", "atan", "sinh", "cosh",
+         "tanh", "asinh", "acosh", "atanh")  # fmt: skip
+
+
+def find_builtin(thing: Any) -> str | None:
+    """The operator that a Python callable stands for, or None."""
+    try:
+        return _table().get(thing)
+    except TypeError:  # not hashable
+        return None
+
+
+def register_builtin(function: Callable[..., Any], symbol: str) -> None:
+    """From now on calls of `function` are compiled to `symbol`."""
+    _table()[function] = symbol
+
+
+@cache
+def _table() -> dict[Any, str]:
+    import internals
+    from internals._generated import functions, nn_functions
+    from internals.jit.operators import find_operators
+
+    table: dict[Any, str] = {getattr(math, name): f"aten::{name}" for name in MATH if hasattr(math, name)}
+    table |= {getattr(cmath, name): f"aten::{name}" for name in CMATH}
+    table |= {cmath.phase: "aten::angle", cmath.rect: "aten::polar", math.remainder: "aten::mathremainder"}
+    table |= {OrderedDict: "aten::dict", dict: "aten::dict", warnings.warn: "aten::warn"}
+    for module in (functions, nn_functions):
+        for name, value in vars(module).items():
+            if callable(value) and not name.startswith("__") and find_operators(f"aten::{name}"):
+                table.setdefault(value, f"aten::{name}")
+    for name in dir(internals):
+        value = getattr(internals, name)
+        if _is_function(value) and not isinstance(value, type) and not _is_compiled(value) and find_operators(f"aten::{name}"):
+            table.setdefault(value, f"aten::{name}")
+    return table
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and getattr(value, "__module__", "").startswith("internals")
+
+
+def _is_compiled(value: Any) -> bool:
+    """Functions of `torch.functional` that PyTorch writes in Python, too: compiled from their source."""
+    return getattr(value, "__module__", "") == "internals.functional" and value.__name__ not in FUNCTIONAL_OPERATORS
+
+
+FUNCTIONAL_OPERATORS = ("stft", "istft", "lu", "cdist", "norm", "unique", "unique_consecutive", "tensordot")

@@ -1,0 +1,118 @@
+"""What is done to every compiled graph before anybody sees it (`runCleanupPasses` of `ir_emitter.cpp`).
+
+Names of operators that are only other names for others are replaced (`normalize_ops.cpp`); tuples that are taken apart again are
+removed; what is constant is computed, as far as nothing mutable is involved; constants are pooled at the top; and the outputs of
+ifs and loops are put in the order in which they are used, so that graphs do not depend on the names in the source.
+
+How the real one differs: closures and forks are lifted out of the graph here, and each `aten::warn` is given a number.
+"""
+
+from __future__ import annotations
+
+from internals.jit.ir import Block, Graph, Node, TensorType, Value
+
+ALIASES = {
+    "absolute": "abs", "clip": "clamp", "linalg_det": "det", "ger": "outer", "arccos": "acos", "arcsin": "asin", "arctan": "atan",
+    "arctan2": "atan2", "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc", "negative": "neg",
+    "subtract": "sub", "greater_equal": "ge", "greater": "gt", "less_equal": "le", "less": "lt", "not_equal": "ne", "divide": "div",
+    "multiply": "mul", "true_divide": "div", "row_stack": "vstack", "swapdims": "transpose", "swapaxes": "transpose",
+    "moveaxis": "movedim", "degrees": "rad2deg", "radians": "deg2rad", "concat": "cat", "concatenate": "cat",
+    "special_erf": "erf", "special_exp2": "exp2", "special_expm1": "expm1", "orgqr": "linalg_householder_product",
+}  # fmt: skip
+
+
+def clean_up(graph: Graph) -> None:
+    """Run the passes on a graph in SSA form."""
+    from internals.jit.passes.constant_pooling import constant_pooling
+    from internals.jit.passes.dce import dce
+    from internals.jit.passes.lower_tuples import lower_simple_tuples
+
+    from .immutable_constants import propagate_immutable_constants
+
+    normalize_names(graph.block())
+    lower_simple_tuples(graph)
+    if propagate_immutable_constants(graph):
+        dce(graph)
+    constant_pooling(graph)
+    order_outputs(graph.block())
+
+
+def normalize_names(block: Block) -> None:
+    """`aten::absolute` is `aten::abs`: one name for one thing, so that later passes need know only one."""
+    for node in list(block.nodes()):
+        for inner in node.blocks():
+            normalize_names(inner)
+        namespace, _, name = node.kind().partition("::")
+        in_place = name.endswith("_") and name[:-1] in ALIASES
+        wanted = ALIASES.get(name[:-1] if in_place else name)
+        if namespace != "aten" or wanted is None or not node.inputs() or not isinstance(node.input(0).type(), TensorType):
+            continue
+        graph = node.owningGraph()
+        new = graph.create(f"aten::{wanted}{'_' if in_place else ''}", node.inputs(), 0).insertBefore(node)
+        new.copyMetadata(node)
+        for out in node.outputs():
+            out.replaceAllUsesWith(new.addOutput().copyMetadata(out))
+        node.destroy()
+
+
+def order_outputs(block: Block) -> None:
+    """Outputs of ifs and loops in the order of their first use; those not used last, as they were (`CanonicalizeOutputs`)."""
+    for node in list(block.nodes(reverse=True)):
+        if node.kind() == "prim::If":
+            _permute(node, _order(node.outputs()), 0, 0)
+        elif node.kind() == "prim::Loop":
+            order = _order(node.outputs())
+            _permute(node, order, 2, 1)
+        for inner in node.blocks():
+            order_outputs(inner)
+
+
+def _order(outputs: list[Value]) -> list[int]:
+    last = (1,)
+    return sorted(range(len(outputs)), key=lambda i: min((_place(u.user, u.offset) for u in outputs[i].uses()), default=last))
+
+
+def _place(node: Node, offset: int) -> tuple[int, ...]:
+    """A key that orders uses as they stand in the text of the graph. It starts with 0; what is not used comes after with 1."""
+    path: list[int] = [offset]
+    at: Node | None = node
+    while at is not None:
+        block = at.owningBlock()
+        position = _position(block, at)
+        owner = block.owningNode()
+        index = 0 if owner is None else next(i for i, b in enumerate(owner.blocks()) if b is block)
+        path = [index, position, *path]
+        at = owner
+    return (0, *path)
+
+
+def _position(block: Block, node: Node) -> int:
+    if node is block.returnNode():
+        return 1 << 60
+    return next(i for i, n in enumerate(block.nodes()) if n is node)
+
+
+def _permute(node: Node, order: list[int], inputs_from: int, block_from: int) -> None:
+    """Put the outputs of `node` in this order, and with them its blocks' outputs and, of a loop, what is carried."""
+    if order == list(range(len(order))):
+        return
+    for block in node.blocks():
+        outputs = block.outputs()
+        for to, i in enumerate(order):
+            block.replaceOutput(block_from + to, outputs[block_from + i])
+    n = len(order)
+    for i in order:
+        old = node.outputs()[i]
+        old.replaceAllUsesWith(node.addOutput().copyMetadata(old))
+    for i in reversed(range(n)):
+        node.eraseOutput(i)
+    if node.kind() != "prim::Loop":
+        return
+    inputs, body = node.inputs(), node.blocks()[0]
+    for to, i in enumerate(order):
+        node.replaceInput(inputs_from + to, inputs[inputs_from + i])
+    for i in order:
+        carried = body.inputs()[block_from + i]
+        carried.replaceAllUsesWith(body.addInput().copyMetadata(carried))
+    for i in reversed(range(n)):
+        body.eraseInput(block_from + i)

@@ -1,0 +1,147 @@
+"""From names to values: every `prim::Load` replaced by the value that was last stored (`convert_to_ssa.cpp`).
+
+    x = x + 1            %0 = prim::Load[name="x"]()                    %x.3 = aten::add(%x.1, ...)
+    if c:                %x.3 = aten::add(%0, ...)                      %x = prim::If(%c)
+        x = -x           prim::Store[name="x"](%x.3)                      block0():
+    return x             prim::If(%c)                          =>           %x.5 = aten::neg(%x.3)
+                           block0():                                        -> (%x.5)
+                             ...                                          block1():
+                                                                            -> (%x.3)
+
+Within a block that is a walk with a dictionary. What an `if` or a loop assigns has to come out of it: so first every `if` and
+every loop is given an output for each name assigned in it that is known around it, and a loop an input as well, carried from
+round to round; all of them by Loads and Stores, which the walk then removes with the rest. In between, `break` and `continue`
+get their arguments (`loop_forms.py`); `return`, `break` and `continue` themselves are removed last (`exit_transforms.py`).
+
+In every block the names go in alphabetical order, so that the same program gives the same graph.
+
+How the real one differs: it does not.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from internals.jit.ir import Block, Graph, Node, Type, Value, unify_types
+
+from .environment import meaningful
+from .exit_transforms import transform_exits
+from .loop_forms import inline_loop_conditions, set_loop_continuations
+
+T = TypeVar("T")
+
+
+def convert_to_ssa(graph: Graph) -> None:
+    """Remove the Loads, Stores and exits of a graph the compiler has just emitted."""
+    pass_variables_through_control_flow(graph.block(), None)
+    set_loop_continuations(graph)
+    inline_loop_conditions(graph.block())
+    erase_loads_and_stores(graph.block(), None)
+    transform_exits(graph)
+
+
+class Frame(Generic[T]):
+    """What the names assigned in one block stand for: types in the first walk, values in the second."""
+
+    def __init__(self, outer: Frame[T] | None) -> None:
+        self.outer = outer
+        self.table: dict[str, T] = {}
+
+    def find(self, name: str) -> T | None:
+        frame: Frame[T] | None = self
+        while frame is not None:
+            if name in frame.table:
+                return frame.table[name]
+            frame = frame.outer
+        return None
+
+    def defined(self) -> list[str]:
+        return sorted(self.table)
+
+
+def pass_variables_through_control_flow(block: Block, outer: Frame[Type] | None) -> Frame[Type]:
+    """First walk: outputs for what ifs and loops assign. Returns the types of what the block assigns."""
+    frame: Frame[Type] = Frame(outer)
+    for node in block.nodes():
+        if node.kind() == "prim::If":
+            _outputs_of_if(node, frame)
+        elif node.kind() == "prim::Loop":
+            _outputs_of_loop(node, frame)
+        elif node.kind() == "prim::Store":
+            frame.table[node.s("name")] = node.input().type()
+        elif node.kind() in ("prim::Closure", "prim::ComprehensionScope"):
+            pass_variables_through_control_flow(node.blocks()[0], frame)
+    return frame
+
+
+def _outputs_of_if(node: Node, frame: Frame[Type]) -> None:
+    arms = node.blocks()
+    true, false = (pass_variables_through_control_flow(arm, frame) for arm in arms)
+    changed = {name for name in true.table if false.find(name) is not None}
+    changed |= {name for name in false.table if true.find(name) is not None}
+    for name in sorted(changed):
+        types = true.find(name), false.find(name)
+        assert types[0] is not None and types[1] is not None
+        unified = unify_types(types[0], types[1])
+        if unified is None:  # the compiler has made sure that nobody reads it
+            continue
+        for arm, t in zip(arms, types):
+            _load_as_output(arm, t, name)
+        _add_output(node, unified, name)
+        frame.table[name] = unified
+
+
+def _outputs_of_loop(node: Node, frame: Frame[Type]) -> None:
+    body = node.blocks()[0]
+    inside = pass_variables_through_control_flow(body, frame)
+    for name in inside.defined():
+        before = frame.find(name)
+        if before is None:  # not known before the loop: gone after it
+            continue
+        unified = unify_types(before, inside.table[name])
+        assert unified is not None
+        graph = node.owningGraph()
+        load = graph.create("prim::Load").s_("name", name)
+        load.output().setType(before)
+        node.addInput(load.insertBefore(node).output())
+        carried = body.addInput(name).setType(unified)
+        graph.create("prim::Store", [carried], 0).s_("name", name).insertAfter(body.paramNode())
+        _load_as_output(body, inside.table[name], name)
+        _add_output(node, unified, name)
+        frame.table[name] = unified
+
+
+def _load_as_output(block: Block, t: Type, name: str) -> None:
+    graph = block.graph
+    load = graph.create("prim::Load").s_("name", name).insertBefore(block.returnNode())
+    block.registerOutput(load.output().setType(t))
+
+
+def _add_output(node: Node, t: Type, name: str) -> None:
+    out = node.addOutput().setType(t)
+    if meaningful(name):
+        out.setDebugName(name)
+    node.owningGraph().create("prim::Store", [out], 0).s_("name", name).insertAfter(node)
+
+
+def erase_loads_and_stores(block: Block, outer: Frame[Value] | None) -> None:
+    """Second walk: a Load is the value last stored."""
+    frame: Frame[Value] = Frame(outer)
+    for node in list(block.nodes()):
+        if node.kind() == "prim::Store":
+            frame.table[node.s("name")] = node.input()
+            node.destroy()
+        elif node.kind() == "prim::Load":
+            value = frame.find(node.s("name"))
+            assert value is not None, f"{node.s('name')} is read before it is assigned"
+            node.output().replaceAllUsesWith(value)
+            node.destroy()
+        elif node.kind() == "prim::ComprehensionScope":  # a scope of its own, but no block of the graph
+            body = node.blocks()[0]
+            erase_loads_and_stores(body, frame)
+            for each in list(body.nodes()):
+                each.moveBefore(node)
+            node.destroy()
+        else:
+            for inner in node.blocks():
+                erase_loads_and_stores(inner, frame)

@@ -1,0 +1,252 @@
+"""Expressions (`emitSugaredExpr` and `emitSimpleExpr` of `ir_emitter.cpp`).
+
+An operator of Python is an operator of the library: `a + b` calls `aten::add`, whatever a and b are, and schema matching finds
+the overload for two tensors, a list and a list, a string and a string.
+
+How the real one differs: lists of different types become lists of unions there, with a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import DictType, ListType, StringType, TensorType, Type, Value, unify_type_list, unify_types
+from internals.jit.ir.constants import constant_of, is_constant
+
+from . import tree
+from .emit_loops import emit_dict_comprehension, emit_list_comprehension
+from .emit_special_forms import emit_special_form
+from .emit_subscripts import emit_subscript
+from .error_report import error, spell
+from .refinement import Condition, Known, emit_condition, insert_refinements
+from .schema_matching import NamedValue
+from .sugared_values import BuiltinFunction, MagicMethod, SimpleValue, SpecialForm, SugaredValue
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, SourceRange
+
+    from .compiler import Compiler
+
+
+def emit_sugared(c: Compiler, expr: tree.Expr, n_binders: int, hint: Type | None = None) -> SugaredValue:
+    """What an expression is: names, attributes, calls and subscripts may be other things than values."""
+    if isinstance(expr, tree.Var):
+        return c.environment.get(expr.name.name, expr.name.range)
+    if isinstance(expr, tree.Select):
+        return c.emit_sugared(expr.value, 1).attr(expr.range, c, expr.selector.name)
+    if isinstance(expr, tree.Apply):
+        return emit_call(c, expr, n_binders, hint)
+    if isinstance(expr, tree.Subscript):
+        return emit_subscript(c, expr, hint)
+    return SimpleValue(EMIT[type(expr)](c, expr, hint))
+
+
+# Calls.
+
+
+def emit_call(c: Compiler, call: tree.Apply, n_binders: int, hint: Type | None) -> SugaredValue:
+    callee = c.emit_sugared(call.callee, 1)
+    if isinstance(callee, SpecialForm):
+        return emit_special_form(c, callee.form, call, hint)
+    args = emit_arguments(c, call.inputs)
+    return callee.call(call.callee.range, c, args, emit_keywords(c, call), n_binders)
+
+
+def emit_arguments(c: Compiler, exprs: Sequence[tree.Expr]) -> list[NamedValue]:
+    """Positional arguments; `*xs` is unpacked."""
+    values = []
+    for expr in exprs:
+        if isinstance(expr, tree.Starred):
+            parts = c.emit_sugared(expr.expr, 1).as_tuple(expr.range, c)
+            values += [NamedValue(part.as_value(expr.range, c), expr.range) for part in parts]
+        else:
+            values.append(NamedValue(c.emit(expr), expr.range))
+    return values
+
+
+def emit_keywords(c: Compiler, call: tree.Apply) -> list[NamedValue]:
+    return [NamedValue(c.emit(a.value), a.range, a.name.name) for a in call.attributes]
+
+
+def emit_values(c: Compiler, exprs: Sequence[tree.Expr]) -> list[Value]:
+    return [a.get(c) for a in emit_arguments(c, exprs)]
+
+
+# Operators.
+
+BINARY = {
+    "+": ("add", "add"), "-": ("sub", "sub"), "*": ("mul", "mul"), "/": ("div", "truediv"), "%": ("remainder", "mod"),
+    "**": ("pow", "pow"), "!=": ("ne", "ne"), "==": ("eq", "eq"), "<": ("lt", "lt"), ">": ("gt", "gt"), "<=": ("le", "le"),
+    ">=": ("ge", "ge"), "&": ("__and__", "and"), "|": ("__or__", "or"), "^": ("__xor__", "xor"), "<<": ("__lshift__", "lshift"),
+    ">>": ("__rshift__", "rshift"), "in": ("__contains__", "contains"),
+}  # fmt: skip
+UNARY = {"-": ("neg", "neg"), "~": ("bitwise_not", "invert")}
+WITHOUT_MAGIC = {"//": "aten::floordiv", "@": "aten::matmul"}
+
+
+def emit_binary(c: Compiler, expr: tree.BinOp, hint: Type | None) -> Value:
+    kind = expr.kind
+    if kind in ("and", "or", "is", "is not"):
+        return emit_condition(c, expr).value
+    if kind in WITHOUT_MAGIC:
+        return c.call_builtin(expr.range, WITHOUT_MAGIC[kind], emit_arguments(c, (expr.lhs, expr.rhs)))
+    if kind == "%" and isinstance(c.emit_sugared(expr.lhs, 0).as_value(expr.lhs.range, c).type(), StringType):
+        node = c.graph.create("aten::percentFormat", emit_values(c, (expr.lhs, expr.rhs)))
+        node.setSourceRange(expr.range)
+        return c.graph.insertNode(node).output().setType(StringType.get())
+    operator, magic = BINARY[kind]
+    args = emit_arguments(c, (expr.lhs, expr.rhs))
+    if kind == "in":
+        args.reverse()
+    called = MagicMethod(f"__{magic}__", BuiltinFunction(f"aten::{operator}")).call(expr.range, c, args, [], 0)
+    return called.as_value(expr.range, c)
+
+
+def emit_unary(c: Compiler, expr: tree.UnaryOp, hint: Type | None) -> Value:
+    """`-x`, `~x`; `-3` is a constant."""
+    if expr.kind == "not":
+        return emit_condition(c, expr).value
+    operator, magic = UNARY[expr.kind]
+    args = emit_arguments(c, (expr.operand,))
+    method = MagicMethod(f"__{magic}__", BuiltinFunction(f"aten::{operator}"))
+    value = method.call(expr.range, c, args, [], 0).as_value(expr.range, c)
+    if value.node().kind() == f"aten::{operator}" and is_constant(value.node().input()):
+        number = constant_of(value.node().input())
+        if isinstance(number, (int, float, complex)):
+            return c.constant(-number if expr.kind == "-" else ~number, expr.range)  # type: ignore[operator]
+    return value
+
+
+# Choices.
+
+
+def emit_ternary(c: Compiler, expr: tree.TernaryIf, hint: Type | None) -> Value:
+    condition = emit_condition(c, expr.cond)
+    if condition.static is not None:
+        known = condition.refinements if condition.static else condition.refinements.negated()
+        insert_refinements(c, expr.range, known.true)
+        return c.emit(expr.true_expr if condition.static else expr.false_expr, hint)
+    return emit_if_expr(
+        c, expr.range, condition, lambda: c.emit(expr.true_expr, hint), lambda: c.emit(expr.false_expr, hint)
+    )
+
+
+def emit_if_expr(
+    c: Compiler, where: SourceRange, condition: Condition, true: Callable[[], Value], false: Callable[[], Value]
+) -> Value:
+    """A `prim::If` with one output."""
+    node = c.graph.create("prim::If", [], 0)
+    node.setSourceRange(where)
+    c.graph.insertNode(node).addInput(condition.value)
+    blocks = node.addBlock(), node.addBlock()
+
+    def emit_arm(block: Block, known: Known, emit: Callable[[], Value]) -> None:
+        with c.frame(block):
+            insert_refinements(c, where, known)
+            block.registerOutput(emit())
+
+    emit_arm(blocks[0], condition.refinements.true, true)
+    emit_arm(blocks[1], condition.refinements.false, false)
+    types = [b.outputs()[0].type() for b in blocks]
+    unified = unify_types(types[0], types[1])
+    if unified is None:
+        raise error(
+            where, f"if-expression's true branch has type {spell(types[0])} but false branch has type {spell(types[1])}"
+        )
+    return node.addOutput().setType(unified)
+
+
+# Literals.
+
+
+def emit_number(c: Compiler, expr: tree.Const, hint: Type | None) -> Value:
+    return c.literal(expr.value, expr.range)
+
+
+def emit_string(c: Compiler, expr: tree.StringLiteral, hint: Type | None) -> Value:
+    return c.constant(expr.text, expr.range)
+
+
+def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
+    """The type of the elements is that of the hint, else what the elements have in common, else Tensor."""
+    if hint is not None and not isinstance(unwrapped(hint), ListType):
+        raise error(expr.range, f"Expected an annotation of type List, but got {spell(hint)}")
+    values = emit_values(c, expr.inputs)
+    element: Type | None = TensorType.get()
+    if hint is not None:
+        wanted = unwrapped(hint)
+        assert isinstance(wanted, ListType)
+        element = wanted.element
+    elif values:
+        element = unify_type_list([v.type() for v in values])
+        if element is None:
+            first = next(v for v in values if unify_types(values[0].type(), v.type()) is None)
+            raise error(
+                expr.range,
+                f"Lists must contain only a single type, expected: {spell(values[0].type())} but found {spell(first.type())} "
+                "instead",
+            )
+    assert element is not None
+    for v in values:
+        if not v.type().isSubtypeOf(element):
+            raise error(
+                expr.range,
+                f"List type annotation `{spell(ListType(element))}` did not match the types of the given list elements, which were "
+                f"{spell(v.type())}",
+            )
+    return c.list_construct(element, values)
+
+
+def unwrapped(t: Type) -> Type:
+    """What a literal wanted as `Optional[List[int]]` should be."""
+    from .schema_matching import unwrap_optional
+
+    return unwrap_optional(t)
+
+
+def emit_tuple(c: Compiler, expr: tree.TupleLiteral, hint: Type | None) -> Value:
+    return c.tuple_construct(emit_values(c, expr.inputs))
+
+
+def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
+    pairs = [(c.emit(k), c.emit(v)) for k, v in zip(expr.key_inputs, expr.value_inputs)]
+    keys, values = [k for k, _ in pairs], [v for _, v in pairs]
+    wanted = None if hint is None else unwrapped(hint)
+    if isinstance(wanted, DictType):
+        t = wanted
+    elif pairs:
+        t = DictType(keys[0].type(), values[0].type())
+    else:
+        t = DictType(StringType.get(), TensorType.get())
+    for what, wanted_type, given, exprs in (("keys", t.key, keys, expr.key_inputs), ("values", t.value, values, expr.value_inputs)):
+        for v, e in zip(given, exprs):
+            if not v.type().isSubtypeOf(wanted_type):
+                raise error(
+                    e.range,
+                    f"Dict {what} must contain only a single type. Expected: {spell(wanted_type)} but found {spell(v.type())} "
+                    "instead",
+                )
+    return c.dict_construct(t, keys, values)
+
+
+def emit_misplaced_star(c: Compiler, expr: tree.Starred, hint: Type | None) -> Value:
+    raise error(expr.range, "Unexpected starred expansion. File a bug report")
+
+
+EMIT: dict[type[tree.Expr], Callable[[Compiler, Any, Type | None], Value]] = {
+    tree.BinOp: emit_binary,
+    tree.UnaryOp: emit_unary,
+    tree.TernaryIf: emit_ternary,
+    tree.Const: emit_number,
+    tree.StringLiteral: emit_string,
+    tree.TrueLiteral: lambda c, expr, hint: c.constant(True, expr.range),
+    tree.FalseLiteral: lambda c, expr, hint: c.constant(False, expr.range),
+    tree.NoneLiteral: lambda c, expr, hint: c.constant(None, expr.range),
+    tree.ListLiteral: emit_list,
+    tree.TupleLiteral: emit_tuple,
+    tree.DictLiteral: emit_dict,
+    tree.ListComp: emit_list_comprehension,
+    tree.DictComp: emit_dict_comprehension,
+    tree.Starred: emit_misplaced_star,
+}

@@ -1,0 +1,155 @@
+"""Loops and comprehensions (`emitLoopCommon`, `emitFor`, `emitListComprehension` of `ir_emitter.cpp`).
+
+A loop is a `prim::Loop` with a number of rounds, which for a `while` is the largest int, and two blocks: the body, whose input is
+the counter, and the condition. `loop_forms.py` puts the condition where it belongs later.
+
+A comprehension is a loop that appends to a list. It runs in a `prim::ComprehensionScope`, so that its names are its own.
+
+How the real one differs: it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from internals.jit.ir import DictType, IntType, ListType, StringType, TensorType, Type, Value
+
+from . import tree
+from .error_report import error, spell
+from .loop_forms import MAX_TRIP_COUNT
+from .schema_matching import NamedValue
+from .sugared_values import SimpleValue, SugaredValue
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+
+    from .compiler import Compiler
+
+EmitBody = Callable[[], None]
+
+
+def emit_for(c: Compiler, stmt: tree.For) -> None:
+    from .emit_statements import emit_statements
+
+    loop_over(c, stmt.targets, stmt.itrs, stmt.range, lambda: emit_statements(c, stmt.body))
+
+
+def emit_while(c: Compiler, stmt: tree.While) -> None:
+    from .emit_statements import emit_statements
+
+    emit_loop(c, stmt.range, lambda: emit_statements(c, stmt.body), condition=stmt.cond)
+
+
+def loop_over(
+    c: Compiler, targets: Sequence[tree.Expr], iterables: Sequence[tree.Expr], where: SourceRange, emit_body: EmitBody
+) -> None:
+    """`for targets in iterables`."""
+    if len(iterables) != 1:
+        raise error(where, "List of iterables is not supported currently")
+    iterable = c.emit_sugared(iterables[0], 1).iter(where, c)
+    if iterable.static_length() is None:
+        emit_loop(c, where, emit_body, iterable, targets)
+    else:
+        emit_unrolled(c, where, emit_body, iterable, targets)
+
+
+def emit_loop(
+    c: Compiler,
+    where: SourceRange,
+    emit_body: EmitBody,
+    iterable: SugaredValue | None = None,
+    targets: Sequence[tree.Expr] = (),
+    condition: tree.Expr | None = None,
+) -> None:
+    from .emit_assignments import assign_all, check_targets
+    from .refinement import emit_bool
+
+    count = c.literal(MAX_TRIP_COUNT, where) if iterable is None else iterable.length(where, c)
+    node = c.graph.create("prim::Loop", [], 0)
+    node.setSourceRange(where)
+    c.graph.insertNode(node)
+    body, test = node.addBlock(), node.addBlock()
+    if condition is None:
+        with c.graph.insert_point_guard(node):
+            go_on = c.constant(True, where)
+    else:
+        with c.frame(test):
+            go_on = emit_bool(c, condition.range, c.emit(condition))
+    test.registerOutput(go_on)
+    node.addInput(count)
+    counter = body.addInput().setType(IntType.get())
+    with c.in_loop("loop"), c.frame(body):
+        if iterable is not None:
+            element = iterable.getitem(where, c, counter).as_value(where, c)
+            check_targets(targets, where)
+            if len(targets) > 1:
+                targets = (tree.TupleLiteral(where, tuple(targets)),)
+            assign_all(c, targets, [SimpleValue(element)], where, 1)
+        emit_body()
+
+
+def emit_unrolled(
+    c: Compiler, where: SourceRange, emit_body: EmitBody, iterable: SugaredValue, targets: Sequence[tree.Expr]
+) -> None:
+    """The body once for every element, in the frame around it: each round may give its names other types."""
+    from .emit_assignments import assign_all
+
+    length = iterable.static_length()
+    assert length is not None
+    with c.in_loop("unrolled"):
+        for i in range(length):
+            element = iterable.getitem(where, c, c.literal(i, where))
+            assign_all(c, targets, [element], targets[0].range, 1)
+            emit_body()
+
+
+def emit_list_comprehension(c: Compiler, comp: tree.ListComp, hint: Type | None) -> Value:
+    where = comp.range
+    node = c.graph.insertNode(c.graph.create("prim::ListConstruct"))
+    out = node.output().setType(ListType(TensorType.get()))
+    typed = hint is not None
+    if hint is not None:
+        if not isinstance(hint, ListType):
+            raise error(where, f"Expected an annotation of type List, but got {spell(hint)}")
+        out.setType(hint)
+
+    def emit_body() -> None:
+        nonlocal typed
+        element = c.emit(comp.elt)
+        if not typed:
+            out.setType(ListType(element.type()))
+            typed = True
+        c.call_builtin(where, "aten::append", [NamedValue(element, where)], [], NamedValue(out, where, "self"))
+
+    _in_own_scope(c, where, comp.target, comp.iter, emit_body)
+    return out
+
+
+def emit_dict_comprehension(c: Compiler, comp: tree.DictComp, hint: Type | None) -> Value:
+    where = comp.range
+    out = c.dict_construct(DictType(StringType.get(), TensorType.get()), [], [])
+    typed = hint is not None
+    if hint is not None:
+        if not isinstance(hint, DictType):
+            raise error(where, f"Expected an annotation of type Dict, but got {spell(hint)}")
+        out.setType(hint)
+
+    def emit_body() -> None:
+        nonlocal typed
+        key, value = c.emit(comp.key), c.emit(comp.value)
+        if not typed:
+            out.setType(DictType(key.type(), value.type()))
+            typed = True
+        c.call_builtin(where, "aten::_set_item", [NamedValue(v, where) for v in (out, key, value)])
+
+    _in_own_scope(c, where, comp.target, comp.iter, emit_body)
+    return out
+
+
+def _in_own_scope(c: Compiler, where: SourceRange, target: tree.Expr, iterable: tree.Expr, emit_body: EmitBody) -> None:
+    scope = c.graph.create("prim::ComprehensionScope", [], 0)
+    scope.setSourceRange(where)
+    c.graph.insertNode(scope)
+    with c.frame(scope.addBlock()):
+        loop_over(c, (target,), (iterable,), where, emit_body)

@@ -1,0 +1,223 @@
+"""Calls whose arguments are not simply evaluated (`emitApplySpecialForm` of `ir_emitter.cpp`).
+
+`isinstance(x, T)` has a type for an argument, `getattr(m, "weight")` a string that must be a literal, `range` and `zip` make things
+to iterate over that are no values, and `torch.jit.annotate(List[int], [])` says what type an expression is wanted for.
+
+How the real one differs: remote calls and `torch.jit._awaitable` are such forms too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from internals.jit.ir import DictType, ListType, NoneType, OptionalType, StringType, TensorType, Type, Value
+
+from . import tree
+from .emit_loops import emit_dict_comprehension, emit_list_comprehension
+from .error_report import error, spell
+from .iterables import IterableTree, RangeValue
+from .loop_forms import MAX_TRIP_COUNT
+from .refinement import emit_hasattr, emit_isinstance
+from .schema_matching import NamedValue, try_convert_to_type
+from .sugared_values import SimpleValue, SugaredValue
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+
+def emit_special_form(c: Compiler, form: str, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    return FORMS[form](c, call, hint)
+
+
+def emit_annotate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    c.check_call(call, 2)
+    t = c.type_of_annotation(call.inputs[0])
+    value = try_convert_to_type(c, call.range, t, c.emit(call.inputs[1], t), allow_conversions=True)
+    if not value.type().isSubtypeOf(t):
+        raise error(call.inputs[0].range, f"expected an expression of type {spell(t)} but found {spell(value.type())}\n")
+    if isinstance(t, OptionalType) and isinstance(value.type(), NoneType):
+        value = c.constant(None, type=t)
+    return SimpleValue(value)
+
+
+def emit_getattr(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    if len(call.inputs) == 3:
+        owner = c.emit_sugared(call.inputs[0], 1)
+        name = call.inputs[1]
+        if isinstance(name, tree.StringLiteral) and not owner.has_attr(call.range, c, name.text):
+            return c.emit_sugared(call.inputs[2], 1)
+    else:
+        c.check_call(call, 2)
+        owner = c.emit_sugared(call.inputs[0], 1)
+        name = call.inputs[1]
+    if not isinstance(name, tree.StringLiteral):
+        raise error(call.range, "getattr's second argument must be a string literal")
+    return owner.attr(call.range, c, name.text)
+
+
+def emit_tuple_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    if not call.inputs:
+        return SimpleValue(c.tuple_construct([]))
+    c.check_call(call, 1)
+    parts = c.emit_sugared(call.inputs[0], 1).as_tuple(call.range, c)
+    return SimpleValue(c.tuple_construct([part.as_value(call.range, c) for part in parts]))
+
+
+def emit_isinstance_form(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    c.check_call(call, 2)
+    return SimpleValue(emit_isinstance(c, call.inputs[0], call.inputs[1]).value)
+
+
+def emit_hasattr_form(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    c.check_call(call, 2)
+    return SimpleValue(emit_hasattr(c, call.inputs[0], call.inputs[1]).value)
+
+
+def emit_tolist(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`x: List[int] = t.tolist()`: how deep and of what is said by the annotation."""
+    assert isinstance(call.callee, tree.Select)
+    operand = c.emit_sugared(call.callee.value, 1)
+    if hint is None:
+        raise error(call.range, "Expected type hint for result of tolist()")
+    value = operand.as_value(call.callee.value.range, c)
+    depth, element = 0, hint
+    while isinstance(element, ListType):
+        depth, element = depth + 1, element.element
+    code = {"int": 0, "float": 1, "bool": 2, "complex": 3}.get(element.str())
+    if code is None:
+        raise error(call.range, f"{spell(element)} is not one of the supported element types for tolist: int, float, complex, bool")
+    node = c.graph.create("prim::tolist", [value, c.constant(depth), c.constant(code)])
+    node.setSourceRange(call.range)
+    return SimpleValue(c.graph.insertNode(node).output().setType(hint))
+
+
+# Iterables.
+
+
+def emit_range(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    from .emit_expressions import emit_values
+
+    return RangeValue(call.range, c, emit_values(c, call.inputs))
+
+
+def emit_enumerate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`enumerate(x)` is `zip(range(a large number), x)`."""
+    where, inputs = call.range, call.inputs
+    if not inputs:
+        raise error(where, "enumerate expected at least 1 arguments, got 0")
+    if len(inputs) > 2:
+        raise error(where, f"enumerate expected at most 2 arguments, got {len(inputs)}")
+    start = c.emit_sugared(inputs[1], 1).as_value(where, c) if len(inputs) == 2 else None
+    end = c.literal(MAX_TRIP_COUNT, where)
+    iterable = c.emit_sugared(inputs[0], 1).iter(where, c)
+    counter = RangeValue(where, c, [end] if start is None else [start, end], iterable.static_length())
+    tree_of_both = IterableTree()
+    tree_of_both.add(where, counter)
+    tree_of_both.add(where, iterable)
+    return tree_of_both
+
+
+def emit_zip(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    if not call.inputs:
+        raise error(call.range, "zip expected at least 1 arguments, got 0")
+    together = IterableTree()
+    for expr in call.inputs:
+        together.add(call.range, c.emit_sugared(expr, 1).iter(call.range, c))
+    return together
+
+
+# Containers.
+
+
+def emit_list_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`list(xs)` copies a list or a string; anything else is `[x for x in xs]`."""
+    where = call.range
+    if not call.inputs:
+        t = hint if hint is not None else ListType(TensorType.get())
+        if not isinstance(t, ListType):
+            raise error(where, f"Expected an annotation of type List, but got {spell(t)}")
+        return SimpleValue(c.list_construct(t.element, []))
+    c.check_call(call, 1)
+    iterable = c.emit_sugared(call.inputs[0], 1)
+    if isinstance(iterable, SimpleValue) and isinstance(iterable.value.type(), (ListType, StringType)):
+        return SimpleValue(c.insert("aten::list", [iterable.value], where))
+    source, element = c.temporary("$_iter"), c.temporary("$_elem")
+    c.environment.set(where, source, iterable)
+    comprehension = tree.ListComp(where, _var(call, element), _var(call, element), _var(call, source))
+    return SimpleValue(emit_list_comprehension(c, comprehension, hint))
+
+
+def emit_dict_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`dict(d)`, `dict(pairs)`, `dict(a=1, b=2)`, each with keywords added."""
+    where = call.range
+    if not call.inputs and not call.attributes:
+        t = hint if hint is not None else DictType(StringType.get(), TensorType.get())
+        if not isinstance(t, DictType):
+            raise error(where, f"Expected an annotation of type Dict, but got {spell(t)}")
+        return SimpleValue(c.dict_construct(t, [], []))
+    if not call.inputs or _is_empty(call.inputs[0]):
+        keys = tuple(tree.StringLiteral(a.range, a.name.name) for a in call.attributes)
+        literal = tree.DictLiteral(where, keys, tuple(a.value for a in call.attributes))
+        return c.emit_sugared(literal, 1, hint)
+    if len(call.inputs) != 1:
+        raise error(where, f"dict expected exactly 1 arguments but found {len(call.inputs)}")
+    given = call.inputs[0]
+    if isinstance(given, tree.DictComp):
+        made = emit_dict_comprehension(c, given, hint)
+    else:
+        pairs = c.emit_sugared(given, 1)
+        if isinstance(pairs, SimpleValue) and isinstance(pairs.value.type(), DictType):
+            made = c.insert("aten::dict", [pairs.value], where)
+        else:
+            source, key, value = c.temporary("$_iter"), c.temporary("$_key"), c.temporary("$_value")
+            c.environment.set(where, source, pairs)
+            target = tree.TupleLiteral(where, (_var(call, key), _var(call, value)))
+            comprehension = tree.DictComp(where, _var(call, key), _var(call, value), target, _var(call, source))
+            made = emit_dict_comprehension(c, comprehension, hint)
+    for a in call.attributes:
+        key_value = c.constant(a.name.name, a.range)
+        parts: list[Value] = [made, key_value, c.emit(a.value)]
+        c.call_builtin(a.range, "aten::_set_item", [NamedValue(v, a.range) for v in parts])
+    return SimpleValue(made)
+
+
+def _var(call: tree.Apply, name: str) -> tree.Var:
+    return tree.Var(call.range, tree.Ident(call.range, name))
+
+
+def _is_empty(expr: tree.Expr) -> bool:
+    if isinstance(expr, tree.DictLiteral):
+        return not expr.key_inputs
+    return isinstance(expr, tree.ListLiteral) and not expr.inputs
+
+
+# Concurrency.
+
+
+def emit_fork(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`torch.jit.fork(f, x)`: the call, in a graph of its own that may run beside this one (`fork.py`)."""
+    from .emit_expressions import emit_arguments, emit_keywords
+    from .fork import emit_fork_node
+
+    if not call.inputs:
+        raise error(call.range, "Expected at least one argument to fork()")
+    forked = c.emit_sugared(call.inputs[0], 1)
+    args = emit_arguments(c, call.inputs[1:])
+    return SimpleValue(emit_fork_node(c, call.range, forked, args, emit_keywords(c, call)))
+
+
+FORMS: dict[str, Callable[[Compiler, tree.Apply, Type | None], SugaredValue]] = {
+    "annotate": emit_annotate,
+    "getattr": emit_getattr,
+    "tuple": emit_tuple_of,
+    "isinstance": emit_isinstance_form,
+    "hasattr": emit_hasattr_form,
+    "tolist": emit_tolist,
+    "range": emit_range,
+    "enumerate": emit_enumerate,
+    "zip": emit_zip,
+    "list": emit_list_of,
+    "dict": emit_dict_of,
+    "fork": emit_fork,
+}

@@ -1,0 +1,265 @@
+"""Statements (`emitStatements` of `ir_emitter.cpp`).
+
+Each emits its nodes at the insert point. A statement that leaves its block, `return` or `raise` or an `if` both of whose arms do,
+ends it: what follows is not compiled.
+
+How the real one differs: it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import AnyType, Block, ClassType, NoneType, StringType, TensorType, Value, unify_types
+
+from . import tree
+from .emit_assignments import emit_assign, emit_aug_assign
+from .emit_loops import emit_for, emit_while
+from .environment import Environment
+from .error_report import at, error, spell
+from .refinement import Condition, Refinements, emit_condition, insert_refinements
+from .schema_matching import NamedValue, try_convert_to_type
+from .sugared_values import ExceptionMessage, ExceptionValue, SimpleValue
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+
+    from .compiler import Compiler
+
+
+def emit_statements(c: Compiler, statements: Sequence[tree.Stmt]) -> None:
+    for statement in statements:
+        at(statement.range)
+        EMIT[type(statement)](c, statement)
+        if c.environment.block in c.left_blocks:
+            return
+
+
+def emit_expression_statement(c: Compiler, stmt: tree.ExprStmt) -> None:
+    c.emit_sugared(stmt.expr, 0)
+
+
+# Leaving.
+
+
+def emit_return(c: Compiler, stmt: tree.Return) -> None:
+    declared = c.context.declared
+    result = c.emit(stmt.expr, declared)
+    if declared is not None:
+        forgotten = isinstance(declared, TensorType) and isinstance(result.type(), NoneType)
+        if not forgotten:
+            result = try_convert_to_type(c, stmt.range, declared, result, allow_conversions=True)
+        if not result.type().isSubtypeOf(declared):
+            raise error(
+                stmt.range,
+                f"Return value was annotated as having type {spell(declared)} but is actually of type {spell(result.type())}",
+            )
+        c.context.merged = declared
+        if isinstance(declared, AnyType) and not isinstance(result.type(), AnyType):
+            result = c.graph.insertNode(c.graph.create("prim::unchecked_cast", [result])).output().setType(declared)
+    else:
+        before = c.context.merged
+        merged = result.type() if before is None else unify_types(before, result.type())
+        if merged is None:
+            assert before is not None
+            raise error(
+                stmt.range,
+                f"Previous return statement returned a value of type {spell(before)} but this return statement returns a value "
+                f"of type {spell(result.type())}",
+            )
+        c.context.merged = merged
+    c.graph.insertNode(c.graph.create("prim::ReturnStmt", [result], 0))
+    c.left_blocks.add(c.environment.block)
+
+
+def emit_break(c: Compiler, stmt: tree.Break) -> None:
+    _leave_loop(c, stmt.range, "break", "prim::BreakStmt")
+
+
+def emit_continue(c: Compiler, stmt: tree.Continue) -> None:
+    _leave_loop(c, stmt.range, "continue", "prim::ContinueStmt")
+
+
+def _leave_loop(c: Compiler, where: SourceRange, word: str, kind: str) -> None:
+    if not c.loop:
+        raise error(where, f"SyntaxError: '{word}' outside loop")
+    if c.loop == "unrolled":
+        raise error(
+            where,
+            "Because we emit iteration over modulelists or tuples as unrolled loops, we do not support break or continue inside "
+            "the body of these loops",
+        )
+    c.graph.insertNode(c.graph.create(kind, [], 0)).setSourceRange(where)
+
+
+def emit_raise(c: Compiler, stmt: tree.Raise) -> None:
+    exception = c.emit_sugared(stmt.expr, 1)
+    name: Value | None = None
+    if isinstance(exception, ExceptionMessage):
+        message, name = exception.message, exception.qualified_name
+    elif isinstance(exception, ExceptionValue):
+        message = c.constant("", stmt.range)
+    else:
+        raise error(stmt.range, "exceptions must derive from BaseException")
+    if not isinstance(message.type(), StringType):
+        message = c.insert("aten::str", [message], None)
+    c.insert("prim::RaiseException", [message] if name is None else [message, name], stmt.range)
+    c.left_blocks.add(c.environment.block)
+
+
+def emit_assert(c: Compiler, stmt: tree.Assert) -> None:
+    """`assert test, msg` is `if test: pass` `else: raise AssertionError(msg)`."""
+    condition = emit_condition(c, stmt.test)
+    where = stmt.range
+    message = stmt.msg if stmt.msg is not None else tree.StringLiteral(where, "")
+    exception = tree.Apply(where, tree.Var(where, tree.Ident(where, "AssertionError")), (message,))
+    emit_if_else(c, where, condition, (), (tree.Raise(where, exception),))
+
+
+# Branching.
+
+
+def emit_if(c: Compiler, stmt: tree.If) -> None:
+    emit_if_else(c, stmt.range, emit_condition(c, stmt.cond), stmt.true_branch, stmt.false_branch)
+
+
+def emit_if_else(
+    c: Compiler, where: SourceRange, condition: Condition, true: Sequence[tree.Stmt], false: Sequence[tree.Stmt]
+) -> None:
+    """A `prim::If`; or one of the branches, if it is known which."""
+    if condition.static is not None:
+        known = condition.refinements if condition.static else condition.refinements.negated()
+        insert_refinements(c, where, known.true)
+        emit_statements(c, true if condition.static else false)
+        return
+    node = c.graph.create("prim::If", [], 0)
+    node.setSourceRange(where)
+    c.graph.insertNode(node).addInput(condition.value)
+    blocks = node.addBlock(), node.addBlock()
+    frames = (
+        _emit_branch(c, where, blocks[0], true, condition.refinements),
+        _emit_branch(c, where, blocks[1], false, condition.refinements.negated()),
+    )
+    left = tuple(b in c.left_blocks for b in blocks)
+    if all(left):
+        c.left_blocks.add(c.environment.block)
+    for name in sorted(_assigned(c, where, blocks, frames, left)):
+        if not all(left):
+            _merge(c, where, name, blocks, frames, left)
+
+
+def _emit_branch(
+    c: Compiler, where: SourceRange, block: Block, statements: Sequence[tree.Stmt], refinements: Refinements
+) -> Environment:
+    with c.frame(block) as frame:
+        insert_refinements(c, statements[0].range if statements else where, refinements.true)
+        emit_statements(c, statements)
+    return frame
+
+
+def _assigned(c: Compiler, where: SourceRange, blocks: Any, frames: Any, left: Any) -> set[str]:
+    """The names that mean something after the `if`: assigned in one branch, and known in the other or that one does not get here.
+
+    For the others it is noted why they mean nothing, in case they are used.
+    """
+    names: set[str] = set()
+    for this, that, branch in ((0, 1, "false"), (1, 0, "true")):
+        for name in sorted(frames[this].defined()):
+            with c.graph.insert_point_guard(blocks[that]):
+                known = frames[that].find(name) is not None
+            if known or left[that]:
+                names.add(name)
+            else:
+                text = str(error(where, f"{name} is not defined in the {branch} branch"))
+                c.environment.set_error(name, text)
+    return names
+
+
+def _merge(c: Compiler, where: SourceRange, name: str, blocks: Any, frames: Any, left: Any) -> None:
+    """The type of a name after the `if`. A branch that does not get there is given an uninitialized value for it."""
+    values: list[Value | None] = [None, None]
+    for i in (0, 1):
+        if not left[i]:
+            with c.graph.insert_point_guard(blocks[i]):
+                values[i] = frames[i].get_value(name, where)
+    for i in (0, 1):
+        if left[i]:
+            other = values[1 - i]
+            assert other is not None
+            unit = c.graph.create("prim::Uninitialized").insertBefore(blocks[i].returnNode()).output().setType(other.type())
+            c.graph.create("prim::Store", [unit], 0).s_("name", name).insertBefore(blocks[i].returnNode())
+            values[i] = unit
+    true, false = values
+    assert true is not None and false is not None
+    unified = unify_types(true.type(), false.type())
+    if unified is not None:
+        c.environment.set_type(name, unified)
+        return
+    mismatch = error(
+        where,
+        f"Type mismatch: {name} is set to type {spell(true.type())} in the true branch and type {spell(false.type())} in the "
+        "false branch",
+    )
+    if c.environment.find(name) is not None:
+        raise mismatch
+    c.environment.set_error(name, str(mismatch))
+
+
+# The rest.
+
+
+def emit_delete(c: Compiler, stmt: tree.Delete) -> None:
+    for target in stmt.targets:
+        if isinstance(target, tree.Var):
+            c.environment.remove(target.name.name, target.name.range)
+            continue
+        if not isinstance(target, tree.Subscript):
+            raise error(target.range, "del statements are only supported for deleting list and dict items and variables")
+        if isinstance(target.subscript_exprs[0], tree.SliceExpr):
+            raise error(
+                target.range,
+                "del statements only support deletion at a single index, slicing is not supported (see "
+                "https://github.com/pytorch/pytorch/issues/31430)",
+            )
+        container = c.emit_sugared(target.value, 1)
+        index = c.emit(target.subscript_exprs[0])
+        value = container.as_value(target.value.range, c)
+        if isinstance(value.type(), ClassType):
+            method = SimpleValue(value).attr(target.range, c, "__delitem__")
+            method.call(stmt.range, c, [NamedValue(index)], [], 0)
+        else:
+            node = c.graph.create("aten::Delete", [value, index], 0)
+            node.setSourceRange(target.range)
+            c.graph.insertNode(node)
+
+
+def emit_with(c: Compiler, stmt: tree.With) -> None:
+    """`with torch.no_grad():` and objects that have `__enter__` and `__exit__`."""
+    from .context_managers import emit_with_items
+
+    leave = emit_with_items(c, stmt.targets)
+    emit_statements(c, stmt.body)
+    leave()
+
+
+def emit_nothing(c: Compiler, stmt: tree.Pass) -> None:
+    pass
+
+
+EMIT: dict[type[tree.Stmt], Callable[[Compiler, Any], None]] = {
+    tree.If: emit_if,
+    tree.While: emit_while,
+    tree.For: emit_for,
+    tree.Assign: emit_assign,
+    tree.AugAssign: emit_aug_assign,
+    tree.ExprStmt: emit_expression_statement,
+    tree.Return: emit_return,
+    tree.Raise: emit_raise,
+    tree.Assert: emit_assert,
+    tree.Break: emit_break,
+    tree.Continue: emit_continue,
+    tree.Delete: emit_delete,
+    tree.With: emit_with,
+    tree.Pass: emit_nothing,
+}

@@ -1,0 +1,227 @@
+"""`x[...]` (`emitSubscript`, `emitIntAndSliceIndexing` of `ir_emitter.cpp`).
+
+On a tensor, each part of an index does something to the next dimension: an int selects and removes it, a slice keeps it, None
+adds one, a tensor of indices is put aside. Views are taken from left to right (what follows `...` is counted from the right), and
+what was put aside is one `aten::index` at the end.
+
+    x[0, 1:, None, i]   =   index(unsqueeze(slice(select(x, 0, 0), 0, 1), 1), [None, None, i])
+
+On lists, strings and dicts it is `aten::__getitem__`, on tuples `prim::TupleIndex` with an int that is constant.
+
+How the real one differs: `slice` objects may be indices too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import (
+    IntType,
+    ListType,
+    NoneType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    Value,
+)
+from internals.jit.ir.constants import constant_of, is_constant
+
+from . import tree
+from .error_report import error, spell
+from .schema_matching import NamedValue, convertible_to_list
+from .sugared_values import SimpleValue, SugaredValue
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+
+    from .compiler import Compiler
+
+LONG = 4
+OPTIONAL_TENSOR = OptionalType(TensorType.get())
+
+
+def emit_subscript(c: Compiler, expr: tree.Subscript, hint: Type | None) -> SugaredValue:
+    container = c.emit_sugared(expr.value, 1)
+    where, value_range = expr.range, expr.value.range
+    exprs = expr.subscript_exprs
+    if len(exprs) != 1:
+        return SimpleValue(_index_tensor(c, where, container.as_value(value_range, c), exprs))
+    if isinstance(exprs[0], tree.SliceExpr):
+        if container.kind() == "module":
+            container = container.iter(value_range, c)
+            return _slice_parts(c, where, container, exprs[0])
+        value = container.as_value(value_range, c)
+        dim = c.constant(0, where) if isinstance(value.type(), TensorType) else None
+        return SimpleValue(_emit_slice(c, where, value, dim, exprs[0]))
+    if container.kind() == "module":
+        return container.getitem(where, c, c.emit(exprs[0]), hint)
+    value = container.as_value(value_range, c)
+    if isinstance(value.type(), TupleType):
+        return SimpleValue(_index_tuple(c, where, value, c.emit(exprs[0])))
+    if isinstance(value.type(), TensorType):
+        return SimpleValue(_index_tensor(c, where, value, exprs))
+    return container.getitem(where, c, c.emit(exprs[0]), hint)
+
+
+# Tensors.
+
+
+def _index_tensor(c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]) -> Value:
+    if not isinstance(value.type(), TensorType):
+        raise error(where, "Unsupported operation: attempted to use multidimensional indexing on a non-tensor type")
+    view, indices = split_indices(c, where, value, exprs)
+    if not indices:
+        return view
+    return c.insert("aten::index", [view, c.list_construct(OPTIONAL_TENSOR, indices)], where)
+
+
+def split_indices(c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]) -> tuple[Value, list[Value]]:
+    """Apply the ints, slices and Nones of an index; returns the view, and the tensors of indices left to apply to it.
+
+    The latter are one for each dimension of the view, None where that is not indexed by a tensor.
+    """
+    n = len(exprs)
+    dims = [0] * n
+    values: list[Value | None] = [None] * n
+    dots = next((i for i, e in enumerate(exprs) if isinstance(e, tree.Dots)), n)
+    dim = 0
+    for i in range(dots):
+        dims[i] = dim
+        values[i] = _index_value(c, where, exprs[i])
+        dim += _dimensions_after(c, where, values[i], reverse=False)
+    dim = -1
+    for i in range(n - 1, dots, -1):
+        if isinstance(exprs[i], tree.Dots):
+            raise error(where, "An index can only have a single ellipsis ('...')")
+        dims[i] = dim
+        values[i] = _index_value(c, where, exprs[i])
+        dim -= _dimensions_after(c, where, values[i], reverse=True)
+    tensors: dict[int, Value] = {}
+    for expr, d, index in zip(exprs, dims, values):
+        if isinstance(expr, tree.Dots):
+            continue
+        if index is None:
+            assert isinstance(expr, tree.SliceExpr)
+            value = _emit_slice(c, where, value, c.constant(d, where), expr)
+        elif isinstance(index.type(), NoneType):
+            value = c.insert("aten::unsqueeze", [value, c.constant(d, where)], where)
+        elif isinstance(index.type(), IntType):
+            value = c.insert("aten::select", [value, c.constant(d, where), index], where)
+        else:
+            tensors[d] = index
+    count = max(tensors, default=-1) + 1
+    return value, [tensors[i] if i in tensors else c.constant(None) for i in range(count)]
+
+
+def _index_value(c: Compiler, where: SourceRange, expr: tree.Expr) -> Value | None:
+    """The value of one part of an index; None for a slice. A list of ints becomes a tensor."""
+    if isinstance(expr, tree.SliceExpr):
+        return None
+    index = c.emit(expr, NoneType.get() if isinstance(expr, tree.NoneLiteral) else None)
+    if isinstance(index.type(), ListType):
+        index = c.insert("aten::tensor", [index], None, dtype=LONG)
+    return index
+
+
+def _dimensions_after(c: Compiler, where: SourceRange, index: Value | None, reverse: bool) -> int:
+    """How many dimensions of the result one part of an index is responsible for."""
+    if index is None:
+        return 1
+    t = index.type()
+    if isinstance(t, NoneType):
+        return 0 if reverse else 1
+    if isinstance(t, IntType):
+        return 1 if reverse else 0
+    if t.isSubtypeOf(OPTIONAL_TENSOR):
+        if reverse:
+            raise error(where, "Ellipses followed by tensor indexing is currently not supported")
+        return 1
+    raise error(
+        where,
+        f"Unsupported operation: indexing tensor with unsupported index type '{spell(t)}'. Only ints, slices, lists and tensors are "
+        "supported",
+    )
+
+
+# Slices.
+
+
+def _emit_slice(c: Compiler, where: SourceRange, value: Value, dim: Value | None, expr: tree.SliceExpr) -> Value:
+    start, end, step = (None if e is None else c.emit(e) for e in (expr.start, expr.end, expr.step))
+    if isinstance(value.type(), TupleType):
+        return _slice_tuple(c, where, value, start, end, step)
+    args = [NamedValue(value, where, "self")]
+    if dim is not None:
+        args.append(NamedValue(dim))
+    args.append(NamedValue(_or_none(c, where, start), where, "start"))
+    args.append(NamedValue(_or_none(c, where, end), where, "end"))
+    if step is None:
+        step = c.constant(1, where)
+    return c.call_builtin(where, "aten::slice", args, [NamedValue(step, where, "step")])
+
+
+def _or_none(c: Compiler, where: SourceRange, value: Value | None) -> Value:
+    return c.constant(None, where) if value is None else value
+
+
+# Tuples.
+
+
+def _index_tuple(c: Compiler, where: SourceRange, value: Value, index: Value) -> Value:
+    t = value.type()
+    assert isinstance(t, TupleType)
+    if not isinstance(index.type(), IntType):
+        raise error(where, "tuple index must be an integer")
+    if is_constant(index):
+        result = t.elements[_position(where, t, constant_of(index))]
+    elif t.elements and convertible_to_list(t, ListType(t.elements[0])):
+        result = t.elements[0]
+    else:
+        raise error(
+            where,
+            f"Cannot index into a {spell(t)} with a non-integer literal because we cannot resolve the output type",
+        )
+    node = c.graph.insertNode(c.graph.create("prim::TupleIndex", [value, index]))
+    return node.output().setType(result)
+
+
+def _position(where: SourceRange, t: TupleType, index: int) -> int:
+    n = len(t.elements)
+    if not -n <= index < n:
+        raise error(where, f"Tuple index out of range. Tuple is length {n} and index is {index}")
+    return index % n
+
+
+def _slice_tuple(
+    c: Compiler, where: SourceRange, value: Value, start: Value | None, end: Value | None, step: Value | None
+) -> Value:
+    """`t[a:b:c]`: the parts are known, so it is an unpacking and a new tuple."""
+    t = value.type()
+    assert isinstance(t, TupleType)
+    bounds = [None if v is None else _int_constant(where, v) for v in (start, end, step)]
+    n = len(t.elements)
+    chosen = range(n)[slice(*bounds)]
+    if chosen.step == 1:
+        node = c.graph.create("prim::TupleSlice", [value]).i_("beg", chosen.start).i_("end", max(chosen.start, chosen.stop))
+        c.graph.insertNode(node)
+        return node.output().setType(TupleType([t.elements[i] for i in chosen]))
+    parts = c.unpack_tuple(value)
+    return c.tuple_construct([parts[i] for i in chosen])
+
+
+def _int_constant(where: SourceRange, v: Value) -> Any:
+    if isinstance(v.type(), NoneType):
+        return None
+    if not (is_constant(v) and isinstance(v.type(), IntType)):
+        raise error(where, "tuple slice indices must be integer constants")
+    return constant_of(v)
+
+
+def _slice_parts(c: Compiler, where: SourceRange, parts: SugaredValue, expr: tree.SliceExpr) -> SugaredValue:
+    """A slice of a list of modules: of its parts."""
+    from .iterables import SugaredTuple
+
+    bounds = [None if e is None else _int_constant(where, c.emit(e)) for e in (expr.start, expr.end, expr.step)]
+    return SugaredTuple(parts.as_tuple(where, c)[slice(*bounds)])

@@ -1,0 +1,253 @@
+"""Modules while they are compiled: `self`, its submodules, its methods (`ModuleValue`, `MethodValue`; `python_sugared_value.cpp`).
+
+`self.weight` is `prim::GetAttr[name="weight"](%self)`; a submodule is a module again, so that `self.layers[0].bias` goes through; a
+method is compiled when it is first asked for, and calling it is `prim::CallMethod`. Calling a module calls its `forward`. Lists of
+modules are unrolled, because every entry may be of another type.
+
+What a module is besides its JIT type, its Python class, functions among its attributes, whether it is a list, is told by its
+concrete type (`Concrete`), which `recursive.py` makes.
+
+How the real one differs: forward hooks are compiled into the call, and interfaces stand for modules that are swapped later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from internals.jit.ir import ClassType, StringType, Type, Value
+from internals.jit.ir.constants import constant_of, is_constant
+
+from .error_report import error
+from .iterables import IterableTree, SugaredTuple
+from .schema_matching import NamedValue, match_schema
+from .sugared_values import BuiltinFunction, SimpleValue, SugaredValue
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+
+    from .compiler import Compiler
+
+Args = Sequence[NamedValue]
+
+
+class Concrete(Protocol):
+    """What the compiler asks about a module beyond its type."""
+
+    jit_type: ClassType
+    iterable_kind: str  # "list", "dict", "parameter_list", "parameter_dict" or ""
+
+    def submodule(self, name: str) -> Concrete | None: ...
+    def function_attribute(self, name: str) -> Any | None:
+        """A Python function, builtin or compiled function that is an attribute of the module."""
+
+    def compile_method(self, name: str, where: SourceRange) -> bool:
+        """Compile a method of the Python class, so that the JIT type has it. False if there is none of that name."""
+
+    def python_method(self, name: str) -> Any | None:
+        """A method that stays in Python (`@ignore`), or a static one."""
+
+    def why_no_attribute(self, name: str) -> str:
+        """Why an attribute of the Python module is none here; "" if there is no such attribute."""
+
+
+class MethodValue(SugaredValue):
+    """A compiled method of an object."""
+
+    def __init__(self, owner: Value, method: Any) -> None:
+        self.owner, self.method = owner, method
+
+    def kind(self) -> str:
+        return "method"
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        from . import recursion
+
+        recursion.ensure_compiled(self.method, where)
+        matched = match_schema(c, self.method.schema, where, [NamedValue(self.owner, where, "self"), *args], kwargs)
+        node = c.graph.create("prim::CallMethod", matched.inputs).s_("name", self.method.name)
+        node.setSourceRange(where)
+        c.graph.insertNode(node)
+        return SimpleValue(node.output().setType(matched.return_types[0]))
+
+
+def attribute_of_object(c: Compiler, owner: Value, t: ClassType, name: str) -> SugaredValue | None:
+    """An attribute, constant or method of an object whose type says all there is."""
+    method = t.findMethod(name)
+    if method is not None:
+        return MethodValue(owner, method)
+    if t.hasAttribute(name):
+        return SimpleValue(get_attr(c, owner, t, name))
+    if name in t.constants:
+        return SimpleValue(c.constant(t.constants[name]))
+    return None
+
+
+def get_attr(c: Compiler, owner: Value, t: ClassType, name: str) -> Value:
+    node = c.graph.insertNode(c.graph.create("prim::GetAttr", [owner]).s_("name", name))
+    return node.output().setType(t.getAttribute(name))
+
+
+class ModuleValue(SugaredValue):
+    """A module of the graph, with its concrete type."""
+
+    def __init__(self, value: Value, concrete: Concrete) -> None:
+        self.value, self.concrete = value, concrete
+        self.type = concrete.jit_type
+
+    def kind(self) -> str:
+        return "module"
+
+    def as_value(self, where: SourceRange, c: Compiler) -> Value:
+        return self.value
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        found = self.find(where, c, name)
+        if found is None:
+            hint = self.concrete.why_no_attribute(name)
+            module = self.type.name().rpartition(".")[2]
+            raise error(where, f"Module '{module}' has no attribute '{name}' {hint}")
+        return found
+
+    def has_attr(self, where: SourceRange, c: Compiler, name: str) -> bool:
+        return self.find(where, c, name) is not None
+
+    def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
+        SimpleValue(self.value).set_attr(where, c, name, value)
+
+    def find(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue | None:
+        """An attribute, in the order in which PyTorch looks: the type, the dict of a `ModuleDict`, functions, methods."""
+        from .python_values import PythonValue, to_sugared_value
+
+        if self.type.hasAttribute(name) and isinstance(self.type.getAttribute(name), ClassType):
+            return self.submodule(c, name)
+        found = attribute_of_object(c, self.value, self.type, name)
+        if found is not None:
+            return found
+        if name in MODULE_ITERATORS and (name not in ("keys", "values", "items") or self.concrete.iterable_kind == "dict"):
+            return _Iterator(self, name)
+        function = self.concrete.function_attribute(name)
+        if function is not None:
+            return BuiltinFunction(function) if isinstance(function, str) else to_sugared_value(function, c, where)
+        python = self.concrete.python_method(name)
+        if python is not None:
+            static = isinstance(python, staticmethod)
+            return to_sugared_value(python.__func__, c, where) if static else PythonValue(python, self.value)
+        if self.concrete.compile_method(name, where):
+            method = self.type.findMethod(name)
+            return None if method is None else MethodValue(self.value, method)
+        return None
+
+    def submodule(self, c: Compiler, name: str) -> SugaredValue:
+        value = get_attr(c, self.value, self.type, name)
+        concrete = self.concrete.submodule(name)
+        return SimpleValue(value) if concrete is None else ModuleValue(value, concrete)
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        return self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
+
+    # As a container.
+
+    def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
+        kind = self.concrete.iterable_kind
+        if not kind:
+            raise error(
+                where, "Only constant Sequential, ModuleList, ModuleDict, or ParameterList can be used as an iterable"
+            )
+        if kind == "dict":
+            return self.keys(c)
+        return self.parameters(c) if kind == "parameter_list" else self.modules(c)
+
+    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
+        parts = self.iter(where, c)
+        assert isinstance(parts, SugaredTuple)
+        return parts.parts
+
+    def length(self, where: SourceRange, c: Compiler) -> Value:
+        return c.constant(len(self.as_tuple(where, c)), where)
+
+    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+        kind = self.concrete.iterable_kind
+        if kind in ("list", "parameter_list"):
+            return self.iter(where, c).getitem(where, c, index, hint)
+        if kind not in ("dict", "parameter_dict"):
+            raise error(
+                where, "Only ModuleList, Sequential, ModuleDict, ParameterList, and ParameterDict Modules are subscriptable"
+            )
+        if not (is_constant(index) and isinstance(index.type(), StringType)):
+            raise error(
+                where,
+                "Unable to extract string literal index. ModuleDict indexing is only supported with string literals. For example, "
+                "'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict is supported, e.g. "
+                "'for k, v in self.items(): out = v(inp)'",
+            )
+        key = constant_of(index)
+        if not self.type.hasAttribute(key):
+            raise error(where, f"Key Error, {key}")
+        if kind == "dict":
+            return self.submodule(c, key)
+        return SimpleValue(get_attr(c, self.value, self.type, key))
+
+    def module_names(self) -> list[str]:
+        return [name for name, attribute in self.type.attributes.items() if attribute.kind == "module"]
+
+    def keys(self, c: Compiler) -> SugaredTuple:
+        return SugaredTuple([SimpleValue(c.constant(name)) for name in self.module_names()])
+
+    def modules(self, c: Compiler) -> SugaredTuple:
+        return SugaredTuple([self.submodule(c, name) for name in self.module_names()])
+
+    def parameters(self, c: Compiler) -> SugaredTuple:
+        names = [name for name, attribute in self.type.attributes.items() if attribute.kind == "parameter"]
+        return SugaredTuple([SimpleValue(get_attr(c, self.value, self.type, name)) for name in names])
+
+
+MODULE_ITERATORS = (
+    "keys", "values", "items", "children", "named_children", "modules", "named_modules", "named_buffers",
+)  # fmt: skip
+
+
+class _Iterator(SugaredValue):
+    """`self.children`, `self.layers.items`: called, what a loop over modules walks."""
+
+    def __init__(self, module: ModuleValue, name: str) -> None:
+        self.module, self.name = module, name
+
+    def kind(self) -> str:
+        return self.name
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        if args or kwargs:
+            raise error(where, f"{self.name} method does not accept any arguments")
+        module = self.module
+        if self.name == "keys":
+            return module.keys(c)
+        if self.name in ("values", "children"):
+            return module.modules(c)
+        if self.name in ("items", "named_children"):
+            return _zipped(where, module.keys(c), module.modules(c))
+        if self.name == "named_buffers":
+            names = [n for n, a in module.type.attributes.items() if a.kind == "buffer"]
+            keys = SugaredTuple([SimpleValue(c.constant(n)) for n in names])
+            return _zipped(where, keys, SugaredTuple([SimpleValue(get_attr(c, module.value, module.type, n)) for n in names]))
+        found = _all_modules(c, module, "")
+        modules = SugaredTuple([m for _, m in found])
+        if self.name == "modules":
+            return modules
+        return _zipped(where, SugaredTuple([SimpleValue(c.constant(path)) for path, _ in found]), modules)
+
+
+def _all_modules(c: Compiler, module: ModuleValue, path: str) -> list[tuple[str, SugaredValue]]:
+    found: list[tuple[str, SugaredValue]] = [(path, module)]
+    for name in module.module_names():
+        inner = module.submodule(c, name)
+        if isinstance(inner, ModuleValue):
+            found += _all_modules(c, inner, f"{path}.{name}" if path else name)
+    return found
+
+
+def _zipped(where: SourceRange, keys: SugaredValue, values: SugaredValue) -> SugaredValue:
+    together = IterableTree()
+    together.add(where, keys)
+    together.add(where, values)
+    return together

@@ -1,0 +1,258 @@
+"""What names outside the function mean: Python objects as sugared values (`torch/csrc/jit/python/python_sugared_value.cpp`).
+
+A name that is no local is looked up where the function was defined. `to_sugared_value` decides what the object found there is
+to the compiler: a module whose members can be asked for, an operator, an exception, a form of its own like `torch.jit.annotate`,
+a class, or a Python function, which is compiled in turn. Members of modules may be constants (`math.pi`, `torch.float32`); other
+Python values are none, because they might change: a global `K = 3` is refused.
+
+How the real one differs: it also knows enums, CUDA streams and the tensor types of `torch.cuda`.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.core.device import device
+from internals.core.dtype import dtype
+from internals.core.formats import layout, memory_format
+from internals.jit.ir import TupleType, Value
+from internals.jit.ir.constants import constant_of, is_constant
+
+from .builtin_table import find_builtin
+from .error_report import error
+from .schema_matching import NamedValue, find_keyword, match_schema
+from .sugared_values import BuiltinFunction, ExceptionValue, SimpleValue, SpecialForm, SugaredValue
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+
+    from .compiler import Compiler
+
+Args = Sequence[NamedValue]
+
+
+def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: bool = False) -> SugaredValue:
+    """What `obj` is to the compiler. Raises RuntimeError for what it cannot be anything to."""
+    from . import modifiers, recursion
+
+    if isinstance(obj, SugaredValue):
+        return obj
+    if is_constant:
+        constant = _constant(obj, c, where)
+        if constant is not None:
+            return constant
+    if recursion.is_compiled_function(obj):
+        return FunctionValue(obj)
+    if isinstance(obj, types.ModuleType):
+        return PythonModuleValue(obj)
+    form = _special_forms().get(obj) if _is_hashable(obj) else None
+    if form is not None:
+        return SpecialForm(form)
+    if recursion.is_compiled_module(obj):
+        raise error(where, "Cannot call a ScriptModule that is not a submodule of the caller")
+    builtin = find_builtin(obj)
+    if builtin is not None:
+        return BuiltinFunction(builtin)
+    if isinstance(obj, type) and issubclass(obj, BaseException):
+        return ExceptionValue(_exception_name(obj), obj)
+    if isinstance(obj, types.BuiltinFunctionType):
+        raise error(where, f"Python builtin {obj} is currently not supported in Torchscript")
+    dispatch = modifiers.boolean_dispatch_of(obj)
+    if dispatch is not None:
+        return BooleanDispatch(dispatch)
+    if isinstance(obj, type) and issubclass(obj, tuple) and hasattr(obj, "_fields"):
+        return NamedTupleConstructor(recursion.named_tuple_type(obj, where))
+    if isinstance(obj, type):
+        return PythonClassValue(obj)
+    written = recursion.written_function(obj)
+    if written is not None:
+        return FunctionValue(written)
+    if isinstance(obj, types.FunctionType) and not modifiers.is_ignored(obj):
+        compiled = recursion.compile_function(obj, where)
+        if compiled is not None:
+            return FunctionValue(compiled)
+    return PythonValue(obj)
+
+
+class PythonValue(SugaredValue):
+    """Any Python object. A function that is to be ignored by the compiler is called as it is: a node `^name(...)`."""
+
+    def __init__(self, obj: Any, self_value: Value | None = None) -> None:
+        self.obj, self.self_value = obj, self_value
+
+    def kind(self) -> str:
+        return f"python value of type '{type(self.obj).__name__}'"
+
+    def as_value(self, where: SourceRange, c: Compiler) -> Value:
+        raise error(
+            where,
+            f"{self.kind()} cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing "
+            "it in as an argument or use a local variable instead.",
+        )
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        from . import modifiers, recursion
+
+        given = [*([NamedValue(self.self_value, where, "self")] if self.self_value is not None else []), *args]
+        schema = recursion.schema_of_python_function(self.obj, len(given), n_binders, where, self.self_value)
+        matched = match_schema(c, schema, where, given, kwargs)
+        result = matched.return_types[0]
+        if modifiers.is_dropped(self.obj):
+            message = c.constant("This Python function is annotated to be ignored and cannot be run")
+            c.insert("prim::RaiseException", [message], where)
+            node = c.graph.insertNode(c.graph.create("prim::Uninitialized"))
+            return SimpleValue(node.output().setType(result))
+        node = c.graph.create("prim::PythonOp", matched.inputs)
+        node.pyobj = self.obj
+        node.s_("name", getattr(self.obj, "__name__", "<python_value>"))
+        node.setSourceRange(where)
+        c.graph.insertNode(node)
+        return SimpleValue(node.output().setType(result))
+
+
+class PythonModuleValue(SugaredValue):
+    """A Python module: `torch`, `math`, `torch.nn.functional`."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self.module = module
+
+    def kind(self) -> str:
+        return "python value of type 'module'"
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        try:
+            member = getattr(self.module, name)
+        except AttributeError:
+            raise error(where, f"object has no attribute {name}") from None
+        return to_sugared_value(member, c, where, is_constant=True)
+
+
+class FunctionValue(SugaredValue):
+    """A compiled function: calling it emits `prim::CallFunction`."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def kind(self) -> str:
+        return "function"
+
+    def as_value(self, where: SourceRange, c: Compiler) -> Value:
+        return c.function_constant(self.function)
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        from . import recursion
+
+        recursion.ensure_compiled(self.function, where)
+        matched = match_schema(c, self.function.schema, where, args, kwargs)
+        callee = c.function_constant(self.function)
+        node = c.graph.create("prim::CallFunction", [callee, *matched.inputs])
+        node.setSourceRange(where)
+        c.graph.insertNode(node)
+        return SimpleValue(node.output().setType(self.function.schema.returns[0].type))
+
+
+class BooleanDispatch(SugaredValue):
+    """One name for two functions, chosen by an argument that must be constant: `max_pool2d(..., return_indices=True)`."""
+
+    def __init__(self, dispatch: dict[str, Any]) -> None:
+        self.dispatch = dispatch
+
+    def kind(self) -> str:
+        return "boolean dispatch"
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        index, name = self.dispatch["index"], self.dispatch["arg_name"]
+        if index < len(args):
+            flag, problem = args[index].get(c), f"Argument for boolean dispatch at position {index} was not constant"
+        elif (i := find_keyword(name, kwargs, is_aten=False)) is not None:
+            flag = kwargs[i].get(c)
+            problem = f"Keyword argument '{name}' for boolean dispatch at position was not constant"
+        else:
+            flag = None
+        if flag is not None and not is_constant(flag):
+            raise error(where, problem)
+        chosen = self.dispatch["default"] if flag is None else constant_of(flag)
+        function = self.dispatch["if_true" if chosen else "if_false"]
+        return to_sugared_value(function, c, where).call(where, c, args, kwargs, n_binders)
+
+
+class NamedTupleConstructor(SugaredValue):
+    """A `NamedTuple` class: calling it makes a tuple of that type."""
+
+    def __init__(self, made: tuple[TupleType, Any]) -> None:
+        self.type, self.schema = made
+
+    def kind(self) -> str:
+        return "named tuple"
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        matched = match_schema(c, self.schema, where, args, kwargs)
+        out = c.tuple_construct(matched.inputs, self.type)
+        out.node().setSourceRange(where)
+        return SimpleValue(out)
+
+
+class PythonClassValue(SugaredValue):
+    """A Python class. Its static methods and constants can be asked for; objects of user classes are not in this language."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def kind(self) -> str:
+        return f"python value of type '{type(self.cls).__name__}'"
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        if not hasattr(self.cls, name):
+            raise error(where, f"Tried to lookup unknown attribute on class {self.cls.__name__}")
+        return to_sugared_value(getattr(self.cls, name), c, where)
+
+    def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        raise error(
+            where,
+            f"Objects of the class '{self.cls.__name__}' cannot be made in a scripted function: use tensors, numbers, lists, tuples, "
+            "dicts, named tuples and modules",
+        )
+
+
+def _constant(obj: Any, c: Compiler, where: SourceRange) -> SugaredValue | None:
+    """A member of a module that is a constant of the graph. Enumerations of the library are ints there."""
+    if obj is None or isinstance(obj, (bool, int, float, complex, str)):
+        return SimpleValue(c.constant(obj, where))
+    if isinstance(obj, device):
+        return SimpleValue(c.constant(obj))
+    if isinstance(obj, dtype):
+        return SimpleValue(c.constant(obj.code, where))
+    if isinstance(obj, layout):
+        return SimpleValue(c.constant(0, where))
+    if isinstance(obj, memory_format):
+        return SimpleValue(c.constant(MEMORY_FORMATS[str(obj)], where))
+    if isinstance(obj, tuple):
+        parts = [to_sugared_value(o, c, where, is_constant=True).as_value(where, c) for o in obj]
+        return SimpleValue(c.tuple_construct(parts))
+    return None
+
+
+MEMORY_FORMATS = {
+    "torch.contiguous_format": 0, "torch.preserve_format": 1, "torch.channels_last": 2, "torch.channels_last_3d": 3,
+}  # fmt: skip
+
+
+def _special_forms() -> dict[Any, str]:
+    from internals import jit
+
+    names = {"annotate": "annotate", "isinstance": "isinstance", "fork": "fork", "_fork": "fork"}
+    return {getattr(jit, name): form for name, form in names.items() if hasattr(jit, name)}
+
+
+def _is_hashable(obj: Any) -> bool:
+    try:
+        hash(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def _exception_name(cls: type) -> str:
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,144 @@
+"""Compiling the functions that a function calls (`torch/jit/_recursive.py: try_compile_fn`).
+
+A Python function met while compiling is compiled, once, in the names it sees itself; then the call is a `prim::CallFunction`. A
+function that calls itself, directly or through others, is refused: the type it returns is not known before it is compiled.
+
+How the real one differs: functions are compiled when their schema is first needed, in one compilation unit for the process.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import NoneType, TensorType, TupleType, Type, Value
+from internals.jit.schema import Argument, FunctionSchema
+
+from .error_report import error
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+    from internals.jit.script_function import ScriptFunction
+
+_compiled: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
+
+
+class _BeingCompiled:
+    """Stands for a function while it is compiled."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+_in_progress: dict[Any, _BeingCompiled] = {}
+
+
+def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
+    """The compiled form of `fn`, made now or earlier."""
+    from internals.jit.script_function import ScriptFunction
+
+    from .build_tree import default_arguments, tree_of
+    from .compiler import compile_with_schema
+    from .resolution import closure_resolver
+
+    known = _compiled.get(fn)
+    if known is not None:
+        return known
+    _in_progress[fn] = _BeingCompiled(fn.__name__)
+    try:
+        definition = tree_of(fn, fn.__name__)
+        graph, schema = compile_with_schema(
+            definition, closure_resolver(fn), name=fn.__name__, defaults=default_arguments(fn)
+        )
+    finally:
+        del _in_progress[fn]
+    _compiled[fn] = ScriptFunction(fn.__name__, graph, schema, python_function=fn)
+    return _compiled[fn]
+
+
+def compile_function(fn: Callable[..., Any], where: SourceRange) -> Any:
+    """What a call of `fn` at `where` calls: its compiled form, or the mark that it is being compiled."""
+    if fn in _in_progress:
+        return _in_progress[fn]
+    return compile_python_function(fn)
+
+
+def ensure_compiled(function: Any, where: SourceRange) -> None:
+    """Raises RuntimeError for a function that is being compiled: it is calling itself."""
+    if isinstance(function, _BeingCompiled):
+        raise error(where, f" function '{function.name}' is called recursively. Recursive calls are not supported")
+
+
+def is_compiled_function(obj: Any) -> bool:
+    from internals.jit.script_function import ScriptFunction
+
+    return isinstance(obj, (ScriptFunction, _BeingCompiled))
+
+
+def is_compiled_module(obj: Any) -> bool:
+    from internals.jit.script_module import ScriptModule
+
+    return isinstance(obj, ScriptModule)
+
+
+def written_function(obj: Any) -> ScriptFunction | None:
+    """The compiled form of a library function that has a source for the compiler (`functional_scripts.py`)."""
+    from .functional_scripts import scripted
+
+    return scripted(obj)
+
+
+# Python functions that stay Python functions.
+
+
+def schema_of_python_function(
+    fn: Callable[..., Any], n_args: int, n_binders: int, where: SourceRange, self_value: Value | None
+) -> FunctionSchema:
+    """The schema of a function that is called as it is: what is not annotated is a Tensor, and as many results as are wanted."""
+    from .annotations import signature_types
+    from .resolution import closure_resolver
+
+    if isinstance(fn, types.BuiltinFunctionType):
+        raise error(where, f"Python builtin {fn} is currently not supported in Torchscript")
+    if not callable(fn):
+        raise error(where, f"cannot call a python value of type '{type(fn).__name__}'")
+    names = _parameter_names(fn, n_args)
+    found = signature_types(fn, where, closure_resolver(fn), is_method=self_value is not None)
+    arguments = []
+    if self_value is not None:
+        arguments.append(Argument(names.pop(0), self_value.type()))
+    if found is None:
+        given: list[Type] = [TensorType.get()] * len(names)
+        returned: Type = NoneType.get() if n_binders == 0 else TensorType.get()
+        if n_binders > 1:
+            returned = TupleType([TensorType.get()] * n_binders)
+    else:
+        given, returned = found
+    arguments += [Argument(name, t) for name, t in zip(names, given)]
+    name = getattr(fn, "__qualname__", getattr(fn, "__name__", type(fn).__name__))
+    return FunctionSchema(name, "", tuple(arguments), (Argument("0", returned),))
+
+
+def _parameter_names(fn: Callable[..., Any], n_args: int) -> list[str]:
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except ValueError:
+        return [str(i) for i in range(n_args)]
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.kind not in variable]
+
+
+def named_tuple_type(cls: type, where: SourceRange) -> tuple[TupleType, FunctionSchema]:
+    """The type of a NamedTuple class, and the schema of its constructor."""
+    from .annotations import named_tuple
+
+    t = named_tuple(cls, where)
+    assert t.names is not None
+    defaults = getattr(cls, "_field_defaults", {})
+    arguments = tuple(
+        Argument(name, element, defaults.get(name), name in defaults) for name, element in zip(t.names, t.elements)
+    )
+    return t, FunctionSchema(cls.__name__, "", arguments, (Argument("", t),))

@@ -1,0 +1,288 @@
+"""Which overload a call means, and what its arguments are converted to (`torch/csrc/jit/frontend/schema_matching.cpp`).
+
+`torch.add(x, 1)` names an operator, `aten::add`, that has 20 overloads. They are tried in the order of their registration, twice:
+first as the arguments are, then with implicit conversions. The first overload that all arguments fit is called. If none is,
+the error tells for each what was wrong with it.
+
+What is converted in the first round already: a tuple of ints to a list of ints, an int to `int[2]` (it is repeated), `[]` to a
+list of any type, a value to an Optional of its type. In the second: a tensor to a number (`aten::IntImplicit`), a `Scalar` to an
+int or a float, a str to a device, and the arguments of `x.view(2, 3)` to a list.
+
+A node that converts an argument is emitted while an overload is tried, and stays when the overload is then rejected; dead code
+elimination removes it.
+
+How the real one differs: schemas of older versions of an operator are tried too, for programs from old files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import (
+    ComplexType,
+    DeviceObjType,
+    FloatType,
+    IntType,
+    ListType,
+    NoneType,
+    NumberType,
+    OptionalType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+    Value,
+    VarType,
+)
+
+from .error_report import error, spell
+from internals.jit.type_variables import evaluate as substitute
+from internals.jit.type_variables import match_type_variables
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+
+    from .compiler import Compiler
+
+
+@dataclass
+class NamedValue:
+    """An argument of a call: a value of the graph or a Python constant, where it stands, and its keyword."""
+
+    value: Any
+    where: SourceRange | None = None
+    name: str = ""
+
+    def get(self, c: Compiler) -> Value:
+        """The value; a constant is inserted into the graph now."""
+        return self.value if isinstance(self.value, Value) else c.constant(self.value)
+
+
+@dataclass
+class Matched:
+    """A schema that fits: the converted arguments in its order, and the types of what it returns."""
+
+    schema: Any
+    inputs: list[Value]
+    return_types: list[Type]
+    return_names: list[str] | None
+
+
+class _NoMatch(Exception):
+    """The schema does not fit. The text says why, in lines."""
+
+
+def match_schema(
+    c: Compiler, schema: Any, where: SourceRange, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], self: NamedValue | None = None
+) -> Matched:
+    """Match the one schema there is, with conversions. Raises RuntimeError."""
+    try:
+        return _try_match(c, schema, where, args, kwargs, self, allow_conversions=True)
+    except _NoMatch as e:
+        raise error(where, str(e)) from None
+
+
+def match_schemas(
+    c: Compiler,
+    schemas: Sequence[Any],
+    where: SourceRange,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self: NamedValue | None = None,
+) -> tuple[int, Matched]:
+    """The first of the schemas that fits, and its index. Raises RuntimeError with what is wrong with each."""
+    if len(schemas) == 1:
+        return 0, match_schema(c, schemas[0], where, args, kwargs, self)
+    for allow_conversions in (False, True):
+        reasons = ""
+        for i, schema in enumerate(schemas):
+            try:
+                return i, _try_match(c, schema, where, args, kwargs, self, allow_conversions)
+            except _NoMatch as e:
+                reasons += str(e)
+    listed = "".join("  " + line for line in reasons.splitlines(keepends=True))
+    raise error(
+        where, f"Arguments for call are not valid.\nThe following variants are available:\n{listed}\nThe original call is"
+    )
+
+
+def try_convert_to_type(c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool) -> Value:
+    """`value` converted so that it fits `wanted`, if one of the implicit conversions does that; else `value`, perhaps halfway."""
+    have = value.type()
+    if isinstance(wanted, OptionalType) and not isinstance(have, (OptionalType, NoneType)):
+        return try_convert_to_type(c, where, wanted.element, value, allow_conversions)
+    if value.node().kind() == "prim::EmptyListLiteral" and isinstance(wanted, ListType):
+        value = c.list_construct(wanted.element, [])
+    if isinstance(have, TupleType):
+        value = _convert_tuple(c, where, wanted, value, allow_conversions)
+    if not allow_conversions:
+        return value
+    have = value.type()
+    if have.isSubtypeOf(TensorType.get()) and type(wanted) in FROM_TENSOR:
+        value = c.insert(FROM_TENSOR[type(wanted)], [value], where)
+    elif isinstance(have, NumberType) and type(wanted) in FROM_NUMBER:
+        value = c.insert(FROM_NUMBER[type(wanted)], [value], where)
+    if isinstance(value.type(), StringType) and isinstance(wanted, DeviceObjType):
+        value = c.insert("aten::device", [value], where)
+    return value
+
+
+FROM_TENSOR: dict[type, str] = {
+    FloatType: "aten::FloatImplicit",
+    ComplexType: "aten::ComplexImplicit",
+    IntType: "aten::IntImplicit",
+    NumberType: "aten::ScalarImplicit",
+}
+FROM_NUMBER: dict[type, str] = {FloatType: "aten::Float", ComplexType: "aten::Complex", IntType: "aten::Int"}
+
+
+def convertible_to_list(t: Type, wanted: Type) -> bool:
+    """Whether `t` is a list that fits or a tuple whose elements all do."""
+    if not isinstance(wanted, ListType):
+        return False
+    if t.isSubtypeOf(wanted):
+        return True
+    return isinstance(t, TupleType) and all(e.isSubtypeOf(wanted.element) for e in t.elements)
+
+
+def unwrap_optional(t: Type) -> Type:
+    return t.element if isinstance(t, OptionalType) else t
+
+
+# One schema.
+
+
+def _try_match(
+    c: Compiler,
+    schema: Any,
+    where: SourceRange,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self: NamedValue | None,
+    allow_conversions: bool,
+) -> Matched:
+    def fail(reason: str) -> _NoMatch:
+        return _NoMatch(f"\n{schema}:\n{reason}")
+
+    if schema.name == "aten::view" and schema.overload_name == "dtype":  # a dtype is an int: view(1) would mean it
+        raise _NoMatch("")
+    variables: dict[str, Type] = {}
+    inputs: list[Value] = []
+    used = 0
+    used_kwargs: set[int] = set()
+    for i, formal in enumerate(schema.arguments):
+        if formal.name == "self" and self is not None:
+            actual, self = self, None
+        elif not formal.kwarg_only and used < len(args):
+            if allow_conversions and _takes_the_rest_as_list(schema, i) and _is_no_list(args[used].get(c), formal):
+                elements = [
+                    _match_argument(c, "<varargs>", _element_of(formal), None, where, rest, allow_conversions, variables, fail)
+                    for rest in args[used:]
+                ]
+                inputs.append(c.list_construct(_element_of(formal), elements))
+                used = len(args)
+                continue
+            actual = args[used]
+            used += 1
+        elif (k := find_keyword(formal.name, kwargs, schema.name.startswith("aten::"))) is not None:
+            used_kwargs.add(k)
+            actual = kwargs[k]
+        elif formal.has_default_value():
+            actual = NamedValue(formal.default_value)
+        else:
+            raise fail(f"Argument {formal.name} not provided.\n")
+        n = formal.N
+        inputs.append(_match_argument(c, formal.name, formal.type, n, where, actual, allow_conversions, variables, fail))
+    if self is not None:
+        raise fail("Provided self argument not used in schema.\n")
+    if getattr(schema, "is_vararg", False):
+        inputs += [a.get(c) for a in args[used:]]
+    elif used < len(args):
+        raise fail(f"Expected at most {used} arguments but found {len(args)} positional arguments.\n")
+    for k, given in enumerate(kwargs):
+        if k not in used_kwargs:
+            known = any(formal.name == given.name for formal in schema.arguments)
+            raise fail(f"Keyword argument {given.name} {'specified twice' if known else 'unknown'}.\n")
+    returns = [substitute(r.type, variables) for r in schema.returns]
+    assert all(t is not None for t in returns), f"{schema} has unbound type variables"
+    names = [r.name for r in schema.returns]
+    return Matched(schema, inputs, returns, names if names and all(names) else None)  # type: ignore[arg-type]
+
+
+def _match_argument(
+    c: Compiler,
+    name: str,
+    formal: Type,
+    n: int | None,
+    where: SourceRange,
+    actual: NamedValue,
+    allow_conversions: bool,
+    variables: dict[str, Type],
+    fail: Callable[[str], _NoMatch],
+) -> Value:
+    value = actual.get(c)
+    if n and isinstance(value.type(), (IntType, FloatType)):
+        wanted_list = unwrap_optional(formal)
+        if isinstance(wanted_list, ListType) and wanted_list.element == value.type():
+            value = c.list_construct(value.type(), [value] * n)
+    have = spell(value.type())
+    reason = match_type_variables(formal, value.type(), variables)
+    if reason is not None:
+        raise fail(f"Could not match type {have} to {spell(formal)} in argument '{name}': {reason}.\n")
+    wanted = substitute(formal, variables)
+    if wanted is None:
+        raise fail(f"Type variables in type {spell(formal)} could not be inferred from actual type {have}")
+    value = try_convert_to_type(c, where, wanted, value, allow_conversions)
+    t = value.type()
+    if t.isSubtypeOf(wanted):
+        return value
+    reason = f"Expected a value of type '{spell(formal)}' for argument '{name}' but instead found type '{spell(t)}'.\n"
+    if isinstance(t, TensorType) and t.inferred:
+        reason += (
+            f"Inferred the value for argument '{name}' to be of type 'Tensor' because it was not annotated with an explicit type.\n"
+        )
+    if isinstance(t, ListType) and t.element.isSubtypeOf(TensorType.get()):
+        from .environment import EMPTY_LISTS
+
+        reason += EMPTY_LISTS[1:] + "\n"
+    raise fail(reason)
+
+
+def find_keyword(name: str, kwargs: Sequence[NamedValue], is_aten: bool) -> int | None:
+    """Which keyword argument is meant for the formal `name`. What schemas call self, functions call input."""
+    for i, given in enumerate(kwargs):
+        if given.name == name or (is_aten and name == "self" and given.name == "input"):
+            return i
+    return None
+
+
+def _takes_the_rest_as_list(schema: Any, i: int) -> bool:
+    """Whether argument `i` is the last positional one and a list of no fixed length: `zeros(int[] size)` takes `zeros(2, 3)`."""
+    formal = schema.arguments[i]
+    last = i + 1 == len(schema.arguments) or schema.arguments[i + 1].kwarg_only
+    return last and isinstance(formal.type, ListType) and not formal.N and not isinstance(formal.type.element, VarType)
+
+
+def _is_no_list(value: Value, formal: Any) -> bool:
+    return not isinstance(value.type(), ListType) and not convertible_to_list(value.type(), unwrap_optional(formal.type))
+
+
+def _element_of(formal: Any) -> Type:
+    wanted = unwrap_optional(formal.type)
+    assert isinstance(wanted, ListType)
+    return wanted.element
+
+
+def _convert_tuple(c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool) -> Value:
+    """A tuple to a list, when all its elements fit; to another tuple, element by element."""
+    have = value.type()
+    assert isinstance(have, TupleType)
+    as_list = unwrap_optional(wanted)
+    if isinstance(as_list, ListType) and convertible_to_list(have, as_list):
+        return c.list_construct(as_list.element, c.unpack_tuple(value))
+    if isinstance(wanted, TupleType) and not have.isSubtypeOf(wanted) and len(have.elements) == len(wanted.elements):
+        parts = zip(wanted.elements, c.unpack_tuple(value))
+        return c.tuple_construct([try_convert_to_type(c, where, t, v, allow_conversions) for t, v in parts])
+    return value

@@ -1,0 +1,111 @@
+"""The signature of a function in JIT types (`ScriptTypeParser::parseSchemaFromDef`).
+
+A parameter without annotation is a Tensor, marked as inferred so that an error can say why. Defaults are the Python values of the
+function object's, converted to the declared type.
+
+How the real one differs: it does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from internals.core.device import device
+from internals.core.dtype import dtype
+from internals.jit.ir import (
+    BoolType,
+    ComplexType,
+    DeviceObjType,
+    FloatType,
+    IntType,
+    ListType,
+    NumberType,
+    OptionalType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from internals.jit.schema import Argument, FunctionSchema
+
+from . import tree
+from .error_report import error, spell
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+
+def schema_of_def(c: Compiler, definition: tree.Def, self_type: Type | None, defaults: dict[str, Any]) -> FunctionSchema:
+    """The schema a function declares. `returns` is empty when it declares no return type.
+
+    Raises RuntimeError for a method without `self`, an annotation that is no type, or a default that does not fit its type.
+    """
+    from .type_expressions import type_of_param
+
+    params = definition.decl.params
+    if self_type is not None and not params:
+        raise error(definition.decl.range, "methods must have a self argument")
+    arguments = []
+    for i, param in enumerate(params):
+        name = param.name.name
+        if i == 0 and self_type is not None:
+            arguments.append(Argument(name, self_type))
+            continue
+        t, n = type_of_param(param, c.resolver)
+        has_default = name in defaults
+        default = to_default(definition, param, t, defaults[name]) if has_default else None
+        arguments.append(Argument(name, t, default, has_default, param.kwarg_only, n))
+    returned = definition.decl.return_type
+    returns = () if returned is None else (Argument("", type_of_annotation(c, returned)),)
+    return FunctionSchema(c.name, "", tuple(arguments), returns)
+
+
+def type_of_annotation(c: Compiler, expr: tree.Expr) -> Type:
+    """The type an annotation means. Raises RuntimeError if it means none."""
+    from .type_expressions import type_of_expr
+
+    return type_of_expr(expr, c.resolver)
+
+
+
+def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> Any:
+    """A default as a value of the IR. Raises RuntimeError if it is not of the declared type."""
+    converted = _as_ir_value(t, value)
+    if converted is _DOES_NOT_FIT:
+        raise RuntimeError(
+            f"Expected a default value of type {spell(t)} on parameter \"{param.name.name}\"."
+            + (
+                "Because \"{0}\" was not annotated with an explicit type it is assumed to be type 'Tensor'.".format(param.name.name)
+                if isinstance(t, TensorType) and t.inferred
+                else ""
+            )
+        )
+    return converted
+
+
+_DOES_NOT_FIT = object()
+
+
+def _as_ir_value(t: Type, value: Any) -> Any:
+    from internals.core.tensor_impl import TensorImpl
+
+    if isinstance(t, OptionalType):
+        return None if value is None else _as_ir_value(t.element, value)
+    if isinstance(t, IntType) and isinstance(value, dtype):
+        return value.code
+    if isinstance(t, FloatType) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(t, (ListType, TupleType)) and isinstance(value, (list, tuple)):
+        elements = t.elements if isinstance(t, TupleType) else (t.element,) * len(value)
+        parts = [_as_ir_value(e, v) for e, v in zip(elements, value)]
+        fits = len(elements) == len(value) and not any(p is _DOES_NOT_FIT for p in parts)
+        return (parts if isinstance(t, ListType) else tuple(parts)) if fits else _DOES_NOT_FIT
+    wanted: dict[type[Type], Any] = {
+        IntType: int, FloatType: float, BoolType: bool, StringType: str, ComplexType: (int, float, complex), DeviceObjType: device,
+        NumberType: (int, float, complex), TensorType: TensorImpl,
+    }  # fmt: skip
+    python = wanted.get(type(t))
+    if python is None:
+        return value
+    is_bool = isinstance(value, bool) and not isinstance(t, BoolType)
+    return value if isinstance(value, python) and not is_bool else _DOES_NOT_FIT

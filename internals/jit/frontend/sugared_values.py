@@ -1,0 +1,350 @@
+"""What an expression may be while it is compiled (`torch/csrc/jit/frontend/sugared_value.{h,cpp}`).
+
+Only some expressions are values of the graph: tensors, numbers, lists. Others exist at compile time only: `torch` is a module,
+`torch.add` a function, `x.add` a function with its first argument, `range(n)` something to iterate over, `isinstance` a form of its
+own. They are all sugared values: things that know what it means to call them, to ask them for an attribute, to iterate over
+them, or to make a value of them. What they cannot do is a compile error.
+
+`SimpleValue` is a value of the graph; `python_values.py` has what comes from Python, `iterables.py` what loops take,
+`module_value.py` modules.
+
+How the real one differs: futures, awaitables, enums and the forms of distributed training are more kinds of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import (
+    ClassType,
+    DeviceObjType,
+    DictType,
+    ListType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+    Value,
+)
+
+from .error_report import error, spell
+from .schema_matching import NamedValue
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+
+    from .compiler import Compiler
+
+
+class SugaredValue:
+    """The base: it can do nothing. Each method raises a RuntimeError that says what it is (`kind`) and what it cannot be."""
+
+    def kind(self) -> str:
+        raise NotImplementedError
+
+    def as_value(self, where: SourceRange, c: Compiler) -> Value:
+        """As a value of the graph."""
+        raise error(where, f"{self.kind()} cannot be used as a value")
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        raise error(where, f"attribute lookup is not defined on {self.kind()}")
+
+    def has_attr(self, where: SourceRange, c: Compiler, name: str) -> bool:
+        raise error(where, f"attribute lookup is not defined on {self.kind()}")
+
+    def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
+        raise error(where, f"attribute assignment is not defined on {self.kind()}")
+
+    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
+        """Its parts, for unpacking into `size` names."""
+        raise error(where, f"{self.kind()} cannot be used as a tuple")
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        """`n_binders` is the number of names the result is assigned to."""
+        raise error(where, f"cannot call a {self.kind()}")
+
+    def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
+        """What a `for` over it walks: that has `length` and `getitem`."""
+        raise error(where, f"{self.kind()} cannot be used as an iterable")
+
+    def length(self, where: SourceRange, c: Compiler) -> Value:
+        raise error(where, f"'{self.kind()}' object is not iterable")
+
+    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+        raise error(where, f"'{self.kind()}' object is not subscriptable")
+
+    def static_length(self) -> int | None:
+        """The length if it is known while compiling: then a loop over it is unrolled."""
+        return None
+
+
+class SimpleValue(SugaredValue):
+    """A value of the graph."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def kind(self) -> str:
+        return "value of type '" + spell(self.value.type()) + "'"
+
+    def as_value(self, where: SourceRange, c: Compiler) -> Value:
+        return self.value
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        """A property, a field of a named tuple, an attribute of a module, else the builtin function of that name."""
+        t = self.value.type()
+        is_tensor = isinstance(t, TensorType)
+        if is_tensor and name in CASTS:
+            return TensorCast(NamedValue(self.value, where, "self"), name)
+        if (is_tensor and name in TENSOR_PROPERTIES) or (isinstance(t, DeviceObjType) and name in ("type", "index")):
+            namespace = "aten" if name == "is_leaf" else "prim"
+            return SimpleValue(c.insert(f"{namespace}::{name}", [self.value], None))
+        if isinstance(t, TupleType) and t.names and name in t.names:
+            i = t.names.index(name)
+            node = c.graph.insertNode(c.graph.create("prim::TupleIndex", [self.value, c.constant(i)]))
+            return SimpleValue(node.output().setType(t.elements[i]))
+        if isinstance(t, ClassType):
+            from .module_value import attribute_of_object
+
+            found = attribute_of_object(c, self.value, t, name)
+            if found is not None:
+                return found
+        operator = "to" if name == "type" else name
+        if BuiltinFunction.accepts_self(f"aten::{operator}", t):
+            return BuiltinFunction(f"aten::{operator}", NamedValue(self.value, where, "self"))
+        if is_tensor and name == "tolist":
+            return SpecialForm("tolist")
+        message = f"'{spell(t)}' object has no attribute or method '{name}'."
+        if isinstance(t, ClassType):
+            message += " Did you forget to initialize an attribute in __init__()?"
+        raise error(where, message)
+
+    def has_attr(self, where: SourceRange, c: Compiler, name: str) -> bool:
+        t = self.value.type()
+        if not isinstance(t, ClassType):
+            raise error(where, f"hasattr's first argument must be an object or NamedTuple, but got {spell(t)} instead")
+        return t.findMethod(name) is not None or t.hasAttribute(name) or name in t.constants
+
+    def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
+        t = self.value.type()
+        if not isinstance(t, ClassType):
+            raise error(where, f"Tried to set an attribute: {name} on a non-class: {spell(t)}")
+        if not t.hasAttribute(name):
+            raise error(
+                where, f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?"
+            )
+        if not value.type().isSubtypeOf(t.getAttribute(name)):
+            raise error(
+                where,
+                f"Wrong type for attribute assignment. Expected {spell(t.getAttribute(name))} but got {spell(value.type())}",
+            )
+        c.graph.insertNode(c.graph.create("prim::SetAttr", [self.value, value], 0).s_("name", name))
+
+    def as_tuple(self, where: SourceRange, c: Compiler, size: int | None = None) -> list[SugaredValue]:
+        t = self.value.type()
+        if isinstance(t, TupleType):
+            return [SimpleValue(v) for v in c.unpack_tuple(self.value)]
+        if isinstance(t, ListType):
+            if size is None:
+                raise error(where, "cannot statically infer the expected size of a list in this context")
+            node = c.graph.insertNode(c.graph.create("prim::ListUnpack", [self.value], size))
+            return [SimpleValue(v.setType(t.element)) for v in node.outputs()]
+        raise error(where, f"{spell(t)} cannot be used as a tuple")
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        if isinstance(self.value.type(), ClassType):
+            return self.attr(where, c, "__call__").call(where, c, args, kwargs, n_binders)
+        return super().call(where, c, args, kwargs, n_binders)
+
+    def iter(self, where: SourceRange, c: Compiler) -> SugaredValue:
+        t = self.value.type()
+        if isinstance(t, (ListType, StringType, TensorType)):
+            return self
+        if isinstance(t, DictType):
+            return SimpleValue(c.insert("aten::keys", [self.value], where))
+        if isinstance(t, TupleType):
+            from .iterables import SugaredTuple
+
+            return SugaredTuple([SimpleValue(v) for v in c.unpack_tuple(self.value)])
+        raise error(where, f"'{spell(t)}' object is not iterable")
+
+    def length(self, where: SourceRange, c: Compiler) -> Value:
+        t = self.value.type()
+        if not isinstance(t, (ListType, StringType, TensorType)):
+            raise error(where, f"'{spell(t)}' object is not iterable")
+        return c.insert("aten::len", [self.value], where)
+
+    def getitem(self, where: SourceRange, c: Compiler, index: Value, hint: Type | None = None) -> SugaredValue:
+        t = self.value.type()
+        if isinstance(t, (ListType, StringType, DictType)):
+            return SimpleValue(c.insert("aten::__getitem__", [self.value, index], where))
+        if isinstance(t, TensorType):
+            return SimpleValue(c.insert("aten::select", [self.value, 0, index], where))
+        if isinstance(t, ClassType):
+            return self.attr(where, c, "__getitem__").call(where, c, [NamedValue(index, where)], [], 1)
+        raise error(where, f"'{spell(t)}' object is not subscriptable")
+
+
+TENSOR_PROPERTIES = {
+    "dtype", "device", "grad", "data", "shape", "is_cuda", "is_cpu", "is_xla", "is_xpu", "is_sparse", "is_sparse_csr", "is_mkldnn",
+    "is_quantized", "is_vulkan", "is_ipu", "is_meta", "is_mps", "is_maia", "is_leaf", "is_nested", "requires_grad", "layout", "T", "H",
+    "mT", "mH", "ndim", "name", "real", "imag", "itemsize", "nbytes",
+}  # fmt: skip
+CASTS = {
+    "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "cfloat": 9, "cdouble": 10,
+}  # fmt: skip
+
+
+class BuiltinFunction(SugaredValue):
+    """An operator by its name, all overloads; with `self`, a method of that value."""
+
+    def __init__(self, symbol: str, self_value: NamedValue | None = None) -> None:
+        self.symbol, self.self_value = symbol, self_value
+
+    def kind(self) -> str:
+        return "builtin"
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        return SimpleValue(c.call_builtin(where, self.symbol, args, kwargs, self.self_value))
+
+    @staticmethod
+    def accepts_self(symbol: str, t: Type) -> bool:
+        """Whether some overload has a `self` that a value of type `t` may be."""
+        from internals.jit.operators import find_operators
+        from internals.jit.type_variables import evaluate, match_type_variables
+
+        for operator in find_operators(symbol):
+            i = operator.schema.argument_index("self")
+            variables: dict[str, Type] = {}
+            if i is None or match_type_variables(operator.schema.arguments[i].type, t, variables) is not None:
+                continue
+            wanted = evaluate(operator.schema.arguments[i].type, variables)
+            if wanted is not None and t.isSubtypeOf(wanted):
+                return True
+        return False
+
+
+class TensorCast(SugaredValue):
+    """`x.int`: the method that casts to a dtype."""
+
+    def __init__(self, tensor: NamedValue, name: str) -> None:
+        self.tensor, self.name = tensor, name
+
+    def kind(self) -> str:
+        return "Tensor.to"
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        assert not args and not kwargs
+        given = [self.tensor, *(NamedValue(v, where) for v in (CASTS[self.name], False, False))]
+        return SimpleValue(c.call_builtin(where, "aten::to", given, []))
+
+
+class CastValue(BuiltinFunction):
+    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`: nothing at all if x is of that type already."""
+
+    def __init__(self, target: Type, symbol: str) -> None:
+        super().__init__(symbol)
+        self.target = target
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        if len(args) == 1 and not kwargs:
+            value = args[0].get(c)
+            if value.type().isSubtypeOf(self.target):
+                return SimpleValue(value)
+        return super().call(where, c, args, kwargs, n_binders)
+
+
+class PrintValue(SugaredValue):
+    """`print`."""
+
+    def kind(self) -> str:
+        return "print"
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        if kwargs:
+            raise error(where, "print doesn't accept any keyword arguments")
+        node = c.graph.create("prim::Print", [a.get(c) for a in args], 0)
+        node.setSourceRange(where)
+        c.graph.insertNode(node)
+        return NoneValue()
+
+
+class NoneValue(SugaredValue):
+    """What `print` returns."""
+
+    def kind(self) -> str:
+        return "None"
+
+
+class SpecialForm(SugaredValue):
+    """A name whose call does not evaluate its arguments as calls do: `isinstance`, `range`, `zip`... (`emit_special_forms.py`)."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+
+    def kind(self) -> str:
+        return f"{self.form}"
+
+
+class MagicMethod(SugaredValue):
+    """A builtin that objects may define for themselves: `len(x)` calls `x.__len__()` if x is one."""
+
+    def __init__(self, name: str, base: SugaredValue) -> None:
+        self.name, self.base = name, base
+
+    def kind(self) -> str:
+        return self.name
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        if args:
+            value = args[0].get(c)
+            if isinstance(value.type(), ClassType):
+                return SimpleValue(value).attr(where, c, self.name).call(where, c, args[1:], kwargs, n_binders)
+        return self.base.call(where, c, args, kwargs, n_binders)
+
+
+class ExceptionValue(SugaredValue):
+    """An exception class: what `raise` takes. Calling it gives an `ExceptionMessage`."""
+
+    def __init__(self, name: str, exception: Any = None) -> None:
+        self.name, self.exception = name, exception
+
+    def kind(self) -> str:
+        return "exception"
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        if not args:
+            message = c.constant("", where)
+        elif len(args) == 1:
+            message = args[0].get(c)
+        else:
+            message = c.tuple_construct([a.get(c) for a in (*args, *kwargs)])
+        name = None if self.exception is None else c.constant(self.name, where)
+        return ExceptionMessage(message, name)
+
+
+class ExceptionMessage(SugaredValue):
+    """An exception that can be raised: its message and the qualified name of its class."""
+
+    def __init__(self, message: Value, qualified_name: Value | None) -> None:
+        self.message, self.qualified_name = message, qualified_name
+
+    def kind(self) -> str:
+        return "exception message"

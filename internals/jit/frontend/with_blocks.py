@@ -1,0 +1,51 @@
+"""`with` statements while exits are transformed (`exit_transforms.cpp`).
+
+    %a = prim::Enter(%b)               %a = prim::Enter(%b)
+    <body>                   <=>       prim::With()
+    prim::Exit(%b)                       block0(): <body>
+                                         block1(): prim::Exit(%b)
+
+A `return` inside `with` must still run the exit: while returns are removed the body is a block of its own.
+
+How the real one differs: it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from internals.jit.ir import Block, Graph, Node
+
+
+def enter_exit_to_with_blocks(graph: Graph) -> None:
+    open_ones: list[Node] = []
+    pairs: list[tuple[Node, Node]] = []
+    for node in list(_all_nodes(graph.block())):
+        if node.kind() == "prim::Enter":
+            open_ones.append(node)
+        elif node.kind() == "prim::Exit":
+            pairs.append((open_ones.pop(), node))
+    for enter, exit in pairs:
+        block = graph.create("prim::With", [], 0).insertAfter(enter)
+        body, at_exit = block.addBlock(), block.addBlock()
+        node = block.next()
+        while node is not exit:
+            following = node.next()
+            node.moveBefore(body.returnNode())
+            node = following
+        exit.moveBefore(at_exit.returnNode())
+
+
+def with_blocks_to_enter_exit(graph: Graph) -> None:
+    for block in [node for node in _all_nodes(graph.block()) if node.kind() == "prim::With"]:
+        for part in block.blocks():
+            for node in list(part.nodes()):
+                node.moveBefore(block)
+        block.destroy()
+
+
+def _all_nodes(block: Block) -> Iterator[Node]:
+    for node in list(block.nodes()):
+        yield node
+        for inner in node.blocks():
+            yield from _all_nodes(inner)
