@@ -10,8 +10,10 @@ How the real one differs: it has unions other than Optional, enums, user classes
 
 from __future__ import annotations
 
+import builtins
 import enum
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -63,6 +65,14 @@ BY_OBJECT: dict[Any, Type] = {
 }
 KEYS = (IntType, FloatType, ComplexType, TensorType, DeviceObjType, StringType)
 
+ONE = "without a contained type. Please add a contained type, e.g."
+BARE = {
+    id(typing.Tuple): f"Tuple {ONE} Tuple[int]",  # noqa: UP006
+    id(typing.List): f"List {ONE} List[int]",  # noqa: UP006
+    id(typing.Dict): "Dict without contained types. Please add contained type, e.g. Dict[int, int]",  # noqa: UP006
+    id(typing.Optional): f"Optional {ONE} Optional[int]",
+}
+
 
 def type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolver | None = None) -> Type:
     """The type an annotation object means. Raises ValueError if it means none."""
@@ -78,16 +88,8 @@ def try_type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolv
         return TensorType.getInferred()
     if isinstance(annotation, str | typing.ForwardRef):
         return _of_text(annotation, where, resolver)
-    for bare, example in ((typing.Tuple, "Tuple[int]"), (typing.List, "List[int]"), (typing.Dict, "Dict[int, int]")):  # noqa: UP006
-        if annotation is bare:
-            name = example.split("[")[0]
-            raise RuntimeError(
-                f"Attempted to use {name} without a contained type. Please add a contained type, e.g. {example}"
-            )
-    if annotation is typing.Optional:
-        raise RuntimeError(
-            "Attempted to use Optional without a contained type. Please add a contained type, e.g. Optional[int]"
-        )
+    if id(annotation) in BARE:
+        raise RuntimeError(f"Attempted to use {BARE[id(annotation)]}")
     origin = typing.get_origin(annotation)
     if origin is not None:
         return _of_generic(annotation, origin, typing.get_args(annotation), where, resolver)
@@ -100,15 +102,18 @@ def try_type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolv
     if known is not None:
         return known
     if inspect.isclass(annotation) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
-        return named_tuple(annotation, where, resolver)
+        return named_tuple(annotation, where)
     if inspect.isclass(annotation) and issubclass(annotation, enum.Enum):
         raise error(where, f"enums are not supported here: '{annotation.__name__}'; pass the value, an int or a str")
     return None
 
 
-def named_tuple(cls: type, where: SourceRange, resolver: Resolver | None = None) -> TupleType:
+def named_tuple(cls: type, where: SourceRange) -> TupleType:
     """The type of a NamedTuple class or a `collections.namedtuple`, whose fields are Tensors."""
+    from .resolution import mapping_resolver
+
     annotations = inspect.get_annotations(cls)
+    resolver = mapping_resolver(vars(sys.modules.get(cls.__module__, builtins)))
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
     empty = inspect.Signature.empty
     types_ = [type_of_annotation(annotations.get(field, empty), where, resolver) for field in fields]
@@ -122,22 +127,22 @@ def signature_types(
 
     Annotations count first, then a type comment in the source. For a method, `self` is left out.
     """
+    from .resolution import closure_resolver
+
     try:
         signature = inspect.signature(fn)
     except ValueError:
         return None
+    resolver = resolver or closure_resolver(fn)
     annotations = [signature.return_annotation, *(p.annotation for p in signature.parameters.values())]
     if any(each is not inspect.Signature.empty for each in annotations):
         returned, *given = (type_of_annotation(each, where, resolver) for each in annotations)
         return given[is_method:], returned
-    return _comment_types(fn, where, resolver)
+    return _comment_types(fn, resolver)
 
 
-def _comment_types(
-    fn: Callable[..., Any], where: SourceRange, resolver: Resolver | None
-) -> tuple[list[Type], Type] | None:
+def _comment_types(fn: Callable[..., Any], resolver: Resolver) -> tuple[list[Type], Type] | None:
     from . import type_comments
-    from .resolution import closure_resolver
     from .source import source_lines
     from .type_expressions import type_of_expr
 
@@ -148,9 +153,8 @@ def _comment_types(
     if comment is None:
         return None
     decl = type_comments.parse(comment)
-    names_ = resolver or closure_resolver(fn)
-    given = [type_of_expr(param.type, names_) for param in decl.params if param.type is not None]
-    return given, type_of_expr(decl.return_type, names_) if decl.return_type is not None else TensorType.get()
+    given = [type_of_expr(param.type, resolver) for param in decl.params if param.type is not None]
+    return given, type_of_expr(decl.return_type, resolver) if decl.return_type is not None else TensorType.get()
 
 
 def dict_type(key: Type, value: Type) -> DictType:

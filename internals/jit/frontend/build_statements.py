@@ -135,6 +135,8 @@ def build_with(context: SourceContext, s: ast.With) -> tree.Stmt:
 def build_with_item(context: SourceContext, item: ast.withitem) -> tree.WithItem:
     target = build_expression(context, item.context_expr)
     var = build_expression(context, item.optional_vars) if item.optional_vars is not None else None
+    if var is not None and not isinstance(var, tree.Var):
+        raise NotSupportedError(var.range, "the target of `with ... as` must be a name")
     where = context.range_of(item.context_expr, len("with statements"))  # as long as in PyTorch; nothing underlines it
     return tree.WithItem(where, target, var)
 

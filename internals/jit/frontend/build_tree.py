@@ -94,6 +94,8 @@ def _raising(definition: ast.FunctionDef, keep_return_type: bool) -> ast.Functio
     """What an `@unused` function is compiled to: it takes anything and raises. Its body may be anything, too."""
     stand_in = ast.parse('def unused_fn(self: Any):\n\traise RuntimeError("Cannot call @unused methods")').body[0]
     assert isinstance(stand_in, ast.FunctionDef)
+    for node in ast.walk(stand_in):
+        ast.copy_location(node, definition)
     anything = stand_in.args.args[0].annotation
     definition.body = stand_in.body
     definition.args.kwarg = definition.args.vararg = None

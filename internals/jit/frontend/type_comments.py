@@ -19,6 +19,7 @@ How the real one differs: its C++ lexer reads the comment, and so knows other wo
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 
 from . import tree
@@ -132,5 +133,9 @@ def _unexpected(comment: str, at: int, wanted: str) -> RuntimeError:
     word = re.match(r"->|\w+|\S|$", comment[at:])
     found = word.group() if word is not None else ""
     where = SourceContext(comment, None, 1).raw_range(at, at + max(len(found), 1))
-    names = {"->": "arrow", "": "EOF"}
-    return RuntimeError(f"expected {wanted} but found '{names.get(found, found)}' here:\n{where.highlight()}")
+    kind = {"->": "arrow", "": "EOF"}.get(found, found)
+    if found.isidentifier() and not keyword.iskeyword(found):
+        kind = "ident"
+    return RuntimeError(
+        f"expected {wanted} but found '{'number' if found.isdigit() else kind}' here:\n{where.highlight()}"
+    )

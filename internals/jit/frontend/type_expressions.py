@@ -134,9 +134,9 @@ def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
     name = type_name(expr.value)
     if name is None:
         raise error(expr.value.range, "Subscripted type must be a type identifier")
-    name = name.removeprefix("typing.")
+    full_name, name = name, name.removeprefix("typing.")
     if name not in ("Optional", "Union", "List", "list", "Future", "Dict", "dict", "Tuple", "tuple"):
-        raise error(expr.range, f"Unknown type constructor {name}")
+        raise error(expr.range, f"Unknown type constructor {full_name}")
     parts = expr.subscript_exprs
     if (
         name in ("Tuple", "tuple")
