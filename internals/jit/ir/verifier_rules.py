@@ -174,7 +174,8 @@ def _check_subgraph(node: Node, graph: Graph) -> None:
     verify(graph)
     if len(graph.inputs()) != node.inputsSize():
         raise Broken("blocks", f"{node.kind()} has {node.inputsSize()} inputs, its graph {len(graph.inputs())}")
-    if len(graph.outputs()) != node.outputsSize() and node.kind() != "prim::fork":
+    real = node.i("f_real_outputs") if node.hasAttribute("ReverseSubgraph") else len(graph.outputs())
+    if real != node.outputsSize() and node.kind() != "prim::fork":  # after the real ones come temporaries, for the backward
         raise Broken("blocks", f"{node.kind()} has {node.outputsSize()} outputs, its graph {len(graph.outputs())}")
 
 
