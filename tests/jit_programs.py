@@ -1,197 +1,654 @@
-"""TorchScript functions of every construct, as source: what the tests of texts have real PyTorch compile.
+"""Random programs in the IR: numbers, tensors, views of them, writes to them, lists, tuples, branches and loops.
 
-`PROGRAMS` maps a name to a program whose last function is called f; `compiled(torch, name)` is that function, compiled.
+`program(seed)` writes the text of a graph and knows arguments for it. The writer follows shapes and dtypes, so that every line can
+run; what is written to, and what shares memory with what, is left to chance. What a pass does to a program must not be noticed:
+
+    p = program(17)
+    graph = p.graph()
+    before = observe(graph, p)
+    constant_propagation(graph)
+    assert_same_observation(observe(graph, p), before)
+
+An observation is everything a caller can see: the outputs, what became of the arguments, which of all these share memory, and the
+same once more after the caller has written to the outputs. Texts are in PyTorch's dialect; real PyTorch parses and runs them too.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-_TEXT = r"""
-# talk
-def f(x):
-  if bool(x.mean() > 1.0):
-    r = 1
-  else:
-    r = 2
-  return r
+import numpy as np
 
-# for
-def f(x, n: int):
-  for i in range(n):
-    x = x + i
-  return x
+import internals
+from internals.core.tensor_impl import TensorImpl, array
+from internals.jit.ir import Graph
 
-# while
-def f(x, n: int):
-  while n > 0:
-    x, n = x * 2, n - 1
-  return x
-
-# break
-def f(n: int):
-  k = 0
-  while True:
-    k += 1
-    if k > n:
-      break
-    if k % 2 == 0:
-      continue
-  return k
-
-# early return
-def f(x, n: int):
-  if n > 3:
-    return x
-  x = x.relu()
-  return x + n
-
-# nested
-def f(x, n: int):
-  for i in range(n):
-    for j in range(i):
-      if i > j:
-        x = x + i
-      else:
-        x = x - j
-  return x
-
-# lists
-def f(xs: List[Tensor]):
-  r = [1, 2]
-  r.append(len(xs))
-  return torch.cat(xs, 0), r, r[0], xs[-1]
-
-# dicts
-def f(d: Dict[str, int]):
-  d['a'] = 3
-  return d, {1: 2.5}, 'a' in d, d.keys()
-
-# tuples
-def f(t: Tuple[int, Tensor]):
-  a, b = t
-  return b, (a, (t[1], 1))
-
-# optional
-def f(x: Optional[Tensor], k: Optional[int] = None):
-  if x is not None and k is not None:
-    return x + k
-  return None
-
-# unpack
-def f(x):
-  a, b = x.chunk(2, 1)
-  c, d = torch.split(x, 2)
-  return a + b, c
-
-# strings
-def f(s: str):
-  print(s, 'a"b', 1)
-  return s.upper() + 'x\n' + 'it {}'.format(s), s[0]
-
-# numbers
-def f(a: int, b: float):
-  return a // 2, a / 2, a % 3, b ** 2, -a, a < b, abs(b), int(b), float(a), 1e-5, 1e300
-
-# complex
-def f(c: complex):
-  return c * 2j, complex(1, 2)
-
-# infinite
-def f(x):
-  return x + float('inf'), x - float('-inf'), float('nan')
-
-# raise
-def f(n: int):
-  if n < 0:
-    raise ValueError('negative')
-  return n
-
-# assert
-def f(x):
-  assert x.dim() == 2, 'not a matrix'
-  return x
-
-# isinstance
-def f(x: Any):
-  if isinstance(x, (int, List[str], Tensor)):
-    return 1
-  return 2
-
-# in place
-def f(x):
-  x.add_(1)
-  x[0] = 3
-  x[1:, None] += 2
-  return x
-
-# slices
-def f(x):
-  return x[0], x[1:], x[:, ::2], x[..., None], x[x > 0]
-
-# keywords
-def f(x, y):
-  z = torch.zeros([2, 3], dtype=torch.int, device=torch.device('cpu'))
-  return torch.add(x, y, alpha=2), z
-
-# comprehension
-def f(n: int):
-  return [i * 2 for i in range(n)], [k for k in ['a', 'b']]
-
-# call
-def g(x):
-  return x * x
-def f(x):
-  return g(x) + g(x + 1)
-
-# fork
-def g(x):
-  return x * x
-def f(x):
-  t = torch.jit.fork(g, x)
-  return torch.jit.wait(t)
-
-# ternary
-def f(a: int, b: int):
-  return a if a > b else b
-
-# and or not
-def f(a: bool, b: bool):
-  return a and b or not a
-
-# lstm cell
-def f(x, h, w, b):
-  g = torch.sigmoid(x.mm(w) + b) * torch.tanh(h)
-  c, d = g.chunk(2, 1)
-  return torch.cat([c * d, c + d], 1)
-
-# norm
-def f(x):
-  return torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
-
-# enumerate
-def f(xs: List[int]):
-  s = 0
-  for i, x in enumerate(xs):
-    s += i * x
-  for a, b in zip(xs, xs):
-    s += a * b
-  return s
-
-# delete
-def f(xs: List[int]):
-  del xs[0]
-  xs.sort()
-  return xs.pop(), xs
-
-# nothing
-def f():
-  pass
-"""
-
-_PARTS = [part.partition("\n") for part in _TEXT.strip("# \n").split("\n# ")]
-PROGRAMS = {name: program.strip() + "\n" for name, _, program in _PARTS}
+Shape = tuple[int, ...]
+FEATURES = frozenset(
+    {"views", "writes", "lists", "tuples", "branches", "loops", "numbers", "casts", "optionals", "factories"}
+)
+DTYPE_NAMES = {"float": "Float", "float64": "Double", "int": "Long", "bool": "Bool"}
 
 
-def compiled(torch: Any, name: str) -> Any:
-    return torch.jit.CompilationUnit(PROGRAMS[name]).f
+@dataclass(frozen=True)
+class Var:
+    """A value of the program. For tensors and lists of tensors: dtype, shape, and whether writing to it is defined."""
+
+    name: str
+    kind: str  # "tensor" "int" "float" "bool" "int[]" "Tensor[]" "Tensor?" "tuple"
+    dtype: str = ""
+    shape: Shape = ()
+    writable: bool = True
+    length: int | None = None  # of a list, while nobody has appended to it
+    parts: tuple[Var, ...] = ()  # of a tuple
+
+    @property
+    def likeness(self) -> tuple[Any, ...]:
+        """Equal for values that may stand for each other."""
+        return self.kind, self.dtype, self.shape, tuple(p.likeness for p in self.parts)
+
+    def type(self, typed: bool = False) -> str:
+        if self.kind == "tuple":
+            return f"({', '.join(p.type() for p in self.parts)})"
+        if self.kind != "tensor" or not typed:
+            return "Tensor" if self.kind == "tensor" else self.kind
+        sizes = ", ".join(map(str, self.shape))
+        return f"{DTYPE_NAMES[self.dtype]}({sizes}{', ' if sizes else ''}device=cpu)"
+
+
+@dataclass(frozen=True)
+class Program:
+    """The text of a graph, and its inputs."""
+
+    seed: int
+    text: str
+    inputs: tuple[Var, ...]
+
+    def graph(self) -> Graph:
+        """A new graph each time."""
+        from internals.jit.ir.parser import parse_ir
+
+        return parse_ir(self.text)
+
+    def arguments(self, library: Any = internals) -> list[Any]:
+        """New arguments, always the same values. `library` is ours or real PyTorch."""
+        stream = np.random.default_rng(self.seed)
+        return [self._argument(v, stream, library) for v in self.inputs]
+
+    @staticmethod
+    def _argument(v: Var, stream: np.random.Generator, library: Any) -> Any:
+        if v.kind == "tensor":
+            return library.tensor(np.round(stream.standard_normal(v.shape), 2).tolist(), dtype=library.float32)
+        return {
+            "int": int(stream.integers(-3, 6)),
+            "float": float(np.round(stream.normal(), 1)),
+            "bool": stream.random() < 0.5,
+        }[v.kind]
+
+
+INPUTS = (
+    Var("x", "tensor", "float", (2, 3)),
+    Var("y", "tensor", "float", (2, 3)),
+    Var("w", "tensor", "float", (3,)),
+    Var("m", "tensor", "float", (2, 2)),
+    Var("n", "int"),
+    Var("f", "float"),
+    Var("b", "bool"),
+)
+
+
+def program(seed: int, size: int = 14, features: Iterable[str] = FEATURES, typed: bool | None = None) -> Program:
+    """A random program of about `size` statements at the top level.
+
+    features: which sorts of statements it may have (`FEATURES`). typed: whether the types of tensors tell dtype and sizes, by chance
+    if None.
+    """
+    stream = random.Random(seed)
+    writer = Writer(stream, frozenset(features), stream.random() < 0.4 if typed is None else typed)
+    return Program(seed, writer.program(size), INPUTS)
+
+
+UNARY = ("relu", "tanh", "sigmoid", "neg", "abs", "sin", "cos", "exp2", "clone_")
+WRITES = ("relu_", "zero_", "neg_", "tanh_", "sigmoid_", "abs_", "sin_")
+
+
+@dataclass
+class Writer:
+    stream: random.Random
+    features: frozenset[str]
+    typed: bool
+    lines: list[str] = field(default_factory=list)
+    scope: list[Var] = field(default_factory=list)
+    indent: str = "  "
+    depth: int = 0
+    count: int = 0
+
+    def program(self, size: int) -> str:
+        self.scope = list(INPUTS)
+        self.block(size)
+        outputs = [self.any("tensor") for _ in range(self.stream.randint(1, 3))]
+        outputs += [self.stream.choice(self.scope) for _ in range(self.stream.randint(0, 2))]
+        parts = tuple(dict.fromkeys(v for v in outputs if v.kind != "tuple"))
+        header = ",\n      ".join(f"%{v.name} : {v.type(self.typed)}" for v in INPUTS)
+        names = ", ".join(f"%{v.name}" for v in parts)
+        result = self.emit(f"prim::TupleConstruct({names})", "tuple", parts=parts) if len(parts) > 1 else parts[0]
+        return f"graph({header}):\n" + "\n".join(self.lines) + f"\n  return (%{result.name})\n"
+
+    def block(self, size: int) -> None:
+        statements = self.statements()
+        for _ in range(size):
+            self.stream.choice(statements)()
+
+    def statements(self) -> list[Callable[[], object]]:
+        often = [self.unary, self.binary, self.with_number, self.binary, self.again]
+        table = {
+            "views": [self.view, self.view, self.transposed_twice, self.view],
+            "writes": [self.write, self.write, self.write],
+            "lists": [self.tensor_list, self.list_item, self.append, self.int_list, self.list_length, self.pieces],
+            "tuples": [self.make_tuple, self.take_from_tuple],
+            "numbers": [
+                self.int_arithmetic,
+                self.comparison,
+                self.logic,
+                self.float_arithmetic,
+                self.there_and_back,
+                self.ask,
+            ],
+            "optionals": [self.optional, self.is_none],
+            "factories": [self.factory],
+        }
+        if self.depth < 2:
+            table |= {"branches": [self.branch, self.branch], "loops": [self.loop, self.loop]}
+        return often + [s for name, group in table.items() if name in self.features for s in group]
+
+    # Choosing and naming
+
+    def any(self, kind: str, dtype: str = "float") -> Var:
+        found = [v for v in self.scope if v.kind == kind and (kind != "tensor" or v.dtype == dtype)]
+        return found[max(self.stream.randrange(len(found)), self.stream.randrange(len(found)))]
+
+    def maybe(self, kind: str) -> Var | None:
+        return self.any(kind) if any(v.kind == kind for v in self.scope) else None
+
+    def like(self, v: Var) -> Var:
+        return self.stream.choice([u for u in self.scope if u.likeness == v.likeness])
+
+    def fresh(self) -> str:
+        self.count += 1
+        return f"v{self.count}"
+
+    def emit(self, expression: str, kind: str, **known: Any) -> Var:
+        v = Var(self.fresh(), kind, **known)
+        self.lines.append(f"{self.indent}%{v.name} : {v.type(self.typed)} = {expression}")
+        self.scope.append(v)
+        return v
+
+    def constant(self, value: Any) -> str:
+        """A new constant; its text as an argument."""
+        name = self.fresh()
+        kind = "NoneType" if value is None else type(value).__name__
+        shown = {bool: lambda v: int(v), int: str, float: repr, type(None): lambda v: ""}[type(value)](value)
+        if kind == "float" and value == int(value):
+            shown = f"{int(value)}."
+        self.lines.append(
+            f"{self.indent}%{name} : {kind} = prim::Constant{f'[value={shown}]' if value is not None else ''}()"
+        )
+        return f"%{name}"
+
+    def number(self, *values: Any) -> str:
+        return self.constant(self.stream.choice(values))
+
+    def tensor(self, expression: str, shape: Shape, dtype: str = "float", writable: bool = True) -> Var:
+        return self.emit(expression, "tensor", dtype=dtype, shape=shape, writable=writable)
+
+    # Tensors
+
+    def unary(self) -> Var:
+        a = self.any("tensor")
+        op = self.stream.choice(UNARY)
+        if op == "clone_":
+            return self.tensor(f"aten::clone(%{a.name}, {self.constant(None)})", a.shape)
+        if op == "exp2":
+            return self.tensor(f"aten::exp(%{self.tensor(f'aten::sigmoid(%{a.name})', a.shape).name})", a.shape)
+        return self.tensor(f"aten::{op}(%{a.name})", a.shape)
+
+    def binary(self) -> Var:
+        a = self.any("tensor")
+        b = self.stream.choice([v for v in self.scope if v.kind == "tensor" and v.shape == a.shape])
+        op = self.stream.choice(["add", "sub", "mul", "maximum", "gt", "type_as"])
+        if op == "gt":
+            return self.tensor(f"aten::gt(%{a.name}, %{b.name})", a.shape, "bool")
+        if op == "type_as":
+            return self.tensor(f"aten::type_as(%{b.name}, %{a.name})", a.shape, writable=b.writable)
+        if op == "sub" and b.dtype == "bool":
+            op = "add"
+        last = f", {self.number(1, 1, 2)}" if op in ("add", "sub") else ""
+        return self.tensor(f"aten::{op}(%{a.name}, %{b.name}{last})", a.shape)
+
+    def with_number(self) -> Var:
+        a = self.stream.choice([v for v in self.scope if v.kind == "tensor"])
+        op = self.stream.choice(["add", "sub", "mul", "div"])
+        if a.dtype == "bool" and op == "sub":
+            op = "mul"
+        number = self.number(0, 0, 2) if op in ("add", "sub") else self.number(1, 1, 2)
+        last = f", {self.number(1, 1, 2)}" if op in ("add", "sub") else ""
+        dtype = "float" if op == "div" or a.dtype == "float" else "int"
+        return self.tensor(f"aten::{op}(%{a.name}, {number}{last})", a.shape, dtype)
+
+    def again(self) -> Var | None:
+        """A statement that was there already."""
+        last = [v for v in self.scope if v.kind == "tensor" and not any(v is i for i in INPUTS)]
+        v = self.stream.choice(last) if last else None
+        line = next(
+            (t for t in reversed(self.lines) if v and t.lstrip().startswith(f"%{v.name} : ") and " = aten::" in t), None
+        )
+        if v is None or line is None or "_(" in line:
+            return None
+        return self.emit(line.split(" = ", 1)[1], "tensor", dtype=v.dtype, shape=v.shape, writable=v.writable)
+
+    def factory(self) -> Var:
+        sizes = self.stream.choice([(2, 3), (3,), (2, 2)])
+        values = [self.constant(n) for n in sizes]
+        listed = self.emit(f"prim::ListConstruct({', '.join(values)})", "int[]", length=len(sizes))
+        none = self.constant(None)
+        op = self.stream.choice(["zeros", "ones"])
+        return self.tensor(f"aten::{op}(%{listed.name}, {', '.join([none] * 4)})", sizes)
+
+    def view(self) -> Var:
+        a = self.stream.choice([v for v in self.scope if v.kind == "tensor"])
+        forms = [self._expanded]
+        if len(a.shape) == 2:
+            forms += [self._transposed, self._sliced] + [self._row] * (a.shape[0] > 0)
+        if a.shape:
+            forms += [self._sliced, self._alias]
+        return self.stream.choice(forms)(a)
+
+    def _transposed(self, a: Var) -> Var:
+        return self.tensor(f"aten::t(%{a.name})", a.shape[::-1], a.dtype, a.writable)
+
+    def _row(self, a: Var) -> Var:
+        return self.tensor(
+            f"aten::select(%{a.name}, {self.constant(0)}, {self.number(0, -1)})", a.shape[1:], a.dtype, a.writable
+        )
+
+    def _sliced(self, a: Var) -> Var:
+        begin = self.constant(self.stream.choice([0, 1]))
+        text = f"aten::slice(%{a.name}, {self.constant(0)}, {begin}, {self.constant(9)}, {self.constant(1)})"
+        n = a.shape[0] - int(self._value(begin))
+        return self.tensor(text, (max(n, 0), *a.shape[1:]), a.dtype, a.writable)
+
+    def _alias(self, a: Var) -> Var:
+        return self.tensor(f"aten::alias(%{a.name})", a.shape, a.dtype, a.writable)
+
+    def _expanded(self, a: Var) -> Var:
+        if len(a.shape) > 2:
+            return self._alias(a)
+        sizes = (*a.shape,) if self.stream.random() < 0.5 else (2, *a.shape)
+        if len(sizes) > 2:
+            sizes = a.shape
+        values = [self.constant(n) for n in sizes]
+        listed = self.emit(f"prim::ListConstruct({', '.join(values)})", "int[]", length=len(sizes))
+        writable = a.writable and sizes == a.shape
+        return self.tensor(f"aten::expand(%{a.name}, %{listed.name}, {self.constant(False)})", sizes, a.dtype, writable)
+
+    def _value(self, text: str) -> str:
+        line = next(t for t in self.lines if t.lstrip().startswith(f"{text} : "))
+        return line.split("[value=")[1].split("]")[0]
+
+    def transposed_twice(self) -> Var:
+        a = self.any("tensor")
+        if len(a.shape) != 2:
+            return self.unary()
+        return self._transposed(self._transposed(a))
+
+    def write(self) -> Var | None:
+        found = [v for v in self.scope if v.kind == "tensor" and v.writable and v.dtype == "float"]
+        if not found:
+            return None
+        a = self.stream.choice(found)
+        choice = self.stream.randrange(4)
+        if choice == 0:
+            return self.tensor(f"aten::{self.stream.choice(WRITES)}(%{a.name})", a.shape)
+        if choice == 1:
+            op = self.stream.choice(["add_", "sub_"])
+            return self.tensor(f"aten::{op}(%{a.name}, {self.number(1, 0, 2)}, {self.constant(1)})", a.shape)
+        if choice == 2:
+            return self.tensor(f"aten::mul_(%{a.name}, {self.number(0.5, 1.0, -1.0)})", a.shape)
+        other = self.tensor(f"aten::tanh(%{self.like(a).name})", a.shape)
+        op, last = self.stream.choice(
+            [("add_", f", {self.constant(1)}"), ("mul_", ""), ("copy_", f", {self.constant(False)}")]
+        )
+        return self.tensor(f"aten::{op}(%{a.name}, %{other.name}{last})", a.shape)
+
+    # Numbers
+
+    def int_arithmetic(self) -> Var:
+        a = self.any("int")
+        op = self.stream.choice(["add", "sub", "mul", "floordiv", "add"])
+        b = (
+            f"%{self.any('int').name}"
+            if self.stream.random() < 0.3 and op != "floordiv" and op != "mul"
+            else self.number(0, 1, 1, 2, 3)
+        )
+        if op == "floordiv":
+            b = self.number(1, 2)
+        operands = (b, f"%{a.name}") if op in ("add", "mul") and self.stream.random() < 0.3 else (f"%{a.name}", b)
+        return self.emit(f"aten::{op}({', '.join(operands)})", "int")
+
+    def float_arithmetic(self) -> Var:
+        return self.emit(
+            f"aten::{self.stream.choice(['add', 'mul'])}(%{self.any('float').name}, {self.number(0.5, 1.0, 2.0)})",
+            "float",
+        )
+
+    def comparison(self) -> Var:
+        a, b = self.any("int"), self.any("int")
+        op = self.stream.choice(["lt", "eq", "ne", "ge"])
+        if self.stream.random() < 0.4:
+            total = self.tensor(f"aten::sum(%{self.any('tensor').name}, {self.constant(None)})", ())
+            positive = self.tensor(f"aten::gt(%{total.name}, {self.constant(0)})", (), "bool")
+            return self.emit(f"aten::Bool(%{positive.name})", "bool")
+        right = f"%{b.name}" if self.stream.random() < 0.5 else self.number(0, 1, 2)
+        return self.emit(f"aten::{op}(%{a.name}, {right})", "bool")
+
+    def logic(self) -> Var:
+        a = self.any("bool")
+        if self.stream.random() < 0.5:
+            return self.emit(f"aten::__not__(%{a.name})", "bool")
+        other = self.constant(self.stream.random() < 0.5)
+        return self.emit(f"aten::{self.stream.choice(['__and__', '__or__'])}(%{a.name}, {other})", "bool")
+
+    def there_and_back(self) -> Var:
+        """A number into a tensor and out again."""
+        kind = self.stream.choice(["int", "float"])
+        t = self.tensor(f"prim::NumToTensor(%{self.any(kind).name})", (), "int" if kind == "int" else "float64")
+        if "casts" in self.features and self.stream.random() < 0.5:
+            kind = "int" if kind == "float" else "float"
+        return self.emit(f"aten::{kind.capitalize()}(%{t.name})", kind)
+
+    def ask(self) -> Var:
+        """A question about a tensor."""
+        a = self.any("tensor")
+        if a.shape and self.stream.random() < 0.4:
+            return self.emit(f"aten::size(%{a.name}, {self.number(0, -1)})", "int")
+        if self.stream.random() < 0.5:
+            return self.emit(f"aten::dim(%{a.name})", "int")
+        if self.stream.random() < 0.5:
+            return self.emit(f"prim::dtype(%{a.name})", "int")
+        return self.emit(f"aten::is_floating_point(%{a.name})", "bool")
+
+    # Lists, tuples, optionals
+
+    def tensor_list(self) -> Var:
+        a = self.any("tensor")
+        b = self.like(a)
+        writable = a.writable and b.writable
+        return self.emit(
+            f"prim::ListConstruct(%{a.name}, %{b.name})",
+            "Tensor[]",
+            dtype=a.dtype,
+            shape=a.shape,
+            writable=writable,
+            length=2,
+        )
+
+    def list_item(self) -> Var | None:
+        v = self.maybe("Tensor[]")
+        if v is None:
+            return None
+        if self.stream.random() < 0.4 and len(v.shape) == 1 and v.length is not None:
+            return self.tensor(f"aten::cat(%{v.name}, {self.constant(0)})", (v.shape[0] * v.length,))
+        return self.tensor(f"aten::__getitem__(%{v.name}, {self.number(0, 1, -1)})", v.shape, v.dtype, v.writable)
+
+    def append(self) -> Var | None:
+        v = self.maybe("Tensor[]")
+        fitting = [t for t in self.scope if v and t.kind == "tensor" and (t.dtype, t.shape) == (v.dtype, v.shape)]
+        if v is None or not fitting or self.depth:
+            return None
+        t = self.stream.choice(fitting)
+        fresh = self.emit(f"aten::append(%{v.name}, %{t.name})", "Tensor[]", dtype=v.dtype, shape=v.shape)
+        known = replace(v, length=None, writable=v.writable and t.writable)
+        self.scope = [
+            replace(s, length=None, writable=False) if s.kind == "Tensor[]" and s.likeness == v.likeness else s
+            for s in self.scope
+        ]
+        return known if fresh else None
+
+    def int_list(self) -> Var:
+        if self.stream.random() < 0.3:
+            a = self.any("tensor")
+            return self.emit(f"aten::size(%{a.name})", "int[]", length=len(a.shape))
+        return self.emit(f"prim::ListConstruct(%{self.any('int').name}, {self.number(0, 3)})", "int[]", length=2)
+
+    def list_length(self) -> Var | None:
+        v = self.maybe("int[]") if self.stream.random() < 0.5 else self.maybe("Tensor[]")
+        if v is None:
+            return None
+        if v.kind == "int[]" and v.length and self.stream.random() < 0.6:
+            if self.stream.random() < 0.3:
+                return self.emit(f"aten::add(%{v.name}, %{v.name})", "int[]", length=2 * v.length)
+            return self.emit(f"aten::__getitem__(%{v.name}, {self.number(0, -1)})", "int")
+        return self.emit(f"aten::len(%{v.name})", "int")
+
+    def pieces(self) -> Var | None:
+        a = self.any("tensor")
+        if a.shape[:1] != (2,):
+            return None
+        c = self.emit(
+            f"aten::chunk(%{a.name}, {self.constant(2)}, {self.constant(0)})",
+            "Tensor[]",
+            dtype=a.dtype,
+            shape=(1, *a.shape[1:]),
+            writable=False,
+            length=2,
+        )
+        first, second = (Var(self.fresh(), "tensor", a.dtype, (1, *a.shape[1:]), writable=a.writable) for _ in range(2))
+        names = ", ".join(f"%{v.name} : {v.type(self.typed)}" for v in (first, second))
+        self.lines.append(f"{self.indent}{names} = prim::ListUnpack(%{c.name})")
+        self.scope += [first, second]
+        return first
+
+    def make_tuple(self) -> Var:
+        parts = tuple(self.stream.choice([v for v in self.scope if v.kind != "tuple"]) for _ in range(2))
+        return self.emit(f"prim::TupleConstruct({', '.join(f'%{p.name}' for p in parts)})", "tuple", parts=parts)
+
+    def take_from_tuple(self) -> Var | None:
+        v = self.maybe("tuple")
+        if v is None:
+            return None
+        if self.stream.random() < 0.5:
+            i = self.stream.randrange(len(v.parts))
+            part = v.parts[i]
+            index = self.constant(i - len(v.parts) if self.stream.random() < 0.3 else i)
+            return self._copy_of(part, f"prim::TupleIndex(%{v.name}, {index})")
+        copies = [replace(p, name=self.fresh(), length=None, writable=self._still_writable(p)) for p in v.parts]
+        names = ", ".join(f"%{c.name} : {c.type(self.typed)}" for c in copies)
+        self.lines.append(f"{self.indent}{names} = prim::TupleUnpack(%{v.name})")
+        self.scope += copies
+        return copies[0]
+
+    def _copy_of(self, part: Var, expression: str) -> Var:
+        known = replace(part, name=self.fresh(), length=None, writable=self._still_writable(part))
+        self.lines.append(f"{self.indent}%{known.name} : {known.type(self.typed)} = {expression}")
+        self.scope.append(known)
+        return known
+
+    def _still_writable(self, v: Var) -> bool:
+        return v.writable and v.kind == "tensor"
+
+    def optional(self) -> Var:
+        a, condition = self.any("tensor"), self.any("bool")
+        v = Var(self.fresh(), "Tensor?", a.dtype, a.shape, a.writable)
+        none = self.constant(None)
+        self.lines += [
+            f"{self.indent}%{v.name} : Tensor? = prim::If(%{condition.name})",
+            f"{self.indent}  block0():",
+            f"{self.indent}    -> (%{a.name})",
+            f"{self.indent}  block1():",
+            f"{self.indent}    -> ({none})",
+        ]
+        self.scope.append(v)
+        return v
+
+    def is_none(self) -> Var:
+        v = self.maybe("Tensor?")
+        asked = v if v is not None and self.stream.random() < 0.6 else self.any("tensor")
+        op = self.stream.choice(["__is__", "__isnot__"])
+        return self.emit(f"aten::{op}(%{asked.name}, {self.constant(None)})", "bool")
+
+    # Control flow
+
+    @contextmanager
+    def inside(self, header: str) -> Iterator[None]:
+        """Statements of a block; what they define is not seen outside, but what they did to lists is remembered."""
+        scope, indent = list(self.scope), self.indent
+        self.lines.append(f"{indent}  {header}:")
+        self.indent, self.depth = indent + "    ", self.depth + 1
+        yield
+        self.indent, self.depth = indent, self.depth - 1
+        self.scope = scope
+
+    def branch(self) -> None:
+        condition = (
+            self.constant(self.stream.random() < 0.5) if self.stream.random() < 0.2 else f"%{self.any('bool').name}"
+        )
+        kept = [
+            self.stream.choice([v for v in self.scope if v.kind in CARRIED]) for _ in range(self.stream.randint(0, 2))
+        ]
+        start = len(self.lines)
+        self.lines.append("")
+        arms = []
+        for name in ("block0()", "block1()"):
+            with self.inside(name):
+                self.block(self.stream.randint(0, 3))
+                arms.append([self.like(v) for v in kept])
+                self.lines.append(f"{self.indent}-> ({', '.join(f'%{v.name}' for v in arms[-1])})")
+        results = [self.merged(a, b) for a, b in zip(*arms)]
+        self.finish(start, f"prim::If({condition})", results)
+
+    def loop(self) -> None:
+        trips = self.number(0, 1, 2, 3) if self.stream.random() < 0.6 else f"%{self.small_int().name}"
+        condition = self.constant(True) if self.stream.random() < 0.8 else f"%{self.any('bool').name}"
+        given = [
+            self.stream.choice([v for v in self.scope if v.kind in CARRIED]) for _ in range(self.stream.randint(0, 3))
+        ]
+        start = len(self.lines)
+        self.lines.append("")
+        carried = [replace(v, name=self.fresh(), writable=False, length=None) for v in given]
+        counter = Var(self.fresh(), "int")
+        inputs = ", ".join(f"%{v.name} : {v.type(self.typed)}" for v in (counter, *carried))
+        with self.inside(f"block0({inputs})"):
+            self.scope += [counter, *carried]
+            self.block(self.stream.randint(1, 4))
+            again = self.constant(True) if self.stream.random() < 0.8 else f"%{self.any('bool').name}"
+            results = [self.bounded(self.like(v)) for v in carried]
+            self.lines.append(f"{self.indent}-> ({', '.join([again, *(f'%{v.name}' for v in results)])})")
+        after = [replace(v, name=self.fresh(), writable=False) for v in carried]
+        self.finish(start, f"prim::Loop({', '.join([trips, condition, *(f'%{v.name}' for v in given)])})", after)
+
+    def finish(self, start: int, expression: str, results: list[Var]) -> None:
+        names = ", ".join(f"%{v.name} : {v.type(self.typed)}" for v in results)
+        self.lines[start] = f"{self.indent}{names}{' = ' if names else ''}{expression}"
+        self.scope += results
+
+    def merged(self, a: Var, b: Var) -> Var:
+        return replace(a, name=self.fresh(), writable=a.writable and b.writable, length=None)
+
+    def small_int(self) -> Var:
+        return self.emit(f"aten::remainder(%{self.any('int').name}, {self.constant(4)})", "int")
+
+    def bounded(self, v: Var) -> Var:
+        """What goes round a loop must not grow without end."""
+        if v.kind == "int":
+            return self.emit(f"aten::remainder(%{v.name}, {self.constant(13)})", "int")
+        return v
+
+
+CARRIED = ("tensor", "int", "bool")
+
+
+# What a caller sees
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Values of the outputs and, afterwards, of the arguments; which of them share memory; the same for a second call."""
+
+    values: tuple[Any, ...]
+    shared: tuple[tuple[int, ...], ...]
+    error: str = ""
+
+
+def observe(graph: Graph, p: Program, run: Callable[[Graph, list[Any]], Any] | None = None) -> Observation:
+    """Run the graph twice on new arguments, writing to its outputs between. `run(graph, arguments)` is the interpreter by default."""
+    run = run or interpret
+    values: list[Any] = []
+    shared: list[tuple[int, ...]] = []
+    for _ in range(2):
+        arguments = p.arguments()
+        try:
+            results = run(graph, arguments)
+        except Exception as error:
+            return Observation(tuple(values), tuple(shared), type(error).__name__)
+        results = list(results) if isinstance(results, tuple) else [results]
+        seen = [*results, *arguments]
+        values += [frozen(v) for v in seen]
+        shared.append(sharing(seen))
+        for v in tensors(results):
+            if v.dtype is internals.float32 and 0 not in v.stride():
+                v.fill_(7.0)
+    return Observation(tuple(values), tuple(shared))
+
+
+def interpret(graph: Graph, arguments: list[Any]) -> Any:
+    """What the graph's outputs are for these arguments: one value, or a tuple of them."""
+    from internals.jit.runtime.compile import compile_graph
+    from internals.jit.runtime.interpreter import Interpreter
+
+    return Interpreter(compile_graph(graph), *arguments).run()
+
+
+def frozen(value: Any) -> Any:
+    """A copy that later writes do not reach."""
+    if isinstance(value, TensorImpl):
+        return value.dtype.name, tuple(value.shape), np.array(array(value))
+    if isinstance(value, (list, tuple)):
+        return [frozen(v) for v in value]
+    return type(value).__name__, value
+
+
+def tensors(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [t for v in value for t in tensors(v)]
+    return [value] if isinstance(value, TensorImpl) else []
+
+
+def sharing(values: list[Any]) -> tuple[int, ...]:
+    """For each tensor the number of the first one with the same storage."""
+    storages = [t.untyped_storage().data_ptr() if t.numel() else id(t) for t in tensors(values)]
+    return tuple(storages.index(s) for s in storages)
+
+
+def assert_same_observation(ours: Observation, expected: Observation) -> None:
+    """Nothing a caller can see has changed."""
+    assert ours.error == expected.error
+    assert ours.shared == expected.shared, "other outputs share memory than before"
+    assert len(ours.values) == len(expected.values)
+    for a, b in zip(ours.values, expected.values):
+        assert_same_value(a, b)
+
+
+def assert_same_value(a: Any, b: Any) -> None:
+    if isinstance(b, list):
+        assert isinstance(a, list) and len(a) == len(b)
+        for x, y in zip(a, b):
+            assert_same_value(x, y)
+    elif len(b) == 3:
+        assert a[:2] == b[:2]
+        np.testing.assert_array_equal(a[2], b[2])
+    else:
+        assert a == b or (a[0] == b[0] == "float" and a[1] != a[1] and b[1] != b[1])

@@ -2,14 +2,14 @@
 
 Mark and sweep, as a garbage collector does it. A node is live when it
 
-| rule                                                          | why                                                                |
-|---------------------------------------------------------------|--------------------------------------------------------------------|
-| defines a value that is an output of the graph                | the caller gets it                                                 |
-| defines an input of a live node                               | that one needs it                                                  |
-| has side effects: print, raise, set an attribute, a call      | somebody sees it                                                   |
-| writes to memory that a graph input or unknown memory may share | the caller sees it                                                 |
-| writes to memory that a live value may share                  | the value would be another without it: `y = x[0]; y.add_(1); use x` |
-| contains a live node in one of its blocks                     | the inner one runs only if the outer does                          |
+| rule                                              | why                                                         |
+|---------------------------------------------------|-------------------------------------------------------------|
+| defines an output of the graph                    | the caller gets it                                          |
+| defines an input of a live node                   | that one needs it                                           |
+| has side effects: print, raise, call, setattr     | somebody sees it                                            |
+| may write to memory of a graph input, or anywhere | the caller sees it                                          |
+| may write to memory of a live value               | `y = x[0]; y.add_(1)`: without it, x would be another value |
+| contains a live node in one of its blocks         | the inner one runs only if the outer one does               |
 
 An output of an If is live by itself: if nobody uses it, it is taken away together with what both arms return for it. So is a
 value carried through a Loop. What the body returns for it is live only if it is read after the loop or in the next round, and the
@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.passes.control_flow import erase_carried, erase_if_output
 from internals.jit.passes.registry import graph_pass
 
 if TYPE_CHECKING:
@@ -121,16 +122,12 @@ class _Eliminator:
         inputs, outputs = body.inputs()[1:], loop.outputs()
         dead = [i for i, (v, after) in enumerate(zip(inputs, outputs)) if not after.hasUses() and v not in self.live]
         for i in reversed(dead):
-            loop.eraseOutput(i)
-            loop.removeInput(i + 2)
-            body.eraseOutput(i + 1)
+            erase_carried(loop, i, body_input=False)
         return dead[::-1]
 
 
 def _erase_unused_outputs(node: Node) -> bool:
     unused = [i for i, v in enumerate(node.outputs()) if not v.hasUses()]
     for i in reversed(unused):
-        node.eraseOutput(i)
-        for b in node.blocks():
-            b.eraseOutput(i)
+        erase_if_output(node, i)
     return bool(unused)

@@ -132,7 +132,9 @@ def _flatten_outputs(node: Node, before: Node) -> None:
             i += 1
             continue
         if node.kind() not in MAY_HOLD_TUPLES:
-            raise RuntimeError(f"tuple appears in op outputs, but this op does not forward tuples, unsupported kind: {node.kind()}")
+            raise RuntimeError(
+                f"tuple appears in op outputs, but this op does not forward tuples, unsupported kind: {node.kind()}"
+            )
         parts = [node.insertOutput(i + 1 + j).setType(t) for j, t in enumerate(type.elements)]
         construct = _construct(node.owningGraph(), parts).copyMetadata(node).insertBefore(before)
         construct.output().setType(type)

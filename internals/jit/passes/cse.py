@@ -1,0 +1,59 @@
+"""Common subexpression elimination: computed once is enough (`torch/csrc/jit/passes/common_subexpression_elimination.cpp`).
+
+One walk in order. A node that equals one met before, in this block or in one around it (`node_equality.py`: same kind, same inputs,
+same attributes), is replaced by that one. What was met inside a block is forgotten at its end, since it may not have run.
+
+| left alone                                                     | why                                                    |
+|----------------------------------------------------------------|--------------------------------------------------------|
+| print, raise, calls of Python and other nodes with side effects | twice is not once                                      |
+| random operators                                               | they give another result every time                    |
+| nodes whose inputs or outputs may be written to                | between the two, `x + 1` may have become something else |
+| two results that can both reach the caller                     | they would turn from two tensors into one              |
+
+How the real one differs: nothing in the rules; 1.0.1 lacked the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.passes.aliasing import is_written, safe_to_merge
+from internals.jit.passes.node_equality import node_key
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph, Node
+
+Seen = dict[Hashable, "Node"]
+
+
+@graph_pass("common subexpressions")
+def cse(graph: Graph) -> bool:
+    """Replace every node that computes again what an earlier one has computed."""
+    return _eliminate(graph.block(), {}, AliasDb(graph))
+
+
+def _eliminate(block: Block, outside: Seen, aliases: AliasDb) -> bool:
+    changed = False
+    seen = dict(outside)
+    for node in block.nodes():
+        for b in node.blocks():
+            changed |= _eliminate(b, seen, aliases)
+        key = node_key(node)
+        if key is None or not _repeatable(node, aliases):
+            continue
+        existing = seen.setdefault(key, node)
+        if existing is not node and safe_to_merge(aliases, node.outputs(), existing.outputs()):
+            node.replaceAllUsesWith(existing)
+            node.destroy()
+            changed = True
+    return changed
+
+
+def _repeatable(node: Node, aliases: AliasDb) -> bool:
+    """Whether computing it a second time gives the same and is not noticed."""
+    if node.hasSideEffects() or node.isNondeterministic():
+        return False
+    return not is_written(aliases, node.inputs() + node.outputs())

@@ -1,0 +1,77 @@
+"""Numbers become tensors (`torch/csrc/jit/passes/erase_number_types.cpp`).
+
+Exchange formats such as ONNX have no numbers, only tensors without dimensions. This pass is for their exporters:
+
+| node                                                | becomes                                              |
+|-----------------------------------------------------|------------------------------------------------------|
+| a constant that is an int, a float or a bool         | a constant tensor: int64, float64, bool              |
+| `aten::Int(t)`, `aten::Float(t)`, `aten::Bool(t)`, `prim::NumToTensor(n)`, ... | its input                  |
+| any value of type int, float or bool                | the same value of type `Long()`, `Double()`, `Bool()` |
+
+The graph is for reading and exporting then; it no longer runs, since no operator takes a tensor where it wants an `alpha`.
+
+How the real one differs: it leaves the type `bool` on a bool constant that has become a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.construction import tensor
+from internals.core import dtype as dt
+from internals.core.device import device
+from internals.jit.ir import BoolType, ComplexType, FloatType, IntType, NumberType, TensorType, Value, constant_of
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph
+
+CONVERSIONS = ("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit",
+               "prim::NumToTensor")  # fmt: skip
+DTYPES = {IntType: dt.int64, FloatType: dt.float64, BoolType: dt.bool_, ComplexType: dt.complex128}
+
+
+@graph_pass("numbers become tensors", verifiable=False)
+def erase_number_types(graph: Graph) -> bool:
+    """Give every number of the graph a tensor type. What comes out is for exporters and cannot be run."""
+    return _erase(graph.block())
+
+
+def _erase(block: Block) -> bool:
+    changed = False
+    for v in block.inputs():
+        changed |= _retype(v)
+    for node in block.nodes():
+        for b in node.blocks():
+            changed |= _erase(b)
+        if node.kind() in CONVERSIONS and node.inputsSize() == 1:
+            _retype(node.input())
+            node.output().replaceAllUsesWith(node.input())
+            node.destroy()
+            changed = True
+            continue
+        for v in node.outputs():
+            changed |= _constant_to_tensor(v) if node.kind() == "prim::Constant" else _retype(v)
+    return changed
+
+
+def _retype(value: Value) -> bool:
+    type = value.type()
+    if isinstance(type, NumberType):
+        value.setType(TensorType.get())
+        return True
+    dtype = DTYPES.get(type.__class__)  # type: ignore[call-overload]
+    if dtype is None:
+        return False
+    value.setType(TensorType(dtype, device("cpu"), ()))
+    return True
+
+
+def _constant_to_tensor(value: Value) -> bool:
+    dtype = DTYPES.get(value.type().__class__)  # type: ignore[call-overload]
+    if dtype is None:
+        return False
+    number = constant_of(value)
+    _retype(value)
+    value.node().t_("value", tensor(number, dtype=dtype))
+    return True

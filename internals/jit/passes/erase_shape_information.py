@@ -1,0 +1,57 @@
+"""Tensor types without what is known of them (`torch/csrc/jit/passes/erase_shape_information.cpp`).
+
+A trace knows the sizes of its example inputs, a plan the dtypes of the arguments it was made for. A graph that is to serve others too
+must not: `Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)` becomes `Tensor`, also inside lists, tuples and optionals.
+
+How the real one differs: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.ir import DictType, FutureType, ListType, OptionalType, TensorType, TupleType, Type
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph, Value
+
+
+@graph_pass("shapes forgotten")
+def erase_shape_information(graph: Graph) -> bool:
+    """Set the type of every tensor to `Tensor`, in blocks and subgraphs too."""
+    return _erase(graph.block())
+
+
+def unshaped(type: Type) -> Type:
+    """The type with `Tensor` in the place of every tensor type in it."""
+    if isinstance(type, TensorType):
+        return TensorType.get()
+    if isinstance(type, (ListType, OptionalType, FutureType)):
+        return type.__class__(unshaped(type.element))
+    if isinstance(type, DictType):
+        return DictType(type.key, unshaped(type.value))
+    if isinstance(type, TupleType):
+        return TupleType([unshaped(t) for t in type.elements], type.names, type.qualified_name)
+    return type
+
+
+def _erase(block: Block) -> bool:
+    changed = _erase_all(block.inputs())
+    for node in block.nodes():
+        changed |= _erase_all(node.outputs())
+        for b in node.blocks():
+            changed |= _erase(b)
+        if node.hasAttribute("Subgraph"):
+            changed |= _erase(node.g("Subgraph").block())
+    return changed
+
+
+def _erase_all(values: list[Value]) -> bool:
+    changed = False
+    for v in values:
+        type = unshaped(v.type())
+        if type != v.type():
+            v.setType(type)
+            changed = True
+    return changed

@@ -1,0 +1,58 @@
+"""What is left of `prim::GradOf` becomes an If (`torch/csrc/jit/passes/lower_grad_of.cpp`).
+
+    %dx = prim::GradOf[name="aten::mul"](%dy)        %any : bool = prim::AnyDefined(%dy)
+      block0():                                       %dx = prim::If(%any)
+        %g = aten::mul(%dy, %b)             becomes     block0():
+        -> (%g)                                           %g = aten::mul(%dy, %b)
+                                                          -> (%g)
+                                                        block1():
+                                                          %none = prim::Undefined()
+                                                          -> (%none)
+
+A formula is linear in the gradients that arrive: when none does, it gives none. Interpreters then need not know GradOf at all.
+
+How the real one differs: today the condition is `prim::AutogradAnyNonZero` and what the second arm gives `prim::AutogradZero`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.ir import BoolType
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph, Node
+
+
+@graph_pass("GradOf becomes If")
+def lower_grad_of(graph: Graph) -> bool:
+    """Replace every GradOf by an If that asks at run time whether any gradient has arrived."""
+    return _lower(graph.block())
+
+
+def _lower(block: Block) -> bool:
+    changed = False
+    for node in block.nodes():
+        for b in node.blocks():
+            changed |= _lower(b)
+        if node.kind() == "prim::GradOf":
+            _replace(node)
+            changed = True
+    return changed
+
+
+def _replace(node: Node) -> None:
+    graph = node.owningGraph()
+    with graph.insert_point_guard(node):
+        any_defined = graph.insertNode(graph.create("prim::AnyDefined", node.inputs()))
+        any_defined.output().setType(BoolType.get())
+        choice = graph.insertNode(graph.create("prim::If", any_defined.outputs(), node.outputsSize()))
+    choice.addBlock().cloneFrom(node.blocks()[0], lambda v: v)
+    otherwise = choice.addBlock()
+    missing = otherwise.appendNode(graph.create("prim::Undefined")).output()
+    for old, new in zip(node.outputs(), choice.outputs()):
+        otherwise.registerOutput(missing)
+        new.copyMetadata(old)
+    node.replaceAllUsesWith(choice)
+    node.destroy()

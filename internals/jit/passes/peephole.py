@@ -1,0 +1,80 @@
+"""Peephole optimisation: small patterns, looked at through a hole (`torch/csrc/jit/passes/peephole.cpp` and its neighbours).
+
+A rule looks at one node and at what made its inputs. The talk's example is `t(t(x))`: transposed twice, it is x. The table of
+rules is in three parts: `TENSOR_RULES` in `peephole_tensors.py`, `NUMBER_RULES` in `peephole_numbers.py` (numbers, None, casts)
+and `LIST_RULES` in `peephole_lists.py`. `print(rules())` shows it.
+
+Some rules put a value that exists in the place of a new tensor (`x * 1` becomes x), after which two results share memory. They
+are applied only if nothing writes to either, and if the caller does not get hold of both (`safe_to_merge`).
+
+How the real one differs: there are a few rules more (for dicts, convolutions, profiled types), and four of its rules are wrong in
+corners, which is not copied. It removes `x * 1` and `x / 1` without asking for the dtype, though with a bool x the first is an
+int64, and with an int x the second a float. It finds `x == x` True for a float x, though NaN is not equal to NaN. It makes
+`int(NumToTensor(2.5))` 2.5. And it makes a list of the sizes of a tensor one constant even when the caller gets that list.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.passes.aliasing import safe_to_merge
+from internals.jit.passes.dce import dce
+from internals.jit.passes.peephole_lists import LIST_RULES
+from internals.jit.passes.peephole_numbers import NUMBER_RULES
+from internals.jit.passes.peephole_rules import Constant, Facts, Rule, group
+from internals.jit.passes.peephole_tensors import TENSOR_RULES
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph, Node, Value
+
+RULES: tuple[Rule, ...] = (*TENSOR_RULES, *NUMBER_RULES, *LIST_RULES)
+
+
+@graph_pass("small patterns")
+def peephole(graph: Graph) -> bool:
+    """Apply every rule of the table wherever it fits, in one walk, then remove what has become dead."""
+    changed = _apply(graph.block(), group(RULES), Facts(graph))
+    return (dce(graph) or True) if changed else False
+
+
+def rules() -> str:
+    """The table, for reading: what is looked for, and what it becomes."""
+    width = max(len(r.pattern) for r in RULES)
+    return "\n".join(f"{r.pattern:<{width}}  ->  {r.becomes}" for r in RULES)
+
+
+def _apply(block: Block, table: dict[str, list[Rule]], facts: Facts) -> bool:
+    changed = False
+    for node in block.nodes():
+        for b in node.blocks():
+            changed |= _apply(b, table, facts)
+        for rule in table.get(node.kind(), ()):
+            if _try(rule, node, facts):
+                changed = True
+                break
+    return changed
+
+
+def _try(rule: Rule, node: Node, facts: Facts) -> bool:
+    if not any(v.hasUses() for v in node.outputs()):
+        return False
+    found = rule.find(node, facts)
+    if found is None:
+        return False
+    if rule.merges and not safe_to_merge(facts.aliases, [found], node.outputs()):
+        return False
+    for old, new in zip(node.outputs(), found if isinstance(found, list) else [found], strict=True):
+        _replace(old, new, node)
+    if rule.merges:
+        facts.forget()
+    return True
+
+
+def _replace(old: Value, new: Value | Constant, node: Node) -> None:
+    graph = node.owningGraph()
+    if isinstance(new, Constant):
+        with graph.insert_point_guard(node):
+            new = graph.insertConstant(new.value)
+            new.node().copyMetadata(node)
+    old.replaceAllUsesWith(new)

@@ -1,0 +1,76 @@
+"""Peephole rules for lists whose making is in sight (`peephole_list_idioms.cpp`).
+
+`l = prim::ListConstruct(a, b)` can be looked into as long as nothing writes to l, neither under this name nor under another.
+
+How the real one differs: it can also learn the length of a list from a condition, `if len(x) == 2`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import ListType
+from internals.jit.passes.overloads import constant
+from internals.jit.passes.peephole_rules import Constant, Facts, Rule
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Node, Value
+
+
+def _elements(value: Value, facts: Facts) -> list[Value] | None:
+    """What is in a list; None if that is not known."""
+    node = value.node()
+    known = node.kind() == "prim::ListConstruct" and not facts.is_written(value)
+    return node.inputs() if known else None
+
+
+def _length(node: Node, facts: Facts) -> Constant | None:
+    elements = _elements(node.input(0), facts)
+    return None if elements is None else Constant(len(elements))
+
+
+def _item(node: Node, facts: Facts) -> Value | None:
+    if not isinstance(node.input(0).type(), ListType):
+        return None
+    elements, index = _elements(node.input(0), facts), constant(node.input(1))
+    if elements is None or not isinstance(index, int) or not -len(elements) <= index < len(elements):
+        return None
+    return elements[index]
+
+
+def _unpacked(node: Node, facts: Facts) -> list[Value] | None:
+    elements = _elements(node.input(0), facts)
+    return elements if elements is not None and len(elements) == node.outputsSize() else None
+
+
+def _joined(node: Node, facts: Facts) -> Value | None:
+    if node.inputsSize() != 2 or not all(isinstance(v.type(), ListType) for v in node.inputs()):
+        return None
+    a, b = (_elements(v, facts) for v in node.inputs())
+    return None if a is None or b is None else _list_of([*a, *b], node, facts)
+
+
+def _part(node: Node, facts: Facts) -> Value | None:
+    if not isinstance(node.input(0).type(), ListType):
+        return None
+    elements, ends = _elements(node.input(0), facts), [constant(v) for v in node.inputs()[1:]]
+    if elements is None or not all(e is None or isinstance(e, int) for e in ends) or ends[2:] == [0]:
+        return None
+    return _list_of(elements[slice(*ends)], node, facts)
+
+
+def _list_of(elements: list[Any], node: Node, facts: Facts) -> Value:
+    """A new list in the place of the old one; later rules may look into it, so memory is analysed anew."""
+    graph = node.owningGraph()
+    made = graph.create("prim::ListConstruct", elements).copyMetadata(node).insertBefore(node)
+    facts.forget()
+    return made.output().setType(node.output().type())
+
+
+LIST_RULES = (
+    Rule("aten::len", "len([a, b])", "2", _length),
+    Rule("aten::__getitem__", "[a, b][1]", "b", _item),
+    Rule("prim::ListUnpack", "x, y = [a, b]", "a, b", _unpacked),
+    Rule("aten::add", "[a] + [b]", "[a, b]", _joined),
+    Rule("aten::slice", "[a, b, c][1:]", "[b, c]", _part),
+)

@@ -1,0 +1,163 @@
+"""Peephole rules for numbers, None and casts (`peephole_non_tensor.cpp`).
+
+How the real one differs: see `peephole.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import (
+    AnyType,
+    BoolType,
+    FloatType,
+    IntType,
+    NoneType,
+    OptionalType,
+    StringType,
+    TensorType,
+    Type,
+    VarType,
+)
+from internals.jit.passes.overloads import constant
+from internals.jit.passes.peephole_rules import Constant, Facts, Rule
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Node, Value
+
+
+# Arithmetic of ints
+
+
+def _ints(node: Node) -> bool:
+    return node.inputsSize() == 2 and all(isinstance(v.type(), IntType) for v in node.inputs())
+
+
+def _int_plus_zero(node: Node, facts: Facts) -> Value | None:
+    return _other(node, 0, either_side=node.kind() == "aten::add")
+
+
+def _int_times_one(node: Node, facts: Facts) -> Value | None:
+    return _other(node, 1, either_side=node.kind() == "aten::mul")
+
+
+def _other(node: Node, neutral: int, either_side: bool) -> Value | None:
+    if not _ints(node):
+        return None
+    a, b = node.inputs()
+    if constant(b) == neutral:
+        return a
+    return b if either_side and constant(a) == neutral else None
+
+
+def _two_steps(node: Node, facts: Facts) -> Value | None:
+    """`(i + 2) - 1` is `i + 1`: of two additions of constants one is left."""
+    inner = node.input(0).node()
+    if not _ints(node) or inner.kind() not in ("aten::add", "aten::sub") or not _ints(inner):
+        return None
+    first, second = constant(inner.input(1)), constant(node.input(1))
+    if not isinstance(first, int) or not isinstance(second, int):
+        return None
+    total = _signed(inner, first) + _signed(node, second)
+    graph = node.owningGraph()
+    with graph.insert_point_guard(node):
+        return graph.insert("aten::add", [inner.input(0), total])
+
+
+def _signed(node: Node, n: int) -> int:
+    return n if node.kind() == "aten::add" else -n
+
+
+# Casts
+
+
+def _already(type: type[Type]) -> Any:
+    """A cast to the type that the value has."""
+
+    def find(node: Node, facts: Facts) -> Value | None:
+        return node.input(0) if node.inputsSize() == 1 and isinstance(node.input(0).type(), type) else None
+
+    return find
+
+
+def _number_of_a_number(node: Node, facts: Facts) -> Value | None:
+    """A number that went into a tensor and comes out again, if it is of the type that is asked for."""
+    inner = node.input(0).node()
+    if inner.kind() != "prim::NumToTensor" or facts.is_written(inner.output()):
+        return None
+    number = inner.input(0)
+    return number if number.type() == node.output().type() else None
+
+
+def _cast_to_a_wider_type(node: Node, facts: Facts) -> Value | None:
+    mine, wanted = node.input(0).type(), node.output().type()
+    return node.input(0) if not isinstance(mine, TensorType) and mine.isSubtypeOf(wanted) or mine == wanted else None
+
+
+# None
+
+
+def _never_none(value: Value) -> bool:
+    return not isinstance(value.type(), (NoneType, OptionalType, AnyType, VarType))
+
+
+def _compared_with_none(node: Node, facts: Facts) -> Constant | None:
+    for a, b in (node.inputs(), node.inputs()[::-1]):
+        if isinstance(a.type(), NoneType):
+            if _never_none(b):
+                return Constant(node.kind() == "aten::__isnot__")
+            if isinstance(b.type(), NoneType):
+                return Constant(node.kind() == "aten::__is__")
+    return None
+
+
+def _unwrapped(node: Node, facts: Facts) -> Value | None:
+    return node.input(0) if _never_none(node.input(0)) else None
+
+
+# Truth
+
+
+def _compared_with_itself(node: Node, facts: Facts) -> Constant | None:
+    if node.inputsSize() != 2 or node.input(0) is not node.input(1):
+        return None
+    simple = isinstance(node.input(0).type(), (IntType, BoolType, StringType, NoneType))
+    return Constant(node.kind() == "aten::eq") if simple else None
+
+
+def _its_own_condition(node: Node, facts: Facts) -> list[Value] | None:
+    """`True if c else False` is c: what `a and b` leaves behind once b is known to be True."""
+    condition = node.input()
+    found = [
+        condition if (constant(yes), constant(no)) == (True, False) and isinstance(old.type(), BoolType) else old
+        for yes, no, old in zip(*(b.outputs() for b in node.blocks()), node.outputs())
+    ]
+    return found if any(a is not b and b.hasUses() for a, b in zip(found, node.outputs())) else None
+
+
+NUMBER_RULES = (
+    Rule("aten::add", "i + 0, 0 + i", "i", _int_plus_zero),
+    Rule("aten::sub", "i - 0", "i", _int_plus_zero),
+    Rule("aten::mul", "i * 1, 1 * i", "i", _int_times_one),
+    Rule("aten::floordiv", "i // 1", "i", _int_times_one),
+    Rule("aten::add", "(i + 1) + 2", "i + 3", _two_steps),
+    Rule("aten::sub", "(i + 1) - 2", "i + -1", _two_steps),
+    Rule("aten::Int", "int(i)", "i", _already(IntType)),
+    Rule("aten::ceil", "ceil(i)", "i", _already(IntType)),
+    Rule("aten::floor", "floor(i)", "i", _already(IntType)),
+    Rule("aten::Float", "float(f)", "f", _already(FloatType)),
+    Rule("aten::Bool", "bool(b)", "b", _already(BoolType)),
+    Rule("aten::Int", "int(NumToTensor(i))", "i", _number_of_a_number),
+    Rule("aten::Float", "float(NumToTensor(f))", "f", _number_of_a_number),
+    Rule("aten::IntImplicit", "IntImplicit(NumToTensor(i))", "i", _number_of_a_number),
+    Rule("aten::FloatImplicit", "FloatImplicit(NumToTensor(f))", "f", _number_of_a_number),
+    Rule("aten::ScalarImplicit", "ScalarImplicit(NumToTensor(n))", "n", _number_of_a_number),
+    Rule("aten::eq", "i == i", "True, for ints, bools, strings", _compared_with_itself),
+    Rule("aten::ne", "i != i", "False, for ints, bools, strings", _compared_with_itself),
+    Rule("aten::__is__", "x is None", "a constant, if the type tells", _compared_with_none),
+    Rule("aten::__isnot__", "x is not None", "a constant, if the type tells", _compared_with_none),
+    Rule("aten::_unwrap_optional", "unwrap(x)", "x, if its type has no None", _unwrapped),
+    Rule("prim::unchecked_unwrap_optional", "unwrap(x)", "x, if its type has no None", _unwrapped),
+    Rule("prim::unchecked_cast", "cast(x)", "x, if it has that type", _cast_to_a_wider_type),
+    Rule("prim::If", "True if c else False", "c", _its_own_condition),
+)

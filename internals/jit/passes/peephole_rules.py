@@ -1,0 +1,75 @@
+"""What the rules of the peephole pass are made of: a pattern, what it becomes, and the function that finds out.
+
+How the real one differs: rules are branches of one long if-else; each asks `node->matches(schema)` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.passes.aliasing import is_written
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Graph, Node, Value
+
+
+class Constant(NamedTuple):
+    """A Python value that is to become a constant of the graph."""
+
+    value: Any
+
+
+Replacement = "Value | Constant | list[Value] | None"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`find(node, facts)` gives what the node's output is replaced by (a list: one for each output), None if it does not apply.
+
+    kind: "aten::t", or with an overload, "aten::mul.Scalar".
+    merges: the output was a tensor or list of its own, and what it is replaced by is one that exists already.
+    """
+
+    kind: str
+    pattern: str
+    becomes: str
+    find: Callable[[Node, Facts], Any]
+    merges: bool = False
+
+
+class Facts:
+    """What rules may ask about the graph. Memory is analysed when it is first asked for, and again after two values were merged."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._aliases: AliasDb | None = None
+
+    @property
+    def aliases(self) -> AliasDb:
+        if self._aliases is None:
+            self._aliases = AliasDb(self.graph)
+        return self._aliases
+
+    def forget(self) -> None:
+        """The graph has changed in a way that matters to memory."""
+        self._aliases = None
+
+    def is_written(self, *values: Value) -> bool:
+        """Whether anything may write to the memory of one of these."""
+        return is_written(self.aliases, values)
+
+
+def first_input(node: Node, facts: Facts) -> Value:
+    """The rule of everything that does nothing to its first input."""
+    return node.input(0)
+
+
+def group(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
+    """The rules by kind."""
+    grouped: dict[str, list[Rule]] = {}
+    for rule in rules:
+        grouped.setdefault(rule.kind, []).append(rule)
+    return grouped

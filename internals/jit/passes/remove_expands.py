@@ -1,0 +1,35 @@
+"""Expansions that broadcasting does anyway are removed (`torch/csrc/jit/passes/remove_expands.cpp`).
+
+Shape propagation spells out broadcasting, `x + y` as `x + y.expand(sizes)`, so that every operator sees operands of one shape. It
+marks these with `implicit=True`. Before the graph is executed they go: the operators broadcast on their own, and faster.
+
+| node                               | becomes |
+|------------------------------------|---------|
+| `aten::expand(x, sizes, implicit=True)` | x  |
+
+An expansion that the user wrote has implicit=False and stays.
+
+How the real one differs: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.ir import constant_of
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Graph
+
+
+@graph_pass("implicit expansions")
+def remove_expands(graph: Graph) -> bool:
+    """Remove every `aten::expand` that is marked implicit."""
+    changed = False
+    for node in graph.findAllNodes("aten::expand"):
+        if node.inputsSize() == 3 and node.input(2).isConstant() and constant_of(node.input(2)) is True:
+            node.output().replaceAllUsesWith(node.input(0))
+            node.destroy()
+            changed = True
+    return changed

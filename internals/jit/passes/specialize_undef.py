@@ -1,0 +1,99 @@
+"""Gradients known to be missing, and those known to be there (`torch/csrc/jit/passes/specialize_undef.cpp`).
+
+The backward graph of a differentiable subgraph must work whichever gradients arrive: nobody may have used the second output. So
+every gradient formula in it stands inside a `prim::GradOf`, which gives nothing when nothing came, and sums are `prim::AutogradAdd`,
+which takes a missing gradient for zero. When the executor makes a plan it knows which inputs are missing; this pass uses that:
+
+| node                            | with                     | becomes                  |
+|---------------------------------|--------------------------|--------------------------|
+| `prim::GradOf[...](dys) {body}` | all of dys missing       | missing                  |
+| `prim::GradOf[...](dys) {body}` | none of dys unknown      | its body                 |
+| `prim::AutogradAdd(a, b)`       | a missing                | b                        |
+| `prim::AutogradAdd(a, b)`       | b missing                | a                        |
+| `prim::AutogradAdd(a, b)`       | both there               | `aten::add(a, b)`        |
+
+Whether a graph input is there, its type says. What remains unknown is left to `lower_grad_of`.
+
+How the real one differs: in 1.0.1 an unknown input of a GradOf is an internal error. Today the pass is called
+`specialize_autogradzero` and the missing gradient `prim::AutogradZero`; it guards the specialised graph by a run-time check.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.ir import TensorType
+from internals.jit.passes.control_flow import splice
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph, Node, Value
+
+MISSING_KINDS = ("prim::Undefined", "prim::AutogradZero")
+MISSING, THERE, UNKNOWN = "missing", "there", "unknown"
+
+
+@graph_pass("missing gradients")
+def specialize_undef(graph: Graph) -> bool:
+    """Resolve the GradOfs and AutogradAdds of the top level for which it is known which gradients are there."""
+    known = {v: _by_type(v) for v in graph.inputs()}
+    changed = False
+    for node in graph.nodes():
+        if node.kind() == "prim::GradOf":
+            changed |= _grad_of(node, known)
+        elif node.kind() == "prim::AutogradAdd":
+            changed |= _add(node, known)
+        else:
+            _note(node, known)
+    return changed
+
+
+def _by_type(value: Value) -> str:
+    type = value.type()
+    if not isinstance(type, TensorType) or (type.undefined is None and type.dtype() is None):
+        return UNKNOWN
+    return MISSING if type.undefined else THERE
+
+
+def _note(node: Node, known: dict[Value, str]) -> None:
+    for v in node.outputs():
+        known[v] = MISSING if node.kind() in MISSING_KINDS else THERE
+
+
+def _grad_of(node: Node, known: dict[Value, str]) -> bool:
+    states = [known.get(v, UNKNOWN) for v in node.inputs()]
+    if all(s == MISSING for s in states):
+        graph = node.owningGraph()
+        with graph.insert_point_guard(node):
+            missing = graph.insertNode(graph.create("prim::Undefined")).output()
+        known[missing] = MISSING
+        for v in node.outputs():
+            v.replaceAllUsesWith(missing)
+        node.destroy()
+        return True
+    if UNKNOWN in states:
+        known.update(dict.fromkeys(node.outputs(), UNKNOWN))
+        return False
+    body: Block = node.blocks()[0]
+    for inner in body.nodes():
+        _note(inner, known)
+    splice(body, node)
+    return True
+
+
+def _add(node: Node, known: dict[Value, str]) -> bool:
+    a, b = node.inputs()
+    states = known.get(a, UNKNOWN), known.get(b, UNKNOWN)
+    if MISSING in states:
+        node.output().replaceAllUsesWith(b if states[0] == MISSING else a)
+    elif states == (THERE, THERE):
+        graph = node.owningGraph()
+        with graph.insert_point_guard(node):
+            total = graph.insert("aten::add", [a, b, 1]).setType(node.output().type())
+        known[total] = THERE
+        node.output().replaceAllUsesWith(total)
+    else:
+        known[node.output()] = UNKNOWN
+        return False
+    node.destroy()
+    return True
