@@ -1,0 +1,126 @@
+"""Which int operations can do without the check for overflow.
+
+An int of a script has 64 bits and wraps around; Python's grow. So `aten::add.int` checks its result, which costs more than the sum.
+Most sums need no check, and this finds them before anything runs:
+
+| what                                                        | why it is safe                                                      |
+|-------------------------------------------------------------|---------------------------------------------------------------------|
+| a sum or product of small things: `2 * i + 1`               | the counter of a loop stays below 2^53: no machine counts further   |
+| a value carried through a loop by `k = k + 1`               | likewise, if it starts small and the step is a small constant       |
+| a value carried by sums only: `total = total + x`           | a wrapped sum of wrapped ints is the sum, wrapped: once, at the end |
+
+In the last case the value is too long while the loop runs, so nothing but the sums may look at it. It grows by a bit for every
+doubling of its size, not by a factor for every turn, as products would.
+
+How the real one differs: C++ wraps by itself.
+"""
+
+from __future__ import annotations
+
+from internals.jit.ir import Block, Graph, IntType, Node, Value, constant_of
+
+SMALL = 53  # bits of a number that something counts up to
+LONG = 64  # bits of any int
+LINEAR = ("aten::add.int", "aten::sub.int")
+RING = (*LINEAR, "aten::mul.int")
+
+
+class PlainInts:
+    """`plain`: the int additions, subtractions and products that need no check. `wrap`: loop outputs to be wrapped afterwards."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.bits: dict[Value, int] = {}
+        self.plain: set[Node] = set()
+        self.wrap: set[Value] = set()
+        self.scan(graph.block())
+
+    def scan(self, block: Block) -> None:
+        for node in block.nodes():
+            if node.kind() == "prim::Loop":
+                self.enter_loop(node)
+            for inner in node.blocks():
+                self.scan(inner)
+            if node.kind() == "prim::If":
+                arms = [b.outputs() for b in node.blocks()]
+                for output, a, b in zip(node.outputs(), *arms):
+                    self.bits[output] = max(self.size(a), self.size(b))
+            elif node.kind().startswith("aten::"):
+                self.scan_operator(node)
+
+    def scan_operator(self, node: Node) -> None:
+        name = operator_name(node)
+        if name in RING:
+            a, b = map(self.size, node.inputs())
+            bits = a + b if name == "aten::mul.int" else max(a, b) + 1
+            if bits < LONG:
+                self.plain.add(node)
+                self.bits[node.output()] = bits
+        elif name == "aten::remainder.int" and (divisor := positive_constant(node.input(1))):
+            self.bits[node.output()] = divisor.bit_length()
+
+    def size(self, value: Value) -> int:
+        """How many bits the value may have, without its sign."""
+        if isinstance(value.type(), IntType) and value.isConstant():
+            return int(constant_of(value)).bit_length()
+        return self.bits.get(value, LONG)
+
+    def enter_loop(self, loop: Node) -> None:
+        (body,) = loop.blocks()
+        index, *carried = body.inputs()
+        self.bits[index] = min(SMALL, self.size(loop.input(0)))
+        for i, (value, end) in enumerate(zip(carried, body.outputs()[1:])):
+            if not isinstance(value.type(), IntType) or value in self.bits:
+                continue
+            output = loop.output(i)
+            if self.is_counter(loop.input(i + 2), value, end):
+                self.bits[value] = self.bits[output] = SMALL + 1
+            elif (sums := self.sums_only(value)) is not None:
+                self.plain |= sums
+                self.wrap.add(output)
+
+    def is_counter(self, start: Value, value: Value, end: Value) -> bool:
+        """Whether each turn adds a small constant to a value that starts small."""
+        step = end.node()
+        if self.size(start) > SMALL + 1 or operator_name(step) != "aten::add.int" or value not in step.inputs():
+            return False
+        a, b = step.inputs()
+        other = b if a is value else a
+        return other.isConstant() and self.size(other) < 16
+
+    def sums_only(self, value: Value) -> set[Node] | None:
+        """The sums that `value` goes through on its way around the loop; None if it goes anywhere else."""
+        body, place = value.node().owningBlock(), value.offset()
+        members, sums, waiting = {value}, set(), [value]
+        while waiting:
+            for user, offset in waiting.pop().uses():
+                if user is body.returnNode() and offset == place:
+                    continue
+                if operator_name(user) in LINEAR:
+                    sums.add(user)
+                    after = [user.output()]
+                elif user.kind() == "prim::Return" and owner_kind(user) == "prim::If":
+                    after = [user.owningBlock().owningNode().output(offset)]  # type: ignore[union-attr]
+                elif user.kind() != "prim::Drop":
+                    return None
+                else:
+                    after = []
+                waiting += [v for v in after if v not in members]
+                members.update(after)
+        doubled = any(all(v in members for v in s.inputs()) for s in sums)
+        return None if doubled else sums
+
+
+def positive_constant(value: Value) -> int:
+    """The value of a constant above 0; 0 for anything else."""
+    number = constant_of(value) if value.isConstant() else 0
+    return number if isinstance(number, int) and number > 0 else 0
+
+
+def operator_name(node: Node) -> str:
+    operator = node.operator()
+    return operator.name if operator is not None else node.kind()
+
+
+def owner_kind(node: Node) -> str:
+    owner = node.owningBlock().owningNode()
+    return owner.kind() if owner is not None else ""
