@@ -84,7 +84,7 @@ def attribute_text(node: Node, name: str) -> str:
     """The value of an attribute."""
     kind, value = node.kindOf(name), node.attribute(name)
     if kind == "t":
-        return _tensor(value)
+        return tensor_literal(value)
     if kind in ("g", "gs", "ts"):
         return {"g": "<Graph>", "gs": "[<Graphs>]", "ts": "[<Tensors>]"}[kind]
     if kind == "ty":
@@ -112,7 +112,7 @@ def value_text(value: Any) -> str:
         return f"({', '.join(_inside(v) for v in value)}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_inside(k)}: {_inside(v)}" for k, v in value.items()) + "}"
-    return _tensor(value) if isinstance(value, TensorImpl) else str(value)
+    return tensor_literal(value) if isinstance(value, TensorImpl) else str(value)
 
 
 def float_text(value: float) -> str:
@@ -139,7 +139,8 @@ def _inside(value: Any) -> str:
     return str(value) if isinstance(value, bool) or value is None else value_text(value)
 
 
-def _tensor(t: Any) -> str:
+def tensor_literal(t: Any) -> str:
+    """`{2}` for one element, all elements up to ten of them, `<Tensor>` for more."""
     n = t.numel()
     if n == 1:
         value = array(t).reshape(()).item()

@@ -1,0 +1,281 @@
+"""A graph in the dialect of PyTorch 1.0.1, which the talk shows: `graph.dump(style="1.0.1")`.
+
+    graph(%x : Float(2, 2)) {
+      %1 : Float(2!, 2!) = aten::t(%x)
+      %2 : Float(2, 2) = aten::t(%1)
+      return (%2);
+    }
+
+Two things changed since. The text did: no commas between the inputs, braces and semicolons, `!` behind a size whose stride is
+not that of a contiguous tensor, floats with six digits. That is the second half of this file, by the algorithm of
+`torch/csrc/jit/ir.cpp` in 1.0.1. And the operators did: they got new names and new arguments. The tables below undo that where
+nothing is lost by it; a call that 1.0.1 could not express stays as it is today. Constants that only the arguments of today used
+are left out. Modules were not values then: the parameters a graph fetches from `self` become inputs behind the others.
+
+The graph itself is not changed, and the numbers of its values stay.
+
+How the real one differs: of today's PyTorch, it has no such thing. Of 1.0.1's, its graphs had other numbers, and in places other
+nodes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from internals.core.dtype import bool_
+from internals.core.tensor_impl import TensorImpl
+
+from .block import Block
+from .class_type import ClassType
+from .graph import Graph
+from .node import Node
+from .printer import tensor_literal
+from .tensor_type import TensorType
+from .types import FutureType, ListType, NoneType, NumberType, OptionalType, StringType, TupleType, Type
+from .value import Value, base_name
+
+# Then and now
+
+RENAMED = {
+    "aten::Bool": "prim::Bool", "aten::Int": "prim::Int", "aten::Float": "prim::Float",
+    "aten::IntImplicit": "prim::ImplicitTensorToNum", "aten::FloatImplicit": "prim::ImplicitTensorToNum",
+    "aten::ScalarImplicit": "prim::ImplicitTensorToNum",
+}  # fmt: skip
+RENAMED_ON_LISTS = {"aten::__getitem__": "aten::select"}
+
+# Arguments that came later, by operator ("*" is any), and the values with which an operator does what it did before.
+ADDED: dict[tuple[str, str], tuple[Any, ...]] = {
+    ("*", "dtype"): (None,), ("*", "memory_format"): (None, 0), ("*", "pin_memory"): (None, False),
+    ("*", "layout"): (None,), ("*", "device"): (None,),
+    ("aten::_convolution", "allow_tf32"): (True, False), ("aten::gather", "sparse_grad"): (False,),
+    ("aten::avg_pool2d", "divisor_override"): (None,), ("aten::avg_pool3d", "divisor_override"): (None,),
+    ("aten::argmax", "dim"): (None,), ("aten::argmin", "dim"): (None,), ("aten::gelu", "approximate"): ("none",),
+}  # fmt: skip
+
+# Arguments that may be None today and were written out then: type and text of the constant.
+FILLED: dict[tuple[str, str], tuple[str, str]] = {
+    ("aten::slice", "start"): ("int", "0"), ("aten::slice", "end"): ("int", "9223372036854775807"),
+    **{
+        (f"aten::{factory}", argument): constant
+        for factory in ("zeros", "ones", "empty", "full", "rand", "randn", "arange", "linspace", "eye", "randint", "randperm")
+        for argument, constant in (("dtype", ("int", "6")), ("layout", ("int", "0")), ("device", ("Device", '"cpu"')))
+    },
+}  # fmt: skip
+
+
+def graph_text_101(graph: Graph) -> str:
+    """The graph as 1.0.1 would print it, ending with a newline."""
+    return _Dump(graph).text()
+
+
+class Filled(NamedTuple):
+    """A constant that today's graph does not have."""
+
+    number: int
+    type: str
+    text: str
+
+
+class Call(NamedTuple):
+    """A node in the words of 1.0.1."""
+
+    kind: str
+    inputs: list[Value | Filled]
+
+
+class _Dump:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.numbers = itertools.count(graph._uniques)
+        self.modules, self.parameters = _parameters(graph)
+        self.calls = {n: self._call(n) for n in _all_nodes(graph.block())}
+        self.names = _names(graph)
+        used = Counter(v for call in self.calls.values() for v in call.inputs)
+        used.update(v for b in _all_blocks(graph.block()) for v in b.outputs())
+        hidden = [n for n in self.calls if n.kind() == "prim::Constant" and n.output().hasUses() and not used[n.output()]]
+        self.hidden = {*hidden, *(v.node() for v in (*self.modules, *self.parameters))}
+        self.groups: list[Node] = []
+
+    # From today's words to those of 1.0.1
+
+    def _call(self, node: Node) -> Call:
+        kind, inputs = node.kind(), node.inputs()
+        on_list = bool(inputs) and isinstance(inputs[0].type(), ListType)
+        name = RENAMED_ON_LISTS.get(kind) if on_list else RENAMED.get(kind)
+        schema = node.schema() if kind.startswith("aten::") else None
+        if schema is None or len(schema.arguments) != len(inputs):
+            return Call(name or kind, list(inputs))
+        kept: list[Value | Filled] = []
+        for argument, value in zip(schema.arguments, inputs):
+            if value.isConstant() and (filled := FILLED.get((kind, argument.name))) and value.toIValue() is None:
+                kept.append(Filled(next(self.numbers), *filled))
+            elif not _is_new(kind, argument.name, value):
+                kept.append(value)
+        return Call(name or kind, kept)
+
+    # The text
+
+    def text(self) -> str:
+        inputs = [v for v in self.graph.inputs() if v not in self.modules] + self.parameters
+        lines = ["graph(" + "\n      ".join(map(self._typed, inputs)) + ") {"]
+        for node in self.graph.nodes():
+            lines += self._lines(node, 1)
+        lines += [f"  return ({self._list(self.graph.outputs())});", "}"]
+        text = "\n".join(lines) + "\n"
+        for i, node in enumerate(self.groups):
+            text += f"with {node.kind()}_{i} = {graph_text_101(node.g('Subgraph'))}"
+        return text
+
+    def _lines(self, node: Node, level: int) -> Iterator[str]:
+        if node in self.hidden:
+            return
+        indent, call = "  " * level, self.calls[node]
+        for value in call.inputs:
+            if isinstance(value, Filled):
+                yield f"{indent}%{value.number} : {value.type} = prim::Constant[value={value.text}]()"
+        scope = f", scope: {node.scopeName()}" if node.scopeName() else ""
+        outputs = ", ".join(map(self._typed, node.outputs()))
+        yield f"{indent}{outputs} = {self._head(node, call.kind)}({self._list(call.inputs)}){scope}"
+        for i, block in enumerate(node.blocks()):
+            yield f"{indent}  block{i}({', '.join(map(self._typed, block.inputs()))}) {{"
+            for inner in block.nodes():
+                yield from self._lines(inner, level + 2)
+            yield f"{indent}    -> ({self._list(block.outputs())})"
+            yield f"{indent}  }}"
+
+    def _head(self, node: Node, kind: str) -> str:
+        """Kind and attributes."""
+        if kind.startswith("^"):
+            scalars = node.attribute("scalar_args") if node.hasAttribute("scalar_args") else []
+            return f"{kind}({', '.join(map(str, scalars))})"
+        names = node.attributeNames()
+        if node.mustBeNone():
+            return "prim::None"
+        if "Subgraph" in names:
+            kind = f"{kind}_{len(self.groups)}"
+            names = [] if node.kind() == "prim::DifferentiableGraph" else [n for n in names if n != "Subgraph"]
+            self.groups.append(node)
+        shown = ", ".join(f"{n}={attribute_text(node.kindOf(n), node.attribute(n))}" for n in names)
+        return f"{kind}[{shown}]" if shown else kind
+
+    def _typed(self, value: Value) -> str:
+        return f"{self._name(value)} : {type_text(value.type())}"
+
+    def _list(self, values: list[Any]) -> str:
+        return ", ".join(map(self._name, values))
+
+    def _name(self, value: Value | Filled) -> str:
+        return f"%{value.number}" if isinstance(value, Filled) else f"%{self.names.get(value, value.unique())}"
+
+
+def _is_new(kind: str, argument: str, value: Value) -> bool:
+    """Whether 1.0.1 did without this argument, and it would not have mattered."""
+    old = ADDED.get((kind, argument)) or ADDED.get(("*", argument))
+    return old is not None and value.isConstant() and value.toIValue() in old
+
+
+def _parameters(graph: Graph) -> tuple[list[Value], list[Value]]:
+    """The values that are modules, and what is fetched from them; nothing if a module is used for something else."""
+    modules = [v for v in graph.inputs() if isinstance(v.type(), ClassType)]
+    parameters: list[Value] = []
+    for module in modules:  # grows while it is walked
+        for user, _ in module.uses():
+            if user.kind() != "prim::GetAttr":
+                return [], []
+            into = modules if isinstance(user.output().type(), ClassType) else parameters
+            into.append(user.output())
+    return modules, [v for n in _all_nodes(graph.block()) for v in n.outputs() if v in parameters]
+
+
+def _names(graph: Graph) -> dict[Value, str]:
+    """The names of 1.0.1: the last to be called `x` is x, those before it are x.1, x.2, ... Loops do not name what they carry."""
+    owners: dict[str, Value] = {}
+    for value in _naming_order(graph.block()):
+        if not value.hasDebugName():
+            continue
+        base = base_name(value.debugName())
+        older = owners.get(base)
+        if older is not None:
+            n = next(n for n in itertools.count(1) if f"{base}.{n}" not in owners)
+            owners[f"{base}.{n}"] = older
+        owners[base] = value
+    return {value: name for name, value in owners.items()}
+
+
+def _naming_order(block: Block) -> Iterator[Value]:
+    owner = block.owningNode()
+    carries = owner is not None and owner.kind() == "prim::Loop"
+    yield from block.inputs()[:1] if carries else block.inputs()
+    for node in block.nodes():
+        for inner in node.blocks():
+            yield from _naming_order(inner)
+        yield from node.outputs()
+
+
+def _all_nodes(block: Block) -> Iterator[Node]:
+    for b in _all_blocks(block):
+        yield from b.nodes()
+
+
+def _all_blocks(block: Block) -> Iterator[Block]:
+    yield block
+    for node in block.nodes():
+        for inner in node.blocks():
+            yield from _all_blocks(inner)
+
+
+# Types and attributes
+
+
+def type_text(type: Type) -> str:
+    """A type as 1.0.1 prints it in graphs. It had no tensors of bool: comparisons gave bytes."""
+    if isinstance(type, TensorType):
+        return _tensor_type(type)
+    if isinstance(type, (ListType, OptionalType)):
+        return type_text(type.element) + ("[]" if isinstance(type, ListType) else "?")
+    if isinstance(type, FutureType):
+        return f"Future[{type_text(type.element)}]"
+    if isinstance(type, TupleType):
+        return f"({', '.join(map(type_text, type.elements))})"
+    special = {StringType: "string", NoneType: "None", NumberType: "Scalar"}
+    return special.get(type.__class__) or type.repr_str()
+
+
+def _tensor_type(type: TensorType) -> str:
+    name, rank, sizes, strides = type.scalarType(), type.dim(), type.sizes(), type.strides()
+    if name is None or rank is None:
+        return "Tensor"
+    name = "Byte" if type.dtype() is bool_ else name
+    if sizes is None or strides is None:
+        return f"{name}({', '.join(['*'] * rank)})"
+    steps = zip(sizes, strides, [size * stride for size, stride in zip(sizes[1:], strides[1:])] + [1])
+    return f"{name}({', '.join(f'{size}' if stride == expected else f'{size}!' for size, stride, expected in steps)})"
+
+
+def attribute_text(kind: str, value: Any) -> str:
+    """The value of an attribute."""
+    if kind in ("g", "gs", "ts"):
+        return {"g": "<Graph>", "gs": "[<Graphs>]", "ts": "[<Tensors>]"}[kind]
+    if kind == "ss":
+        return f"[{', '.join(value)}]"
+    return _value(value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (bool, int)):
+        return str(int(value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str):
+        return '"' + value.replace("\n", "\\n").replace("\t", "\\t").replace("\v", "\\v") + '"'
+    if isinstance(value, (list, tuple)):
+        opening, closing = "[]" if isinstance(value, list) else "()"
+        return opening + ", ".join(map(_value, value)) + closing
+    if isinstance(value, Type):
+        return type_text(value)
+    if isinstance(value, TensorImpl):
+        return tensor_literal(value).replace("CPUBoolType", "CPUByteType")
+    return str(value)
