@@ -1,0 +1,48 @@
+"""`== != < <= > >=` of everything that is not a tensor (`torch/csrc/jit/runtime/register_prim_ops.cpp`).
+
+    aten::eq   lists, devices, bools, numbers, strings
+    aten::lt   numbers, strings
+
+How the real one differs: enums can be compared too.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from .registry import register_operator
+
+NUMBERS = {
+    "int": "int a, int b", "complex": "complex a, complex b", "float": "float a, float b", "int_float": "int a, float b",
+    "float_int": "float a, int b", "float_complex": "float a, complex b", "complex_float": "complex a, float b",
+    "": "Scalar a, Scalar b",
+}  # fmt: skip
+
+
+def equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two lists are equal. Tensors in them are compared as `bool(a == b)`, which raises unless they have one element."""
+    return len(a) == len(b) and all(bool(x == y) for x, y in zip(a, b))
+
+
+def unequal(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    return not equal(a, b)
+
+
+for name, fn, of_lists in (("eq", operator.eq, equal), ("ne", operator.ne, unequal)):
+    register_operator(f"aten::{name}.int_list(int[] a, int[] b) -> bool", fn)
+    register_operator(f"aten::{name}.device(Device a, Device b) -> bool", fn)
+    register_operator(f"aten::{name}.bool(bool a, bool b) -> bool", fn)
+    for overload, arguments in NUMBERS.items():
+        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({arguments}) -> bool", fn)
+    register_operator(f"aten::{name}.str(str a, str b) -> bool", fn)
+    register_operator(f"aten::{name}.float_list(float[] a, float[] b) -> bool", of_lists)  # a nan is not even itself
+    register_operator(f"aten::{name}.Tensor_list(Tensor[] a, Tensor[] b) -> bool", of_lists)
+    register_operator(f"aten::{name}.bool_list(bool[] a, bool[] b) -> bool", fn)
+    register_operator(f"aten::{name}.str_list(str[] a, str[] b) -> bool", fn)
+
+for name, fn in {"lt": operator.lt, "gt": operator.gt, "le": operator.le, "ge": operator.ge}.items():
+    for overload in ("int", "float", "int_float", "float_int", ""):
+        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({NUMBERS[overload]}) -> bool", fn)
+    register_operator(f"aten::{name}.str(str a, str b) -> bool", fn)

@@ -1,0 +1,192 @@
+"""The methods of strings, and formatting (`torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_string_ops.cpp`).
+
+`find`, `count` and their like take an `end` of -1 as the end of the string, which in Python is one character less.
+
+How the real one differs: a string is bytes there; only ASCII letters have a case, and `len` and indices count bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .c_math import to_int
+from .registry import op, register_operator
+from .value_text import value_text
+
+WHITESPACE = " \\n\\t\\f\\v"  # as a schema spells it
+
+
+def method(signature: str, fn: Callable[..., Any]) -> None:
+    """Register `aten::<signature>`, whose first argument is `str self`."""
+    name, _, rest = signature.partition("(")
+    register_operator(f"aten::{name}(str self{', ' * (not rest.startswith(')'))}{rest}", fn)
+
+
+def _span(text: str, start: int, end: int) -> tuple[int, int]:
+    """`start` and `end` from the front. They may be negative: -1 as `end` is the end itself."""
+    n = len(text)
+    start = max(start + n, 0) if start < 0 else start
+    end = max(end + n + 1, 0) if end < 0 else min(end, n)
+    return start, end
+
+
+@op("aten::find(str self, str substr, int start=0, int end=-1) -> int")
+def find(self: str, substr: str, start: int, end: int) -> int:
+    return self.find(substr, *_span(self, start, end))
+
+
+@op("aten::rfind(str self, str substr, int start=0, int end=-1) -> int")
+def rfind(self: str, substr: str, start: int, end: int) -> int:
+    return self.rfind(substr, *_span(self, start, end))
+
+
+@op("aten::index.str(str self, str substr, int start=0, int end=-1) -> int")
+def index(self: str, substr: str, start: int, end: int) -> int:
+    """Raises RuntimeError when `substr` is not there."""
+    found = find(self, substr, start, end)
+    if found < 0:
+        raise RuntimeError("ValueError: substring not found")
+    return found
+
+
+@op("aten::rindex(str self, str substr, int start=0, int end=-1) -> int")
+def rindex(self: str, substr: str, start: int, end: int) -> int:
+    """Raises RuntimeError when `substr` is not there."""
+    found = rfind(self, substr, start, end)
+    if found < 0:
+        raise RuntimeError("ValueError: substring not found")
+    return found
+
+
+@op("aten::count(str self, str substr, int start=0, int end=-1) -> int")
+def count(self: str, substr: str, start: int, end: int) -> int:
+    return self.count(substr, *_span(self, start, end))
+
+
+@op("aten::startswith(str self, str substr, int start=0, int end=-1) -> bool")
+def startswith(self: str, substr: str, start: int, end: int) -> bool:
+    return self.startswith(substr, *_span(self, start, end))
+
+
+@op("aten::endswith(str self, str substr, int start=0, int end=-1) -> bool")
+def endswith(self: str, substr: str, start: int, end: int) -> bool:
+    return self.endswith(substr, *_span(self, start, end))
+
+
+for name in ("lower", "upper", "swapcase", "capitalize", "title"):
+    method(f"{name}() -> str", getattr(str, name))
+for name in ("isspace", "isalpha", "isnumeric", "islower", "istitle", "isupper", "isalnum", "isdigit", "isdecimal", "isidentifier"):
+    method(f"{name}() -> bool", getattr(str, name))
+method("isprintable() -> bool", str.isprintable)
+method("expandtabs(int tabsize=8) -> str", str.expandtabs)
+for name in ("center", "ljust", "rjust"):
+    method(f'{name}(int width, str fillchar=" ") -> str', getattr(str, name))
+method("zfill(int width) -> str", str.zfill)
+for name in ("strip", "lstrip", "rstrip"):
+    method(f'{name}(str chars="{WHITESPACE}") -> str', getattr(str, name))
+method("join(str[] values) -> str", str.join)
+method("partition(str separator) -> (str, str, str)", str.partition)
+method("rpartition(str separator) -> (str, str, str)", str.rpartition)
+method("replace(str old, str new, int max=-1) -> str", str.replace)
+method("splitlines(bool keepends=False) -> str[]", str.splitlines)
+method('rsplit(str separator=" ", int max=-1) -> str[]', str.rsplit)
+method("split.str(str? separator=None, int max=-1) -> str[]", str.split)
+
+register_operator("aten::add.str(str a, str b) -> str", lambda a, b: a + b)
+register_operator("aten::len.str(str s) -> int", len)
+register_operator("aten::list(str t) -> str[]", list)
+register_operator("aten::bin(int i) -> str", bin)
+register_operator("aten::oct(int i) -> str", oct)
+register_operator("aten::hex(int i) -> str", hex)
+
+
+@op("aten::chr(int i) -> str")
+def chr_(i: int) -> str:
+    """Raises RuntimeError unless 0 <= i < 256."""
+    if not 0 <= i <= 255:
+        raise RuntimeError(f"chr() arg not in range(0x110000), found {i}")
+    return chr(i)
+
+
+@op("aten::ord(str string) -> int")
+def ord_(string: str) -> int:
+    """Raises RuntimeError unless the string is one character."""
+    if len(string) != 1:
+        raise RuntimeError(f"String for ord() must be 1 character, found {len(string)}")
+    return ord(string)
+
+
+@op("aten::__getitem__.str(str s, int index) -> str", "prim::StringIndex(str string, int index) -> str")
+def getitem(s: str, index: int) -> str:
+    """Raises RuntimeError for an index outside of the string."""
+    if not -len(s) <= index < len(s):
+        raise RuntimeError("string index out of range")
+    return s[index]
+
+
+@op("aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str")
+def slice_(string: str, start: int | None, end: int | None, step: int) -> str:
+    """Raises RuntimeError for another step than 1."""
+    if step != 1:
+        raise RuntimeError("Slicing a string only supports step=1")
+    return string[start:end]
+
+
+@op("aten::format(str self, ...) -> str")
+def format_(self: str, *values: Any) -> str:
+    """Each `{}` is replaced by the next value; nothing else has a meaning. Raises RuntimeError when there are too few."""
+    parts = self.split("{}")
+    if len(parts) - 1 > len(values):
+        raise RuntimeError(f"Too few arguments for format string: {self}")
+    return "".join(part + value for part, value in zip(parts, [*map(value_text, values[: len(parts) - 1]), ""]))
+
+
+@op("aten::percentFormat(str self, ...) -> str")
+def percent_format(self: str, *values: Any) -> str:
+    """`self % value`, several values being a tuple. Raises RuntimeError when they don't fit the text."""
+    given = values[0] if isinstance(values[0], tuple) else (values[0],)
+    text, used, at = "", 0, 0
+    while (percent := self.find("%", at)) >= 0:
+        if percent == len(self) - 1:
+            raise RuntimeError("Incomplete format specifier")
+        text += self[at:percent]
+        at = percent + 2
+        if self[percent + 1] == "%":
+            text += "%"
+            continue
+        if used == len(given):
+            raise RuntimeError("Too few arguments for format string")
+        text += _formatted(self[percent + 1], given[used])
+        used += 1
+    if used != len(given):
+        raise RuntimeError("Too many arguments for format string")
+    return text + self[at:]
+
+
+def _formatted(key: str, value: Any) -> str:
+    is_number = isinstance(value, (int, float, complex)) and not isinstance(value, bool)
+    if key in "dieEfF" and not is_number:
+        raise RuntimeError(f"%{key} requires a number for formatting, but got {_tag(value)}")
+    if key in "di":
+        return str(value if isinstance(value, int) else to_int(value) if math.isfinite(value) else -(2**31))
+    if key in "eEfF":
+        return f"%{key}" % value
+    if key == "c":
+        if isinstance(value, int) and not isinstance(value, bool):
+            return chr(value % 256)
+        if not isinstance(value, str) or len(value) != 1:
+            raise RuntimeError(f"%c requires an int or char for formatting, but got {_tag(value)}")
+        return value
+    if key == "s":
+        return value_text(value)
+    raise RuntimeError(f"The specifier %{key} is not supported in TorchScript format strings")
+
+
+_TAGS = {bool: "Bool", int: "Int", float: "Double", complex: "ComplexDouble", str: "String", list: "GenericList",
+         dict: "GenericDict", tuple: "Tuple", type(None): "None"}  # fmt: skip
+
+
+def _tag(value: Any) -> str:
+    return _TAGS.get(type(value), "Tensor" if hasattr(value, "dtype") else type(value).__name__)

@@ -1,0 +1,33 @@
+"""A run-time value as C++ prints it: what `str(x)`, f-strings and `print` of TorchScript give (`aten/src/ATen/core/ivalue.cpp`).
+
+Not quite Python's text: floats have 17 digits and no zero after the point (`1.`, `0.10000000000000001`), strings in lists have
+no quotes, tensors are in columns with their type below.
+
+How the real one differs: it also knows streams, storages, futures and objects of script classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir.tensor_text import tensor_text
+from internals.jit.schema import show_number
+
+
+def value_text(value: Any) -> str:
+    """The text of any run-time value."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, complex):
+        imaginary = show_number(value.imag)
+        return f"{show_number(value.real)}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
+    if isinstance(value, TensorImpl):
+        return tensor_text(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(value_text, value))}]"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(value_text, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{value_text(k)}: {value_text(v)}' for k, v in value.items())}}}"
+    return show_number(value)
