@@ -27,7 +27,9 @@ from internals.core.arg_types import type_name as type_names
 from internals.core.device import CPU, device
 from internals.core.dtype import INTEGRAL, dtype, of_number
 from internals.core.grad_mode import is_grad_enabled
+from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
+from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.functional import nonzero
 from internals.indexing import getitem, setitem
 from internals.interop import from_numpy, to_numpy
@@ -36,6 +38,14 @@ from internals.pickling import deepcopy, reduce
 from internals.storage import TypedStorage
 
 _INDEX = "only integer tensors of a single element can be converted to an index"
+_LEN = (
+    "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be tensor.shape[0]. Passing a "
+    "tensor of different shape might lead to errors or silently give incorrect results."
+)
+_ITERATING = (
+    "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't change the number "
+    "of iterations executed (and might lead to errors or silently give incorrect results)."
+)
 
 
 class Tensor(Differentiable, Operators, TensorMethods, Conversions):
@@ -50,6 +60,7 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     __array_priority__ = 1000  # ndarray + tensor is the tensor's business
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        warn_if_tracing("torch.Tensor", CONSTRUCTOR)
         return legacy.construct(None, args, kwargs)
 
     # Python's protocols
@@ -63,13 +74,17 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         return format(self.item(), spec)
 
     def __len__(self) -> int:
-        if not self.shape:
+        if not self._geometry.sizes:
             raise TypeError("len() of a 0-d tensor")
-        return self.shape[0]
+        if hot.off and tracer.state is not None:
+            tracer.state.warn(_LEN)
+        return int(self.shape[0].__index__())
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self.shape:
+        if not self._geometry.sizes:
             raise TypeError("iteration over a 0-d tensor")
+        if hot.off and tracer.state is not None:
+            tracer.state.warn(_ITERATING)
         return iter(self.unbind(0))
 
     def __reversed__(self) -> Any:
@@ -93,16 +108,27 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     def nonzero(self, *, as_tuple: bool = False) -> Any:
         return nonzero(self, as_tuple=as_tuple)
 
-    def __bool__(self) -> bool:
-        return self.is_nonzero()
+    def is_nonzero(self) -> bool:
+        """The truth value of a single element. Raises RuntimeError when there is not exactly one."""
+        warn_if_tracing("Converting a tensor to a Python boolean")
+        return ops.is_nonzero(self)
+
+    __bool__ = is_nonzero
+
+    def item(self) -> Any:
+        """The only element as a Python number. Raises RuntimeError when there is not exactly one."""
+        warn_if_tracing("Converting a tensor to a Python number")
+        return ops.item(self)
 
     def __int__(self) -> int:
+        warn_if_tracing("Converting a tensor to a Python integer")
         value = self._number()
         if isinstance(value, complex):
             raise RuntimeError("value cannot be converted to type int64_t without overflow")
         return int(value)
 
     def __float__(self) -> float:
+        warn_if_tracing("Converting a tensor to a Python float")
         value = self._number()
         if isinstance(value, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
@@ -112,9 +138,10 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         return complex(self._number())
 
     def __index__(self) -> int:
+        warn_if_tracing("Converting a tensor to a Python index")
         if self.numel() != 1 or self.dtype.category > INTEGRAL:
             raise TypeError(_INDEX)
-        return int(self.item())
+        return int(ops.item(self))
 
     def _number(self) -> Any:
         if self.numel() != 1:
@@ -126,10 +153,11 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
                 UserWarning,
                 stacklevel=3,
             )
-        return self.item()
+        return ops.item(self)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a number for a 0-d tensor."""
+        warn_if_tracing("Converting a tensor to a Python list")
         return array(self).tolist()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -142,6 +170,7 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
 
     def numpy(self, *, force: bool = False) -> Any:
         """The numpy array on the same memory; see `internals.interop.to_numpy`."""
+        warn_if_tracing("Converting a tensor to a NumPy array")
         if force:
             return to_numpy(self.detach().to(CPU), True)
         return to_numpy(self)
@@ -200,7 +229,13 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         The tensor itself when it is what was asked for already and `copy` is False. Raises TypeError for other arguments.
         """
         where, kind, non_blocking, copy, memory_format = _parse_to(args, kwargs)
-        return ops.to_dtype_layout(self, kind, None, where, None, non_blocking, copy, memory_format)
+        if where is None and kind is not None:
+            return ops.to_dtype(self, kind, non_blocking, copy, memory_format)
+        if where is not None and kind is not None:
+            return ops.to_device(self, where, kind, non_blocking, copy, memory_format)
+        kind = self._geometry.dtype if where is not None else None
+        layout = None if where is None else formats.strided
+        return ops.to_dtype_layout(self, kind, layout, where, None, non_blocking, copy, memory_format)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy name of the tensor's type, or the tensor as another type (a dtype, a name or a class like `LongTensor`)."""
@@ -221,6 +256,7 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         if isinstance(data, TensorImpl):
             warn_copy_construct("tensor.new_tensor")
         t = copy_of(data, as_dtype(dtype, "new_tensor") or self.dtype, as_device(device, "new_tensor") or self.device)
+        t = t if tracer.state is None else t.detach_()
         return t.requires_grad_() if requires_grad else t
 
     def new(self, *args: Any, **kwargs: Any) -> Any:

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.core import dtype as dt
 from internals.core.device import CPU, device, resolve
 from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.promotion import promote_types
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.dlpack import from_dlpack
 from internals.interop import borrow_array, dtype_of, from_numpy, frombuffer
 
@@ -36,19 +38,22 @@ def tensor(
     arrays and scalars, promoted over all elements. Raises ValueError for ragged sequences, TypeError for what is no number,
     RuntimeError for a number that does not fit the dtype.
     """
+    warn_if_tracing("torch.tensor", CONSTRUCTOR)
     if isinstance(data, TensorImpl):
         warn_copy_construct("internals.tensor")
     _no_pinned_memory(pin_memory)
-    return with_grad(copy_of(data, as_dtype(dtype, "tensor"), as_device(device, "tensor")), requires_grad)
+    t = copy_of(data, as_dtype(dtype, "tensor"), as_device(device, "tensor"))
+    return with_grad(t if tracer.state is None else t.detach_(), requires_grad)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """`data` as a tensor, sharing its memory when it is a tensor or an array of the right dtype and device."""
+    warn_if_tracing("torch.as_tensor", CONSTRUCTOR)
     kind, where = as_dtype(dtype, "as_tensor"), as_device(device, "as_tensor")
     shared: Any = data if isinstance(data, TensorImpl) else from_numpy(data) if isinstance(data, np.ndarray) else None
     if shared is None:
         return copy_of(data, kind, where)
-    return shared.to(device=where or shared.device, dtype=kind)
+    return shared.to(device=where or shared.device, dtype=kind or shared.dtype)
 
 
 def asarray(
@@ -92,6 +97,8 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
         return data.detach().to(device=where or data.device, dtype=kind or data.dtype, copy=True)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray):
         t = borrow_array(data)
+        if tracer.state is not None:
+            t = ops.lift_fresh(t)
         return t.to(device=where or CPU, dtype=kind or t.dtype, copy=True)
     if not is_sequence(data) and hasattr(data, "__dlpack__"):
         return copy_of(from_dlpack(data), kind, where)
@@ -113,6 +120,8 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
     if flat:
         with np.errstate(over="ignore"):
             array(t).reshape(-1)[...] = _values(flat, kind)
+    if tracer.state is not None:  # recorded, so that the trace knows the tensor: it may be the result
+        return t.to(where or CPU, kind)
     return t if where is None or where is CPU else t.to(where)
 
 

@@ -80,7 +80,7 @@ def norm(
     order = 2 if p in (None, "fro") else p
     if out is not None:
         return ops.linalg_vector_norm_out(input, order, dims, keepdim, dtype, out)
-    return ops.linalg_vector_norm(input, order, dims, keepdim, dtype)
+    return ops.linalg_vector_norm(input, order, dims or None, keepdim, dtype)
 
 
 def _from_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

@@ -19,10 +19,13 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.overlap import check_no_internal_overlap
+from internals.core.arg_types import as_int
 from internals.core.dtype import INTEGRAL, SCALAR_TYPE_NAME, bool_, uint8
 from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.core.tracer import TracedInt, tracer
 
 _INTEGERS = (int, np.integer)
+_END = (1 << 63) - 1
 
 
 def getitem(self: Any, index: Any) -> Any:
@@ -58,6 +61,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         return _write(sliced, value)
     if isinstance(value, TensorImpl):
         value = _without_leading_ones(value)
+    elif tracer.state is not None:
+        value = from_array(np.asarray(value, self.dtype.np))
     else:
         value = ops.scalar_tensor(value, self.dtype, None, self.device, None)
     ops.index_put_(sliced, tensors, value, False)
@@ -92,7 +97,7 @@ def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
             item = _index_tensor(item)
         if isinstance(item, TensorImpl) and not item.shape and item.dtype.category <= INTEGRAL:
             if item.dtype not in (bool_, uint8):
-                result = _select(result, dim, int(array(item)), place)
+                result = _select(result, dim, as_int(item), place)
                 continue
             item = bool(array(item))
         if isinstance(item, bool):  # a new dimension, kept or emptied
@@ -115,7 +120,7 @@ def _dimensions(item: Any) -> int:
 
 def _select(t: Any, dim: int, index: Any, place: int) -> Any:
     try:
-        return ops.select_int(t, dim, index if index.__class__ is int else int(index))
+        return ops.select_int(t, dim, index if index.__class__ in (int, TracedInt) else int(index))
     except IndexError:
         raise _select_error(t, dim, index, place) from None
 
@@ -138,12 +143,25 @@ def _slice(t: Any, dim: int, item: slice) -> Any:
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     n = sizes[dim]
+    if tracer.state is not None:
+        return _slice_for_all_sizes(t, dim, item)
     start, stop, step = item.indices(n)
     if step < 0:
         raise ValueError("step must be greater than zero")
     if not item.start and stop == n and step == 1:  # -n is not seen to begin at 0
         return t
     return ops.slice_Tensor(t, dim, start, stop, step)
+
+
+def _slice_for_all_sizes(t: Any, dim: int, item: slice) -> Any:
+    """A slice under a trace: it is recorded as it was written, and even if it takes everything from this tensor."""
+    bounds = [
+        default if b is None else as_int(b) if isinstance(b, TensorImpl) else operator.index(b)
+        for b, default in ((item.start, 0), (item.stop, _END), (item.step, 1))
+    ]
+    if bounds[2] <= 0:
+        raise ValueError("step must be greater than zero")
+    return ops.slice_Tensor(t, dim, *bounds)
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
@@ -180,6 +198,8 @@ def _index_tensor(data: Any) -> Any:
 
 def _write(target: Any, value: Any) -> None:
     """Copy `value`, broadcast, into the view `target`."""
+    if tracer.state is not None and not isinstance(value, TensorImpl):
+        value = from_array(np.asarray(value, target.dtype.np))
     if not isinstance(value, TensorImpl):
         check_no_internal_overlap(target)
         ops.fill__Scalar(target, value)
@@ -195,7 +215,7 @@ def _write(target: Any, value: Any) -> None:
 def _without_leading_ones(value: Any) -> Any:
     sizes = value.shape
     first = next((d for d, n in enumerate(sizes) if n != 1), len(sizes))
-    return ops.view(value, sizes[first:]) if first else value
+    return ops.view(value, sizes[first:]) if first or tracer.state is not None else value
 
 
 def _check_number(self: Any, value: Any) -> None:

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import CPU
 from internals.core.dtype import BY_NUMPY, FLOATING, dtype
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make, newly_made
+from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 
 SUPPORTED = "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool"
 READ_ONLY = (
@@ -40,11 +42,13 @@ def from_numpy(array: Any, /) -> Any:
     ValueError for negative strides, strides that are no multiple of the element size, or foreign byte order. Warns, once, about
     a read-only array.
     """
+    warn_if_tracing("torch.from_numpy", CONSTRUCTOR)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type_name(array)})")
     if not array.flags.writeable:
         _warn_read_only("NumPy array", "writing to this tensor will result in undefined behavior.", "array")
-    return borrow_array(array)
+    t = borrow_array(array)
+    return t if tracer.state is None else ops.lift_fresh(t)
 
 
 def borrow_array(array: Any) -> Any:

@@ -776,6 +776,12 @@ def unbind_int(self, dim, _table=unbind_int_op.table):
         return unbind_int_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
+lift_fresh_op = define('lift_fresh(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='copying.lift_fresh')
+def lift_fresh(self, _table=lift_fresh_op.table):
+    if hot.off:
+        return lift_fresh_op(self)
+    return _table[self._geometry.keys](self)
+
 detach_op = define('detach(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.detach')
 def detach(self, _table=detach_op.table):
     if hot.off:
@@ -4021,6 +4027,12 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     if hot.off:
         return convolution_op(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+_convolution_op = define('_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor', CompositeImplicitAutograd='convolution._convolution')
+def _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32, _table=_convolution_op.table):
+    if hot.off:
+        return _convolution_op(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32)
+    return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32)
 
 convolution_backward_op = define('convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='convolution_backward.convolution_backward', Autograd='_generated.autograd_kernels.convolution_backward')
 def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask, _table=convolution_backward_op.table):

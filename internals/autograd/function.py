@@ -33,7 +33,9 @@ from internals.aten.adinplaceorview import count_write
 from internals.core.dispatch_key import AUTOGRAD_MASK
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
+from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl
+from internals.core.tracer import tracer
 
 from .history import check_inplace, gradient_edge, rebase_history, set_history
 from .node import Node
@@ -175,6 +177,12 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`, recorded as one node of the graph."""
+        if hot.off and tracer.state is not None:
+            return tracer.state.call_function(cls, args, kwargs)
+        return cls._apply(args, kwargs)
+
+    @classmethod
+    def _apply(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         described = cls.setup_context is not Function.setup_context
         if described:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)

@@ -20,6 +20,7 @@ from .device import device
 from .dtype import dtype
 from .schema import Type
 from .tensor_impl import TensorImpl, array
+from .tracer import TracedInt, tracer
 
 SEQUENCES = (list, tuple)
 
@@ -125,7 +126,14 @@ def _same(v: Any) -> Any:
 
 
 def _to_int(v: Any) -> int:
-    return v if type(v) is int else int(array(v)) if isinstance(v, TensorImpl) else int(v)
+    if type(v) is int or isinstance(v, TracedInt):
+        return v
+    return as_int(v) if isinstance(v, TensorImpl) else int(v)
+
+
+def as_int(t: TensorImpl) -> int:
+    """The integer in a 0-d tensor; under a trace it remembers the tensor."""
+    return int(array(t)) if tracer.state is None else tracer.state.as_int(t)
 
 
 def _to_float(v: Any) -> float:
@@ -133,7 +141,9 @@ def _to_float(v: Any) -> float:
 
 
 def _to_number(v: Any) -> Any:
-    return array(v).item() if isinstance(v, TensorImpl) else v.item() if isinstance(v, np.generic) else v
+    if isinstance(v, TensorImpl):
+        return array(v).item() if tracer.state is None else tracer.state.as_number(v)
+    return v.item() if isinstance(v, np.generic) else v
 
 
 def _to_dtype(v: Any) -> dtype:

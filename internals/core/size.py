@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any, SupportsIndex
 
+from .tracer import tracer
+
 
 class Size(tuple[int, ...]):
     """A tensor's shape. Slices, sums and multiples of a `Size` are `Size`s. Raises TypeError for entries that are no ints."""
@@ -16,8 +18,11 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Size:
-        values = []
+        values: list[Any] = []
         for i, s in enumerate(sizes):
+            if tracer.state is not None and tracer.state.is_traced_number(s):
+                values.append(s)
+                continue
             if not hasattr(s, "__index__"):
                 raise TypeError(f"internals.Size() takes an iterable of 'int' (item {i} is '{type(s).__name__}')")
             values.append(s.__index__())

@@ -37,6 +37,7 @@ from .grad_mode import is_inference_mode_enabled
 from .hot import hot
 from .size import Size
 from .storage import Storage
+from .tracer import tracer
 
 _T = TypeVar("_T", bound="TensorImpl")
 _new = object.__new__
@@ -103,6 +104,8 @@ class TensorImpl:
 
     @property
     def shape(self) -> Size:
+        if hot.off and tracer.state is not None:
+            return tracer.state.shape_of(self)
         return self._geometry.sizes
 
     @property
@@ -127,6 +130,8 @@ class TensorImpl:
 
     def size(self, dim: int | None = None) -> Any:
         """All sizes, or the one of dimension `dim`. Raises IndexError for a dimension it does not have."""
+        if hot.off and tracer.state is not None:
+            return tracer.state.size_of(self, dim)
         sizes = self._geometry.sizes
         return sizes if dim is None else sizes[_dim(dim, sizes)]
 
@@ -145,6 +150,8 @@ class TensorImpl:
     ndimension = dim
 
     def numel(self) -> int:
+        if hot.off and tracer.state is not None:
+            return tracer.state.numel_of(self)
         return self._geometry.numel
 
     nelement = numel

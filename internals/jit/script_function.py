@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from internals.core.tracer import tracer
+
 from .arguments import ArgumentBinder
 from .ir.tensor_type import TensorType
 from .ir.types import DictType, ListType, OptionalType, TupleType, Type
@@ -55,6 +57,9 @@ class ScriptFunction:
         bind = self._bind
         if bind is None:
             bind = self._bind = ArgumentBinder(self.schema, leading=int(self.is_method))
+        if tracer.state is not None:
+            leading = args[: int(self.is_method)]
+            return tracer.state.call_script_function(self, (*leading, *bind(args[len(leading) :], kwargs)))
         if self.is_method:
             return self.executor(args[0], *bind(args[1:], kwargs))
         return self.executor(*bind(args, kwargs))

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 from internals import Tensor
+from internals.core.tracer import tracer
 from internals.nn import _global_hooks as all_modules
 from internals.nn._last_operation import hook_last_operation
 from internals.nn._tree import Tree
@@ -100,7 +101,8 @@ class Hooks(Tree):
             backward = self._backward_hook()
             if backward is not None:
                 args = backward.setup_input_hook(args)
-            result = self.forward(*args, **kwargs)
+            state = tracer.state
+            result = self.forward(*args, **kwargs) if state is None else state.call_module(self, args, kwargs)
             for key, run, _ in self._all_forward_hooks():
                 called.add(key)
                 result = run(args, kwargs, result)

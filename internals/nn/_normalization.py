@@ -45,7 +45,7 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+    return F.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
 def instance_norm(
@@ -132,6 +132,9 @@ def embedding(
 
 
 def _verify_batch_size(size: Sequence[int]) -> None:
-    if size[0] * prod(size[2:]) == 1:
+    per_channel = size[0]
+    for n in size[2:]:
+        per_channel *= n
+    if per_channel == 1:
         shown = f"internals.Size({list(size)})" if isinstance(size, Size) else size
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {shown}")

@@ -140,6 +140,14 @@ def conv2d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilati
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, False, [0, 0], groups)
 
 
+def _convolution(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
+    benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool,
+) -> Any:  # fmt: skip
+    """The convolution as traces record it. The last four arguments choose among cuDNN's algorithms; there is no choice here."""
+    return ops.convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
 def conv1d_padding(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
     return _convolve_named("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 

@@ -112,6 +112,11 @@ def type_as(self: TensorImpl, other: TensorImpl) -> Any:
     return to_other(self, other, False, False, None)
 
 
+def lift_fresh(self: TensorImpl) -> Any:
+    """`self`. A trace calls it on tensors made from outside memory, so that it has seen them."""
+    return self
+
+
 def contiguous(self: TensorImpl, memory_format: Any = contiguous_format) -> Any:
     """`self` if it lies in memory in the order of `memory_format`, else a copy that does."""
     if memory_format is preserve_format:

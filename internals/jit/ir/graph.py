@@ -31,6 +31,7 @@ class Graph:
     def __init__(self) -> None:
         self._uniques = 0
         self._names: dict[str, Value] = {}
+        self._suffixes: dict[str, int] = {}
         self.current_scope = ""
         self.current_source_range: Any = None
         self._block = Block(self, None)

@@ -81,7 +81,7 @@ class Value:
         return self._name is not None
 
     def setDebugName(self, name: str) -> Value:
-        """Give the value a name; "" takes it away. Another value of that name is renamed, `x` to `x.1`, `x.1` to `x.2`.
+        """Give the value a name; "" takes it away. Another value of that name is renamed, `x` to `x.1`, the next to `x.3`.
 
         Raises RuntimeError for a name that is not usable: numbers are for values without names.
         """
@@ -93,10 +93,9 @@ class Value:
             self._name = None
         if not name:
             return self
-        older = names.pop(name, None)
+        older = names.get(name)
         if older is not None:
-            older._name = None
-            older.setDebugName(_next_free(name, names, taken=name))
+            older.setDebugName(_next_free(name, names, self._node.graph._suffixes))
         names[name] = self
         self._name = name
         return self
@@ -148,11 +147,16 @@ def base_name(name: str) -> str:
     return stem if dot and suffix.isdigit() else name
 
 
-def _next_free(name: str, names: dict[str, Value], taken: str) -> str:
+def _next_free(name: str, names: dict[str, Value], used: dict[str, int]) -> str:
+    """What the older owner of `name` is called from now on; `used` keeps the last suffix given out for each stem.
+
+    Every second number is left out, as PyTorch does: `x`, `x.1`, `x.3`.
+    """
     stem, dot, suffix = name.rpartition(".")
-    stem, n = (stem, int(suffix)) if dot and suffix.isdigit() else (name, 0)
-    while True:
+    stem, n = (stem, int(suffix)) if dot and suffix.isdigit() else (name, 1)
+    if stem in used:
+        n = max(n, used[stem] + 2)
+    while f"{stem}.{n}" in names:
         n += 1
-        candidate = f"{stem}.{n}"
-        if candidate != taken and candidate not in names:
-            return candidate
+    used[stem] = n
+    return f"{stem}.{n}"

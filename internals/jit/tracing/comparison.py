@@ -1,0 +1,86 @@
+"""Are two tensors close, and if not, where and by how much (`torch/testing/_comparison.py`).
+
+How the real one differs: `torch.testing.assert_close` also takes numbers, sequences and mappings; here the checker of traces only
+needs tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.core import dtype as dt
+from internals.core.dtype import FLOATING
+
+# dtype: relative, absolute
+TOLERANCES = {
+    dt.float16: (1e-3, 1e-5), dt.float32: (1.3e-6, 1e-5), dt.float64: (1e-7, 1e-7), dt.complex64: (1.3e-6, 1e-5),
+    dt.complex128: (1e-7, 1e-7),
+}  # fmt: skip
+
+
+def default_tolerances(*tensors: Any) -> tuple[float, float]:
+    """The largest relative and absolute tolerance that the dtypes of the tensors have; 0 for integers and bools."""
+    pairs = [TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in tensors]
+    return max(p[0] for p in pairs), max(p[1] for p in pairs)
+
+
+def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None) -> None:
+    """Raises AssertionError unless shapes and dtypes are equal and |actual - expected| <= atol + rtol * |expected|.
+
+    NaN equals NaN.
+    """
+    for name in ("shape", "device", "dtype"):
+        a, b = getattr(actual, name), getattr(expected, name)
+        if a != b:
+            raise AssertionError(f"The values for attribute '{name}' do not match: {a} != {b}.")
+    if rtol is None or atol is None:
+        rtol, atol = default_tolerances(actual, expected)
+    matches = actual.isclose(expected, rtol, atol, equal_nan=True)
+    if not bool(matches.all()):
+        describe = _scalars if not actual.shape else _tensors
+        raise AssertionError(describe(actual, expected, matches, rtol, atol))
+
+
+def _scalars(actual: Any, expected: Any, matches: Any, rtol: float, atol: float) -> str:
+    a, b = actual.item(), expected.item()
+    absolute = abs(a - b)
+    relative = float("inf") if b == 0 else absolute / abs(b)
+    text = f"{_head('Scalars', rtol, atol)}Expected {b} but got {a}.\n"
+    return text + "\n".join(
+        f"{name} difference: {d}{_allowed(t, rtol, atol)}"
+        for name, d, t in (("Absolute", absolute, atol), ("Relative", relative, rtol))
+    )
+
+
+def _tensors(actual: Any, expected: Any, matches: Any, rtol: float, atol: float) -> str:
+    n = matches.numel()
+    wrong = n - int(matches.sum())
+    if actual.dtype.category < FLOATING:
+        actual, expected = actual.long(), expected.long()
+    absolute = (actual - expected).abs().masked_fill(matches, 0)
+    relative = (absolute / expected.abs()).masked_fill(matches, 0)
+    text = f"{_head('Tensor-likes', rtol, atol)}Mismatched elements: {wrong} / {n} ({wrong / n:.1%})\n"
+    return text + "\n".join(
+        f"Greatest {name} difference: {_greatest(d)}{_allowed(t, rtol, atol)}"
+        for name, d, t in (("absolute", absolute, atol), ("relative", relative, rtol))
+    )
+
+
+def _greatest(difference: Any) -> str:
+    """The greatest difference and its index."""
+    flat = difference.flatten()
+    at = int(flat.argmax())
+    index = []
+    rest = at
+    for n in reversed(difference.shape):
+        rest, i = divmod(rest, n)
+        index.append(i)
+    return f"{flat[at].item()} at index {tuple(reversed(index))}"
+
+
+def _head(what: str, rtol: float, atol: float) -> str:
+    return f"{what} are not {'equal' if rtol == atol == 0 else 'close'}!\n\n"
+
+
+def _allowed(tolerance: float, rtol: float, atol: float) -> str:
+    return "" if rtol == atol == 0 else f" (up to {tolerance} allowed)"

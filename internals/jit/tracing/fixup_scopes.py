@@ -1,0 +1,186 @@
+"""From one long recording to a tree of methods (`torch/csrc/jit/passes/fixup_trace_scopes.cpp`).
+
+While a module is traced, each call of a submodule opens a block, `prim::TracedModuleForward[scope="__module.fc"]`, and
+parameters are `prim::TracedAttr[scope="__module.fc.weight"]` at the top. In four steps the blocks become methods `forward` of
+the submodules:
+
+| step | before | after |
+|------|--------|-------|
+| attributes | `%TracedAttr` is used in the block | `prim::GetAttr[name="weight"](%self)`, in the block, `self` its input |
+| results | a value of the block is used behind it | it is an output of the block and its node |
+| lambda lifting | a value from outside is used in the block | it is an input of the block |
+| calls | the node with its block | `prim::CallMethod[name="forward"](%fc, %x)`; the second call of `fc` is of `forward1` |
+
+A traced function that calls modules has nobody to own such methods: its blocks are inlined.
+
+How the real one differs: it also turns forked blocks into real forks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.jit.ir import Block, ClassType, Graph, Node, TupleType, Value
+from internals.jit.passes.dce import dce
+from internals.jit.passes.lower_tuples import lower_simple_tuples
+
+from .get_attributes import attributes_to_getattrs
+
+FORWARD = "prim::TracedModuleForward"
+
+
+def fixup_scopes(graph: Graph, module: Any = None) -> None:
+    """Turn the blocks of submodules into methods of `module`'s submodules; without a module, inline them."""
+    if module is not None:
+        attributes_to_getattrs(graph)
+    _Dominance().run(graph.block())
+    _one_result_each(graph.block())
+    if module is None:
+        _inline_blocks(graph.block())
+    else:
+        _lift(graph.block())
+        _create_methods(graph)
+        for m in module.modules():
+            for function in m._jit_type.methods.values():
+                _clean_up(function.graph)
+    _clean_up(graph)
+
+
+def _clean_up(graph: Graph) -> None:
+    lower_simple_tuples(graph)
+    dce(graph)
+
+
+class _Dominance:
+    """What is used outside of the block it was made in becomes an output of the block."""
+
+    def __init__(self) -> None:
+        self.lifted: dict[Value, Value] = {}
+
+    def run(self, block: Block) -> None:
+        for n in (*block.nodes(), block.return_node()):
+            self.node(n, block)
+
+    def node(self, node: Node, block: Block) -> None:
+        for i, used in enumerate(node.inputs()):
+            v = used
+            while v in self.lifted:
+                v = self.lifted[v]
+            if v.node().owningBlock() is not block:
+                common = _blocks_around(block)
+                at = v.node().owningBlock()
+                before = v
+                while not any(at is b for b in common):
+                    at.registerOutput(v)
+                    owner = at.owningNode()
+                    assert owner is not None
+                    v = owner.addOutput().setType(v.type())
+                    at = owner.owningBlock()
+                if v is not before:
+                    self.lifted[before] = v
+            if v is not used:
+                node.replaceInput(i, v)
+        if node.kind() == FORWARD:
+            self.run(node.blocks()[0])
+
+
+def _blocks_around(block: Block) -> list[Block]:
+    blocks = [block]
+    while (owner := blocks[-1].owningNode()) is not None:
+        blocks.append(owner.owningBlock())
+    return blocks
+
+
+def _one_result_each(block: Block) -> None:
+    """A method returns one value: several outputs become a tuple that the caller unpacks, none becomes None."""
+    graph = block.owningGraph()
+    for node in block.nodes():
+        if node.kind() != FORWARD:
+            continue
+        inner = node.blocks()[0]
+        _one_result_each(inner)
+        outputs = inner.outputs()
+        if len(outputs) > 1:
+            with graph.insert_point_guard(inner.return_node()):
+                result = graph.insertNode(graph.create("prim::TupleConstruct", outputs)).output()
+            result.setType(TupleType([v.type() for v in outputs]))
+            for _ in outputs:
+                inner.eraseOutput(0)
+            inner.registerOutput(result)
+            types = [v.type() for v in node.outputs()]
+            packed = node.addOutput().setType(TupleType(types))
+            unpack = graph.create("prim::TupleUnpack", [packed], len(types)).insertAfter(node)
+            for i in reversed(range(len(types))):
+                node.outputs()[i].replaceAllUsesWith(unpack.outputs()[i].setType(types[i]))
+                node.eraseOutput(i)
+        elif not outputs:
+            with graph.insert_point_guard(inner.return_node()):
+                inner.registerOutput(graph.insertConstant(None))
+            node.addOutput().setType(inner.outputs()[0].type())
+
+
+def _lift(block: Block) -> None:
+    """Turn the block of every submodule into a graph, innermost first; values from outside become its inputs."""
+    for node in block.nodes():
+        if node.kind() == FORWARD:
+            _lift(node.blocks()[0])
+            node.g_("Subgraph", _as_graph(node))
+            node.eraseBlock(0)
+
+
+def _as_graph(node: Node) -> Graph:
+    """A graph with a copy of the node's block. What it takes from outside is added to the inputs of both."""
+    graph = Graph()
+    outside: dict[Value, Value] = {}
+
+    def lifted(v: Value) -> Value:
+        if v not in outside:
+            outside[v] = graph.addInput().copyMetadata(v)
+            node.addInput(v)
+        return outside[v]
+
+    graph.block().cloneFrom(node.blocks()[0], lifted)
+    return graph
+
+
+def _create_methods(graph: Graph) -> None:
+    """Replace the nodes by calls of methods made of their graphs."""
+    from internals.jit.script_function import ScriptFunction, unshaped
+
+    for node in graph.nodes():
+        if node.kind() != FORWARD:
+            continue
+        type, body = node.input(0).type(), node.g("Subgraph")
+        assert isinstance(type, ClassType)
+        _create_methods(body)
+        name = _free_name("forward", type)
+        qualified = f"{type.qualified_name}.{name}"
+        type.addMethod(name, ScriptFunction(name, body, qualified_name=qualified, is_method=True))
+        call = graph.create("prim::CallMethod", node.inputs()).s_("name", name).insertBefore(node)
+        call.setSourceRange(node.sourceRange())
+        call.output().setType(unshaped(body.outputs()[0].type()))
+        node.output().replaceAllUsesWith(call.output())
+        node.destroy()
+
+
+def _free_name(name: str, type: ClassType) -> str:
+    free, n = name, 0
+    while type.findMethod(free) is not None:
+        n += 1
+        free = f"{name}{n}"
+    return free
+
+
+def _inline_blocks(block: Block) -> None:
+    for node in block.nodes():
+        for b in node.blocks():
+            _inline_blocks(b)
+        if node.kind() != FORWARD:
+            continue
+        graph = node.owningGraph()
+        body = _as_graph(node)
+        with graph.insert_point_guard(node):
+            results = graph.insertGraph(body, node.inputs())
+        for old, new in zip(node.outputs(), results):
+            old.replaceAllUsesWith(new)
+        node.destroy()

@@ -1,0 +1,95 @@
+"""`autograd.Function.apply` under a trace (`_trace_pre_record` and `_trace_post_record` in
+`torch/csrc/autograd/python_function.cpp`).
+
+    y = Scale.apply(x, 3)      %3 : Float(2) = ^Scale[inplace=0, module="m", Subgraph=<Graph>](3)(%x)
+
+What the user's `forward` does may be any Python, and its `backward` is no operator at all. So the call is recorded as a node
+that calls Python again: tensors are its inputs, everything else is fixed. The operators of `forward`, which ran under the
+trace as well, are kept beside it as `Subgraph`, for exporters that want to look inside; in the graph itself nobody uses them.
+
+How the real one differs: `backward` cannot be saved, there as here: a graph with such a node runs only beside its Python class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import Graph, Node, TupleType, Value
+
+from .frames import source_location
+
+if TYPE_CHECKING:
+    from .state import TracingState
+
+
+class PythonFunctions:
+    """Part of `TracingState`."""
+
+    graph: Graph
+
+    def call_function(self: TracingState, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # type: ignore[misc]
+        """Run `function._apply` and record it as a `^Name` node."""
+        node = self.graph.create(f"^{function.__name__}", num_outputs=0)
+        node.setSourceRange(source_location())
+        node.setAttribute("scalar_args", "ival", [a for a in args if not isinstance(a, TensorImpl)])
+        node.pyobj = call_with_tensors(function.apply, args)
+        inputs = [a for a in args if isinstance(a, TensorImpl)]
+        for t in inputs:
+            node.addInput(self.value_of(t))
+        self.graph.insertNode(node)
+        results = function._apply(args, kwargs)
+        self._after_call(node, function, inputs, results)
+        return results
+
+    def _after_call(self: TracingState, node: Node, function: Any, inputs: Sequence[Any], results: Any) -> None:  # type: ignore[misc]
+        is_tuple = isinstance(results, tuple)
+        outputs: Sequence[Any] = results if is_tuple else (results,)
+        node.i_("inplace", any(r is t for r in outputs for t in inputs))
+        node.s_("module", function.__module__)
+        values, after = [node.addOutput()], node
+        if is_tuple:
+            after = self.graph.create("prim::TupleUnpack", [values[0]], len(outputs)).insertAfter(node)
+            values = after.outputs()
+        inside: list[Value] = []
+        for value, r in zip(values, outputs):
+            if isinstance(r, TensorImpl):
+                value.inferTypeFrom(r)
+                inside.append(self.value_of(r))
+                self._values[id(r)] = r, value
+        if is_tuple:
+            node.output().setType(TupleType([v.type() for v in values]))
+        _keep_subgraph(node, after, inside)
+
+
+def call_with_tensors(function: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]:
+    """`function` of the tensors among `args`, the others being as they are now."""
+    places = [i for i, a in enumerate(args) if isinstance(a, TensorImpl)]
+
+    def call(*tensors: Any) -> Any:
+        given = list(args)
+        for i, t in zip(places, tensors, strict=True):
+            given[i] = t
+        return function(*given)
+
+    return call
+
+
+def _keep_subgraph(node: Node, last: Node, results: Sequence[Value]) -> None:
+    """Copy the nodes that were recorded behind `last` into the attribute `Subgraph`, if they take from nowhere else."""
+    subgraph = Graph()
+    here: dict[Value, Value] = {}
+    for v in node.inputs():
+        here[v] = subgraph.addInput().copyMetadata(v)
+    inner = last.next()
+    while inner.kind() != "prim::Return":
+        if any(v not in here for v in inner.inputs()):
+            return
+        copy = subgraph.insertNode(subgraph.createClone(inner, here.__getitem__))
+        for mine, theirs in zip(inner.outputs(), copy.outputs()):
+            here[mine] = theirs
+            if any(mine is r for r in results):
+                subgraph.registerOutput(theirs)
+        inner = inner.next()
+    node.g_("Subgraph", subgraph)

@@ -1,0 +1,137 @@
+"""What the tracer writes down differently (`torchgen`'s `gen_trace_type.py`, `TraceTypeManual.cpp`, `normalize_ops.cpp`).
+
+| rule | for |
+|------|-----|
+| not written down itself, but what it is made of | convolutions, recurrent cells |
+| not written down at all | what returns no tensor: `item`, `equal` |
+| by another name | the second names of an operator: `clip` is `clamp`; `detach_` is `detach` |
+| with `force_outplace`, without its underscore | in-place operators; `zero_` is `zeros_like`, `fill_` is `full_like` |
+| a number in place of a tensor becomes a constant tensor | `x + 1`, and the others of arithmetic |
+| forgotten, with a warning | `resize_` |
+
+How the real one differs: the rules are in the code generator, and second names are replaced afterwards by a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from internals.core.device import CPU
+from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.dtype import dtype
+from internals.core.formats import layout, memory_format
+from internals.core.schema import Argument
+from internals.core.tensor_impl import TensorImpl, from_array
+from internals.core.tracer import RESIZE, TracedFloat, TracedInt
+from internals.jit.ir import Value
+
+from .frames import is_called_by
+
+if TYPE_CHECKING:
+    from .state import TracingState
+
+NOT_RECORDED = frozenset(
+    ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "lstm_cell", "gru_cell",
+     "rnn_tanh_cell", "rnn_relu_cell")
+)  # fmt: skip
+
+SECOND_NAMES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "det": "linalg_det",
+    "divide": "div", "fix": "trunc", "ger": "outer", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+    "moveaxis": "movedim", "multiply": "mul", "negative": "neg", "not_equal": "ne", "row_stack": "vstack", "subtract": "sub",
+    "swapaxes": "transpose", "swapdims": "transpose", "true_divide": "div", "adjoint": "mH",
+}  # fmt: skip
+PYTHON_OPERATORS = {
+    "bitwise_and": "__and__",
+    "bitwise_or": "__or__",
+    "bitwise_xor": "__xor__",
+}  # x & y is an operator of its own
+OUT_OF_PLACE = {"zero": "zeros_like", "fill": "full_like"}
+
+# Python's binding takes numbers for these tensors (`should_allow_numbers_as_tensors`).
+NUMBERS_AS_TENSORS = frozenset("add sub mul div floor_divide multiply subtract divide true_divide".split())
+
+MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+
+
+def is_recorded(op: OperatorHandle) -> bool:
+    """Whether a node is written for this operator."""
+    schema = op.schema
+    if schema.name in NOT_RECORDED or not any(r.type.base == "Tensor" for r in schema.returns):
+        return False
+    return not any(a.type.base == "Storage" for a in schema.arguments)
+
+
+def recorded_name(op: OperatorHandle, force_outplace: bool) -> str:
+    """The kind of the node."""
+    schema = op.schema
+    name = schema.name
+    if name == "detach_":
+        name = "detach"
+    if schema.is_inplace and force_outplace:
+        name = OUT_OF_PLACE.get(name[:-1], name[:-1])
+    if name == "convolution":
+        name = "_convolution"
+    elif name in PYTHON_OPERATORS and is_called_by(PYTHON_OPERATORS[name]):
+        name = PYTHON_OPERATORS[name]
+    return f"{schema.namespace}::{name}"
+
+
+def first_name(kind: str) -> str:
+    """The kind of a node by the first name of its operator: `aten::clamp_` for `aten::clip_`."""
+    stem = kind.removeprefix("aten::").rstrip("_")
+    first = SECOND_NAMES.get(stem)
+    return kind.replace(stem, first, 1) if first and kind.startswith("aten::") else kind
+
+
+def as_recorded(op: OperatorHandle, argument: Argument, given: Any) -> Any:
+    """The argument as the overload that PyTorch would have chosen takes it: a constant tensor for a number."""
+    schema = op.schema
+    is_number = isinstance(given, (bool, int, float, complex)) and not isinstance(given, (TracedInt, TracedFloat))
+    if is_number and argument.name in ("other", "value") and schema.overload.startswith("Scalar"):
+        if schema.name.rstrip("_") in NUMBERS_AS_TENSORS:
+            return from_array(np.asarray(given))
+    return given
+
+
+def as_constant(given: Any) -> Any:
+    """The argument as the IR knows it: dtypes, layouts and memory formats are numbers there."""
+    if isinstance(given, dtype):
+        return given.code
+    if isinstance(given, layout):
+        return 0
+    if isinstance(given, memory_format):
+        return MEMORY_FORMATS.index(given.name)
+    return given.item() if isinstance(given, np.generic) else given
+
+
+def extra_inputs(state: TracingState, op: OperatorHandle) -> list[Value]:
+    """Arguments that PyTorch's operator of the same purpose has in addition."""
+    if op.schema.name == "convolution":  # benchmark, deterministic, cudnn_enabled, allow_tf32
+        return [state.constant(b) for b in (False, False, True, True)]
+    return []
+
+
+def below_autograd(op: OperatorHandle) -> bool:
+    """Whether PyTorch meets the operator after autograd has had its turn, so that its result does not require grad yet."""
+    return op.schema.name == "convolution"
+
+
+# Operators with a rule of their own: (state, op, keys, args) -> what the operator returns
+
+
+def _resize(state: TracingState, op: OperatorHandle, keys: int, args: tuple[Any, ...]) -> Any:
+    state.warn(op.schema.name + RESIZE)
+    state.forget(args[0])
+    with state.paused():
+        return dispatcher.redispatch(op, keys, *args)
+
+
+Special = Callable[["TracingState", OperatorHandle, int, tuple[Any, ...]], Any]
+SPECIAL: dict[str, Special] = {"aten::resize_": _resize, "aten::resize_as_": _resize}
+
+__all__ = ["CPU", "SPECIAL", "TensorImpl", "as_constant", "as_recorded", "is_recorded", "recorded_name"]

@@ -1,0 +1,264 @@
+"""`TracingState`: the graph being recorded, and which tensor is which value of it (`torch/csrc/jit/frontend/tracer.cpp`).
+
+The heart of a trace is one dictionary: from a tensor, by identity, to the value that stands for it. An operator's inputs are
+looked up in it, its outputs are entered. A tensor that is not found was made outside of the trace: it becomes a constant.
+
+    x ──► %x            y = x * w
+    y ──► %3            %1 = prim::Constant[value=<w>];  %3 = aten::mul(%x, %1)
+
+`active` is the state of the thread while Python code runs under the trace. While a recorded operator runs it is put aside
+(`paused`), so that what the operator does inside is not recorded a second time.
+
+How the real one differs: there is a stack of dictionaries, for code that is traced in a fork; and sizes are asked from C++.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from internals.core import dispatcher
+from internals.core.dispatch_key import DispatchKey
+from internals.core.hot import hot
+from internals.core.tensor_impl import TensorImpl
+from internals.core.tracer import tracer
+from internals.jit.ir import DictType, Graph, ListType, Node, TensorType, TupleType, Type, Value, type_of
+from internals.jit.ir.tensor_text import tensor_text
+from internals.nn import _global_hooks
+
+from .frames import name_of, source_location
+from .python_function import PythonFunctions
+from .script_calls import ScriptCalls
+from .sizes import Sizes
+from .warnings import warn
+
+_TRACER = 1 << DispatchKey.Tracer
+
+
+class TracingState(Sizes, PythonFunctions, ScriptCalls):
+    """What one run of `trace` knows. `strict` refuses mutable containers in the output; `force_outplace` records `add` for
+    `add_`.
+
+    `modules` maps each submodule of a traced module to its scope (`__module.seq.0`); None when a function is traced.
+    """
+
+    def __init__(
+        self, strict: bool = True, force_outplace: bool = False, modules: Mapping[Any, str] | None = None
+    ) -> None:
+        self.graph = Graph()
+        self.strict, self.force_outplace, self.modules = strict, force_outplace, modules
+        self._values: dict[int, tuple[Any, Value]] = {}
+
+    # From tensors to values
+
+    def knows(self, thing: Any) -> bool:
+        return id(thing) in self._values
+
+    def set_value(self, thing: Any, value: Value) -> None:
+        """From now on `value` stands for this tensor (or module, or list or tuple of tensors, whose elements are unpacked)."""
+        if isinstance(thing, TensorImpl):
+            type = value.type()
+            if isinstance(type, TensorType) and not type.isComplete() and value.node().kind() != "prim::NumToTensor":
+                value.inferTypeFrom(thing)
+        elif isinstance(thing, (list, tuple)):
+            kind = "prim::ListUnpack" if isinstance(thing, list) else "prim::TupleUnpack"
+            unpack = self.add(self.graph.create(kind, [value], len(thing)))
+            for part, output in zip(thing, unpack.outputs()):
+                self.set_value(part, output)
+            return
+        self._values[id(thing)] = thing, value
+
+    def forget(self, thing: Any) -> None:
+        self._values.pop(id(thing), None)
+
+    def value_of(self, thing: Any) -> Value:
+        """The value for a tensor, or for a tuple, list or dict of them; constants for everything the trace does not know.
+
+        Raises RuntimeError for a tensor that requires grad and is not known, for objects and for what cannot be a constant.
+        """
+        if isinstance(thing, TensorImpl):
+            found = self._values.get(id(thing))
+            if found is None:
+                return self._tensor_constant(thing)
+            value = found[1]
+            if not value.hasDebugName():
+                value.setDebugName(name_of(thing))
+            return value
+        if isinstance(thing, list):
+            return self.list_of([self.value_of(t) for t in thing], TensorType.get())
+        if isinstance(thing, tuple):
+            return self.tuple_of([self.value_of(t) for t in thing])
+        if isinstance(thing, dict):
+            pairs = [v for k, t in thing.items() for v in (self.value_of(k), self.value_of(t))]
+            return self._dict_of(thing, pairs)
+        if id(thing) in self._values:
+            return self._values[id(thing)][1]
+        if hasattr(thing, "_jit_type"):
+            raise RuntimeError(
+                f"Tried to trace {thing} but it is not part of the active trace. Modules that are called during a trace must be "
+                "registered as submodules of the thing being traced."
+            )
+        return self.constant(thing)
+
+    def _tensor_constant(self, t: Any) -> Value:
+        if t.requires_grad:
+            with self.paused():
+                raise RuntimeError(
+                    "Cannot insert a Tensor that requires grad as a constant. Consider making it a parameter or input, or "
+                    f"detaching the gradient\nTensor:\n{_shown(t)}"
+                )
+        with self.paused():
+            constant = self.constant(t)
+        return constant
+
+    def output_value(self, thing: Any, number: int) -> Value:
+        """The value for a result of the traced function. Raises RuntimeError for one the trace has not seen being computed."""
+        if isinstance(thing, TensorImpl):
+            found = self._values.get(id(thing))
+            if found is None:
+                with self.paused():
+                    shown = _shown(thing)
+                raise RuntimeError(
+                    f"output {number} ({shown}) of traced region did not have observable data dependence with trace inputs; this "
+                    "probably indicates your program cannot be understood by the tracer."
+                )
+            return found[1]
+        if isinstance(thing, list):
+            if self.strict:
+                warn("Encountering a list at the output of the tracer" + CONTAINER)
+            return self.list_of([self.output_value(t, number) for t in thing], TensorType.get())
+        if isinstance(thing, tuple):
+            return self.tuple_of([self.output_value(t, number) for t in thing], getattr(thing, "_fields", None))
+        if isinstance(thing, dict):
+            if self.strict:
+                raise RuntimeError("Encountering a dict at the output of the tracer" + CONTAINER)
+            pairs = [v for k, t in thing.items() for v in (self.value_of(k), self.output_value(t, number))]
+            return self._dict_of(thing, pairs)
+        raise RuntimeError(
+            "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions"
+        )
+
+    # Nodes
+
+    def add(self, node: Node) -> Node:
+        """Put a node where the trace has got to."""
+        node.setSourceRange(source_location())
+        return self.graph.insertNode(node)
+
+    def constant(self, value: Any) -> Value:
+        """A constant in the graph. Raises RuntimeError for what cannot be one."""
+        try:
+            output = self.graph.insertConstant(value)
+        except TypeError:
+            raise RuntimeError(
+                f"Tracer cannot get value trace for type {type(value).__name__}. The below value could not be materialized as a "
+                f"constant:\n{value}"
+            ) from None
+        if value is not None:
+            output.node().setSourceRange(source_location())
+        return output
+
+    def list_of(self, values: list[Value], element: Type) -> Value:
+        node = self.graph.insertNode(self.graph.create("prim::ListConstruct", values))
+        return node.output().setType(ListType(element))
+
+    def tuple_of(self, values: list[Value], names: Any = None) -> Value:
+        node = self.graph.insertNode(self.graph.create("prim::TupleConstruct", values))
+        return node.output().setType(TupleType([v.type() for v in values], names))
+
+    def _dict_of(self, thing: dict[Any, Any], pairs: list[Value]) -> Value:
+        node = self.graph.insertNode(self.graph.create("prim::DictConstruct", pairs))
+        return node.output().setType(erased(type_of(thing)))
+
+    def warn(self, message: str) -> None:
+        warn(message)
+
+    # Modules
+
+    def call_module(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run `forward`; that of a submodule goes into a block of its own (`Module._slow_forward`)."""
+        scope = self.modules.get(module) if self.modules is not None else None
+        if not scope or hasattr(module, "_jit_type"):
+            return module.forward(*args, **kwargs)
+        node = self.graph.insertNode(self.graph.create("prim::TracedModuleForward", 0).s_("scope", scope))
+        with self.graph.scope_guard(scope), self.graph.insert_point_guard(node.addBlock()):
+            return module.forward(*args, **kwargs)
+
+    # When
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Inside, what this thread does is recorded. Raises RuntimeError when a trace is going on already."""
+        if tracer.state is not None:
+            raise RuntimeError("Tracing can't be nested")
+        key = -1 - id(self)
+        _global_hooks.around_calls[key] = True  # modules come through us
+        try:
+            with hot.paused(), self.resumed():
+                yield
+        finally:
+            del _global_hooks.around_calls[key]
+
+    @contextmanager
+    def resumed(self) -> Iterator[None]:
+        tls = dispatcher.tls
+        outer, included = tracer.state, tls.included
+        tracer.state, tls.included = self, included | _TRACER
+        try:
+            yield
+        finally:
+            tracer.state, tls.included = outer, included
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Inside, nothing is recorded (`NoTracerDispatchMode`)."""
+        tls = dispatcher.tls
+        outer, included = tracer.state, tls.included
+        tracer.state, tls.included = None, included & ~_TRACER
+        try:
+            yield
+        finally:
+            tracer.state, tls.included = outer, included
+
+
+CONTAINER = (
+    " might cause the trace to be incorrect, this is only valid if the container structure does not change based on the module's "
+    "inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` "
+    "instead). If you absolutely need this and know the side effects, pass strict=False to trace() to allow this behavior."
+)
+
+
+def erased(t: Type) -> Type:
+    """The type without what is known of the tensors in its lists and dicts: those may be of any shape."""
+    if isinstance(t, ListType):
+        return ListType(_plain(t.element))
+    if isinstance(t, DictType):
+        return DictType(_plain(t.key), _plain(t.value))
+    if isinstance(t, TupleType):
+        return TupleType([erased(e) for e in t.elements], t.names, t.qualified_name)
+    return t
+
+
+def _plain(t: Type) -> Type:
+    if isinstance(t, TensorType):
+        return TensorType.get()
+    if isinstance(t, TupleType):
+        return TupleType([_plain(e) for e in t.elements], t.names, t.qualified_name)
+    return erased(t)
+
+
+def _shown(t: TensorImpl) -> str:
+    """A tensor as C++ streams it: of a tensor's type this tells only what a Python name has."""
+    return re.sub(r"CPU(\w+)Type", r"internals.\1Tensor", tensor_text(t))
+
+
+def is_tracing() -> bool:
+    """Whether this thread is recording."""
+    return tracer.state is not None
+
+
+def get_tracing_state() -> TracingState | None:
+    """The trace this thread is recording, or None (`torch._C._get_tracing_state`)."""
+    return tracer.state
