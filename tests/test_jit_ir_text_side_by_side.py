@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import internals
 from internals.jit.ir import Graph
 from internals.jit.ir.parser import parse_ir
-from tests.jit_programs import PROGRAMS, compiled
+from tests.jit_ir_sources import PROGRAMS, compiled
 from tests.support import oracle
 from tests.test_jit_ir_text import GROUPS, LOOP, TENSORS, VALUES, constant, graphs
 

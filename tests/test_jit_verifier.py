@@ -12,7 +12,7 @@ from internals.jit.ir import BoolType, ClassType, Graph, IntType, NoneType, Stri
 from internals.jit.ir.parser import parse_ir
 from internals.jit.ir.value import Use
 from internals.jit.ir.verifier import VerificationError, verify
-from tests.jit_programs import PROGRAMS, compiled
+from tests.jit_ir_sources import PROGRAMS, compiled
 from tests.support import oracle
 from tests.test_jit_ir_text import GROUPS, graphs
 
@@ -308,8 +308,17 @@ def test_damage_inside_a_group() -> None:
 
 def test_an_optional_may_be_none_and_a_module_read_from_text_may_have_any_attribute() -> None:
     verify(parse_ir(GOOD))
-    g = parse_ir("graph(%c : bool):\n  %n : NoneType = prim::Constant()\n  %k : int = prim::Constant[value=1]()\n"
-                 "  %r : int? = prim::If(%c)\n    block0():\n      -> (%n)\n    block1():\n      -> (%k)\n  return (%r)")  # fmt: skip
+    g = parse_ir("""
+graph(%c : bool):
+  %n : NoneType = prim::Constant()
+  %k : int = prim::Constant[value=1]()
+  %r : int? = prim::If(%c)
+    block0():
+      -> (%n)
+    block1():
+      -> (%k)
+  return (%r)
+""")
     verify(g)
     assert value(g, "n").type() == NoneType.get() and isinstance(typed_module().inputs()[0].type(), ClassType)
 
