@@ -22,7 +22,9 @@ from .c_math import INT_MAX, INT_MIN, to_int
 from .registry import op, register_operator
 from .value_text import value_text
 
-_FLOAT = re.compile(r"\s*[-+]?(?:inf(?:inity)?|nan|0x[\da-f]+\.?[\da-f]*(?:p[-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.I)
+_FLOAT = re.compile(
+    r"\s*[-+]?(?:inf(?:inity)?|nan|0x[\da-f]+\.?[\da-f]*(?:p[-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.I
+)
 _INT = re.compile(r"\s*[-+]?\d+")
 
 

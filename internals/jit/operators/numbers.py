@@ -198,5 +198,7 @@ def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
     """Raises RuntimeError when `y` is 0."""
     if y == 0:
         is_int = type(x) is int and type(y) is int
-        raise RuntimeError("ZeroDivisionError: integer division or modulo by zero" if is_int else "ZeroDivisionError: float divmod()")
+        raise RuntimeError(
+            "ZeroDivisionError: integer division or modulo by zero" if is_int else "ZeroDivisionError: float divmod()"
+        )
     return divmod(x, y)

@@ -77,7 +77,18 @@ def endswith(self: str, substr: str, start: int, end: int) -> bool:
 
 for name in ("lower", "upper", "swapcase", "capitalize", "title"):
     method(f"{name}() -> str", getattr(str, name))
-for name in ("isspace", "isalpha", "isnumeric", "islower", "istitle", "isupper", "isalnum", "isdigit", "isdecimal", "isidentifier"):
+for name in (
+    "isspace",
+    "isalpha",
+    "isnumeric",
+    "islower",
+    "istitle",
+    "isupper",
+    "isalnum",
+    "isdigit",
+    "isdecimal",
+    "isidentifier",
+):
     method(f"{name}() -> bool", getattr(str, name))
 method("isprintable() -> bool", str.isprintable)
 method("expandtabs(int tabsize=8) -> str", str.expandtabs)

@@ -1,0 +1,194 @@
+"""What is neither arithmetic nor a container: errors, printing, identity, optionals, gradients, settings.
+
+The counterpart of `torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_prim_ops_fulljit.cpp`. Nodes whose work depends on
+their attributes (`prim::ConstantChunk[chunks=2, dim=0]`) have no function of their inputs alone: they are in
+`runtime/node_functions.py`, with everything that runs another graph.
+
+How the real one differs: `print` and `warn` go through handlers that a program may replace.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from internals import random
+from internals.core.grad_mode import is_grad_enabled, set_grad_mode
+from internals.core.tensor_impl import TensorImpl
+
+from .hashing import hash_of
+from .registry import op, register_operator
+from .value_text import value_text
+
+# Identity and optionals
+
+register_operator("aten::__is__(t1 self, t2 obj) -> bool", lambda self, obj: same(self, obj))
+register_operator("aten::__isnot__(t1 self, t2 obj) -> bool", lambda self, obj: not same(self, obj))
+register_operator("prim::unchecked_cast(t x) -> t", lambda x: x)
+register_operator("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)", lambda optional: optional)
+register_operator("prim::Uninitialized() -> Any", lambda: None)
+register_operator("prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)", lambda cond, x, y: x if cond else y)
+register_operator("aten::hash.generic(t value) -> int", hash_of)
+register_operator("prim::TupleUnpack(Any tup) -> ...", tuple)
+
+
+def same(a: Any, b: Any) -> bool:
+    """`a is b`. Numbers and strings are no objects: they are the same when they are equal."""
+    if type(a) in (bool, int, float, complex, str):
+        return type(a) is type(b) and bool(a == b)
+    return a is b
+
+
+@op("aten::_unwrap_optional(t(a)? optional) -> t(a)")
+def unwrap_optional(optional: Any) -> Any:
+    """Raises RuntimeError for None."""
+    if optional is None:
+        raise RuntimeError("Unwrapping null optional")
+    return optional
+
+
+@op("prim::TupleIndex(Any tup, int i) -> Any")
+def tuple_index(tup: tuple[Any, ...], i: int) -> Any:
+    """Raises RuntimeError for an index outside of the tuple."""
+    if not -len(tup) <= i < len(tup):
+        raise RuntimeError("Tuple index out of range")
+    return tup[i]
+
+
+# Talking
+
+
+@op("prim::Print(...) -> ()")
+def print_(*values: Any) -> None:
+    print(*map(value_text, values))
+
+
+@op("aten::warn(str message, int stacklevel=2) -> ()")
+def warn(message: str, stacklevel: int) -> None:
+    warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
+@op("prim::RaiseException(str msg, str? cls=None) -> ()")
+def raise_exception(msg: str, cls: str | None) -> None:
+    """Raises `jit.Error`, which remembers the class that the script named."""
+    from internals.jit.runtime.errors import Error
+
+    error = Error(msg)
+    error.python_class_name = cls
+    raise error
+
+
+@op("aten::wait(Future(t) self) -> t")
+def wait(self: Any) -> Any:
+    """The value of a future, when it is there."""
+    return self.wait()
+
+
+# Gradients. None stands for one that is zero everywhere.
+
+register_operator("prim::AutogradZero() -> Tensor", lambda: None)
+register_operator("prim::AutogradAllNonZero(...) -> bool", lambda *grads: all(g is not None for g in grads))
+register_operator("prim::AutogradAllZero(...) -> bool", lambda *grads: all(g is None for g in grads))
+register_operator("prim::AutogradAnyNonZero(...) -> bool", lambda *grads: any(g is not None for g in grads))
+
+
+@op("prim::AutogradAdd(Any a, Any b) -> Any")
+def autograd_add(a: Any, b: Any) -> Any:
+    """The sum of two gradients, either of which may be None."""
+    return b if a is None else a if b is None else a + b
+
+
+@op("aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)")
+def grad_sum_to_size(self: Any, size: Sequence[int] | None) -> Any:
+    """A gradient summed over what broadcasting had repeated; itself when `size` is None."""
+    from internals.autograd.formulas.views import sum_to
+
+    return self if self is None or size is None else sum_to(self, size)
+
+
+@op("prim::ReductionSizes(int[] size, int[] red_axes, bool keepdim=False) -> int[]")
+def reduction_sizes(size: Sequence[int], red_axes: Sequence[int], keepdim: bool) -> list[int]:
+    """The size of a sum over `red_axes`."""
+    axes = {axis % len(size) for axis in red_axes}
+    if keepdim:
+        return [1 if i in axes else s for i, s in enumerate(size)]
+    return [s for i, s in enumerate(size) if i not in axes]
+
+
+@op("aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? retain_graph=None, "
+    "bool create_graph=False, bool allow_unused=False) -> Tensor?[]")  # fmt: skip
+def grad(
+    outputs: list[Any], inputs: list[Any], grad_outputs: Any, retain_graph: Any, create_graph: bool, allow_unused: bool
+) -> list[Any]:
+    from internals import autograd
+
+    found = autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused)
+    return list(found)
+
+
+@op("aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()")
+def backward(self: Any, gradient: Any, retain_graph: bool | None, create_graph: bool) -> None:
+    self.backward(gradient, retain_graph, create_graph)
+
+
+@op("aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None, bool create_graph=False) "
+    "-> ()")  # fmt: skip
+def backward_list(tensors: list[Any], grad_tensors: Any, retain_graph: bool | None, create_graph: bool) -> None:
+    from internals import autograd
+
+    autograd.backward(tensors, grad_tensors, retain_graph, create_graph)
+
+
+# Settings
+
+register_operator("aten::is_scripting() -> bool", lambda: True)
+register_operator("aten::has_torch_function(...) -> bool", lambda *values: False)
+register_operator("aten::_get_tracing_state() -> bool", lambda: False)
+register_operator("aten::is_autocast_enabled() -> bool", lambda: False)
+register_operator("aten::is_autocast_cpu_enabled() -> bool", lambda: False)
+register_operator("aten::is_grad_enabled() -> bool", is_grad_enabled)
+register_operator("aten::set_grad_enabled(bool val) -> ()", lambda val: _nothing(set_grad_mode(val)))
+register_operator("aten::manual_seed(int seed) -> ()", lambda seed: _nothing(random.manual_seed(seed)))
+register_operator(
+    "aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)",
+    lambda self, seed: self.manual_seed(seed),
+)
+register_operator("aten::initial_seed(Generator self) -> int", lambda self: self.initial_seed())
+register_operator("aten::seed(Generator(a!) self) -> int", lambda self: self.seed())
+
+
+@op("aten::Generator(*, Device? device=None, int? seed=None) -> Generator")
+def generator(device: Any, seed: int | None) -> Any:
+    made = random.Generator(*([] if device is None else [device]))
+    return made if seed is None else made.manual_seed(seed)
+
+
+# In-place initialisation, without a gradient: what `nn.init` compiles to
+
+
+def _no_grad(method: str, tensor: TensorImpl, *args: Any, **kwargs: Any) -> Any:
+    was = set_grad_mode(False)
+    try:
+        return getattr(tensor, method)(*args, **kwargs)
+    finally:
+        set_grad_mode(was)
+
+
+register_operator(
+    "aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> Tensor(a!)",
+    lambda tensor, a, b, generator: _no_grad("uniform_", tensor, a, b, generator=generator),
+)
+register_operator(
+    "aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) -> Tensor(a!)",
+    lambda tensor, mean, std, generator: _no_grad("normal_", tensor, mean, std, generator=generator),
+)
+register_operator(
+    "aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)",
+    lambda tensor, val: _no_grad("fill_", tensor, val),
+)
+register_operator("aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", lambda tensor: _no_grad("zero_", tensor))
+
+
+def _nothing(_: Any) -> None:
+    return None
