@@ -64,4 +64,6 @@ def normalized(graph: str) -> str:
 
 def place_free(message: str) -> str:
     """An error's text without the directories of files."""
-    return re.sub(r'File "[^"]*?(?:program_\d+\.py|<string>)"', 'File "f.py"', message).strip()
+    return re.sub(
+        r"program_\d+", "program", re.sub(r'File "[^"]*?(?:program_\d+\.py|<string>)"', 'File "f.py"', message)
+    ).strip()

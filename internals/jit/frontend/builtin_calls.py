@@ -115,13 +115,17 @@ def _unknown(symbol: str) -> str:
     text = f"Unknown builtin op: {symbol}.\n"
     known = {o.name.partition(".")[0] for o in all_operators()}
     limit = min(2, len(name) - 1)
-    similar = [s for s in known if s.startswith(namespace + "::") and _distance(s.partition("::")[2], name, limit) <= limit]
+    similar = [
+        s for s in known if s.startswith(namespace + "::") and _distance(s.partition("::")[2], name, limit) <= limit
+    ]
     if not similar:
         return (
             f"{text}Could not find any similar ops to {symbol}. This op may not exist or may not be currently supported in "
             "TorchScript.\n"
         )
-    listed = "".join(f"\t{s}\n" for s in sorted(similar, key=lambda s: (_distance(s.partition("::")[2], name, limit), s)))
+    listed = "".join(
+        f"\t{s}\n" for s in sorted(similar, key=lambda s: (_distance(s.partition("::")[2], name, limit), s))
+    )
     return f"{text}Here are some suggestions: \n{listed}\nThe original call is"
 
 

@@ -1,11 +1,11 @@
 """Which Python callables are which operators: `torch.relu` is `aten::relu`, `math.sqrt` is `aten::sqrt` (`torch/jit/_builtins.py`).
 
 A function in the table is not compiled: a call of it becomes a node. That holds for every function that PyTorch implements in
-C++, which here are those generated from native_functions.yaml, and for what is listed below. Functions of `torch.functional` and
-`torch.nn.functional` that are written in Python are compiled like the user's own.
+C++, which here are those generated from native_functions.yaml, and for what is listed below. Functions of `torch.nn.functional`
+that are written in Python are compiled like the user's own (`functional_scripts.py`).
 
 How the real one differs: its table holds what is in `torch._C._nn`, `_linalg`, `_fft` and the like, where operators live that are
-not in `torch`.
+not in `torch`; and `torch.norm`, `torch.unique` and a few more are compiled from their Python source.
 """
 
 from __future__ import annotations
@@ -44,30 +44,27 @@ def register_builtin(function: Callable[..., Any], symbol: str) -> None:
 def _table() -> dict[Any, str]:
     import internals
     from internals._generated import functions, nn_functions
+    from internals.jit.frontend.modifiers import is_scripting
     from internals.jit.operators import find_operators
+    from internals.jit.runtime import future
 
     table: dict[Any, str] = {getattr(math, name): f"aten::{name}" for name in MATH if hasattr(math, name)}
     table |= {getattr(cmath, name): f"aten::{name}" for name in CMATH}
     table |= {cmath.phase: "aten::angle", cmath.rect: "aten::polar", math.remainder: "aten::mathremainder"}
     table |= {OrderedDict: "aten::dict", dict: "aten::dict", warnings.warn: "aten::warn"}
+    table[is_scripting] = "aten::is_scripting"
+    if hasattr(future, "wait"):
+        table[future.wait] = "aten::wait"
     for module in (functions, nn_functions):
         for name, value in vars(module).items():
             if callable(value) and not name.startswith("__") and find_operators(f"aten::{name}"):
                 table.setdefault(value, f"aten::{name}")
     for name in dir(internals):
         value = getattr(internals, name)
-        if _is_function(value) and not isinstance(value, type) and not _is_compiled(value) and find_operators(f"aten::{name}"):
+        if _is_function(value) and not isinstance(value, type) and find_operators(f"aten::{name}"):
             table.setdefault(value, f"aten::{name}")
     return table
 
 
 def _is_function(value: Any) -> bool:
     return callable(value) and getattr(value, "__module__", "").startswith("internals")
-
-
-def _is_compiled(value: Any) -> bool:
-    """Functions of `torch.functional` that PyTorch writes in Python, too: compiled from their source."""
-    return getattr(value, "__module__", "") == "internals.functional" and value.__name__ not in FUNCTIONAL_OPERATORS
-
-
-FUNCTIONAL_OPERATORS = ("stft", "istft", "lu", "cdist", "norm", "unique", "unique_consecutive", "tensordot")

@@ -45,7 +45,12 @@ def normalize_names(block: Block) -> None:
         namespace, _, name = node.kind().partition("::")
         in_place = name.endswith("_") and name[:-1] in ALIASES
         wanted = ALIASES.get(name[:-1] if in_place else name)
-        if namespace != "aten" or wanted is None or not node.inputs() or not isinstance(node.input(0).type(), TensorType):
+        if (
+            namespace != "aten"
+            or wanted is None
+            or not node.inputs()
+            or not isinstance(node.input(0).type(), TensorType)
+        ):
             continue
         graph = node.owningGraph()
         new = graph.create(f"aten::{wanted}{'_' if in_place else ''}", node.inputs(), 0).insertBefore(node)
@@ -69,7 +74,9 @@ def order_outputs(block: Block) -> None:
 
 def _order(outputs: list[Value]) -> list[int]:
     last = (1,)
-    return sorted(range(len(outputs)), key=lambda i: min((_place(u.user, u.offset) for u in outputs[i].uses()), default=last))
+    return sorted(
+        range(len(outputs)), key=lambda i: min((_place(u.user, u.offset) for u in outputs[i].uses()), default=last)
+    )
 
 
 def _place(node: Node, offset: int) -> tuple[int, ...]:

@@ -33,7 +33,6 @@ from internals.jit.ir import (
     Graph,
     ListType,
     NoneType,
-    TensorType,
     TupleType,
     Type,
     Value,
@@ -71,7 +70,9 @@ def compile_def(
     `resolver(name)` gives the Python object a name means where the function was defined, or raises NameError.
     Raises RuntimeError that shows the place, for whatever cannot be compiled.
     """
-    return compile_with_schema(definition, resolver, name=name, self_type=self_type, make_self=make_self, defaults=defaults)[0]
+    return compile_with_schema(
+        definition, resolver, name=name, self_type=self_type, make_self=make_self, defaults=defaults
+    )[0]
 
 
 def compile_with_schema(
@@ -309,5 +310,3 @@ def _with_return(schema: FunctionSchema, returned: Type) -> FunctionSchema:
     from internals.jit.schema import Argument, FunctionSchema
 
     return FunctionSchema(schema.name, "", schema.arguments, (Argument("", returned),))
-
-

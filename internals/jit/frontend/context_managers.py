@@ -33,9 +33,7 @@ def emit_with_items(c: Compiler, items: Sequence[tree.WithItem]) -> Callable[[],
             raise error(where, "With item expression must return an object")
         enter, leave = t.findMethod("__enter__"), t.findMethod("__exit__")
         if enter is None or leave is None:
-            raise error(
-                where, "Object returned by with item expression does not define __enter__ and __exit__ methods"
-            )
+            raise error(where, "Object returned by with item expression does not define __enter__ and __exit__ methods")
         if len(enter.schema.arguments) != 1:
             raise error(where, "__enter__ must have only one argument and one return value")
         if len(leave.schema.arguments) != 4:

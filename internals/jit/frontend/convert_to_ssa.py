@@ -80,13 +80,13 @@ def _outputs_of_if(node: Node, frame: Frame[Type]) -> None:
     changed = {name for name in true.table if false.find(name) is not None}
     changed |= {name for name in false.table if true.find(name) is not None}
     for name in sorted(changed):
-        types = true.find(name), false.find(name)
-        assert types[0] is not None and types[1] is not None
-        unified = unify_types(types[0], types[1])
+        if_true, if_false = true.find(name), false.find(name)
+        assert if_true is not None and if_false is not None
+        unified = unify_types(if_true, if_false)
         if unified is None:  # the compiler has made sure that nobody reads it
             continue
-        for arm, t in zip(arms, types):
-            _load_as_output(arm, t, name)
+        _load_as_output(arms[0], if_true, name)
+        _load_as_output(arms[1], if_false, name)
         _add_output(node, unified, name)
         frame.table[name] = unified
 

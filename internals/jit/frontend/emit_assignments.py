@@ -27,7 +27,7 @@ from internals.jit.ir import (
 
 from . import tree
 from .emit_subscripts import split_indices
-from .error_report import error, spell
+from .error_report import error, span, spell
 from .schema_matching import NamedValue
 from .sugared_values import BuiltinFunction, MagicMethod, SimpleValue, SugaredValue
 
@@ -84,12 +84,15 @@ def check_targets(targets: Sequence[tree.Expr], where: SourceRange) -> tuple[int
         raise error(where, "Only one starred expression is allowed on the lhs")
     if n_starred and n_starred == len(targets):
         raise error(
-            where, "A Starred expression may only appear on the lhs within the presence of another non-starred expression"
+            where,
+            "A Starred expression may only appear on the lhs within the presence of another non-starred expression",
         )
     return len(targets) - n_starred, bool(n_starred)
 
 
-def unpack(c: Compiler, targets: tree.TupleLiteral, value: SugaredValue, where: SourceRange, n: int, starred: bool) -> None:
+def unpack(
+    c: Compiler, targets: tree.TupleLiteral, value: SugaredValue, where: SourceRange, n: int, starred: bool
+) -> None:
     parts = value.as_tuple(where, c, None if starred else n)
     if len(parts) < n:
         least = "at least " if starred else ""
@@ -140,17 +143,19 @@ def assign_element(c: Compiler, where: SourceRange, lhs: tree.Subscript, rhs: Na
         if not indices:
             c.insert("aten::copy_", [view, value], where)
         else:
-            c.insert("aten::index_put_", [view, c.list_construct(OptionalType(TensorType.get()), indices), value], where)
+            c.insert(
+                "aten::index_put_", [view, c.list_construct(OptionalType(TensorType.get()), indices), value], where
+            )
         return
     exprs = lhs.subscript_exprs
     if len(exprs) != 1 or isinstance(exprs[0], tree.SliceExpr):
         raise error(
-            _span(exprs), "Sliced expression not yet supported for subscripted assignment. File a bug if you want this"
+            span(exprs), "Sliced expression not yet supported for subscripted assignment. File a bug if you want this"
         )
     if container.type().isSubtypeOf(AnyTupleType.get()):
         raise error(lhs.range, f"{spell(container.type())} does not support subscripted assignment")
     index = c.emit(exprs[0])
-    args = [NamedValue(container, lhs.value.range, "self"), NamedValue(index, _span(exprs), "idx"), rhs]
+    args = [NamedValue(container, lhs.value.range, "self"), NamedValue(index, span(exprs), "idx"), rhs]
     MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(where, c, args, [], 0)
 
 
@@ -162,12 +167,6 @@ def _as_tensor(c: Compiler, value: NamedValue, like: Value) -> Value:
     dtype = c.insert("prim::dtype", [like], None)
     device = c.insert("prim::device", [like], None)
     return c.insert("aten::tensor", [v], None, dtype=dtype, device=device)
-
-
-def _span(exprs: Sequence[tree.Expr]) -> SourceRange:
-    from internals.jit.ir import SourceRange
-
-    return SourceRange(exprs[0].range.source, exprs[0].range.start, exprs[-1].range.end)
 
 
 # Augmented assignment.
@@ -247,7 +246,7 @@ def _augment_item(c: Compiler, stmt: tree.AugAssign, lhs: tree.Subscript, contai
     t = container.type()
     if len(lhs.subscript_exprs) != 1:
         raise error(
-            _span(lhs.subscript_exprs),
+            span(lhs.subscript_exprs),
             f"Sliced expression not yet supported for {spell(t)} augmented assignment. File a bug if you want this",
         )
     element = t.element if isinstance(t, ListType) else t.key if isinstance(t, DictType) else None

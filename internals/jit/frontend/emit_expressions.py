@@ -39,7 +39,10 @@ def emit_sugared(c: Compiler, expr: tree.Expr, n_binders: int, hint: Type | None
         return emit_call(c, expr, n_binders, hint)
     if isinstance(expr, tree.Subscript):
         return emit_subscript(c, expr, hint)
-    return SimpleValue(EMIT[type(expr)](c, expr, hint))
+    emit = EMIT.get(type(expr))
+    if emit is None:
+        raise error(expr.range, f"Cannot emit expr for: {expr.sexpr()}\n")
+    return SimpleValue(emit(c, expr, hint))
 
 
 # Calls.
@@ -171,7 +174,7 @@ def emit_string(c: Compiler, expr: tree.StringLiteral, hint: Type | None) -> Val
 def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
     """The type of the elements is that of the hint, else what the elements have in common, else Tensor."""
     if hint is not None and not isinstance(unwrapped(hint), ListType):
-        raise error(expr.range, f"Expected an annotation of type List, but got {spell(hint)}")
+        raise error(expr.range, f"Expected an annotation of type List but got {spell(hint)}")
     values = emit_values(c, expr.inputs)
     element: Type | None = TensorType.get()
     if hint is not None:
@@ -188,13 +191,14 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
                 "instead",
             )
     assert element is not None
-    for v in values:
-        if not v.type().isSubtypeOf(element):
-            raise error(
-                expr.range,
-                f"List type annotation `{spell(ListType(element))}` did not match the types of the given list elements, which were "
-                f"{spell(v.type())}",
-            )
+    if not all(v.type().isSubtypeOf(element) for v in values):
+        unified = unify_type_list([v.type() for v in values])
+        have = "no common type" if unified is None else spell(unified)
+        raise error(
+            expr.range,
+            f"List type annotation `{spell(ListType(element))}` did not match the types of the given list elements, which were "
+            f"unified to {have}",
+        )
     return c.list_construct(element, values)
 
 
@@ -219,14 +223,23 @@ def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
         t = DictType(keys[0].type(), values[0].type())
     else:
         t = DictType(StringType.get(), TensorType.get())
-    for what, wanted_type, given, exprs in (("keys", t.key, keys, expr.key_inputs), ("values", t.value, values, expr.value_inputs)):
+    for what, wanted_type, given, exprs in (
+        ("keys", t.key, keys, expr.key_inputs),
+        ("values", t.value, values, expr.value_inputs),
+    ):
         for v, e in zip(given, exprs):
-            if not v.type().isSubtypeOf(wanted_type):
+            if v.type().isSubtypeOf(wanted_type):
+                continue
+            if isinstance(wanted, DictType):
                 raise error(
-                    e.range,
-                    f"Dict {what} must contain only a single type. Expected: {spell(wanted_type)} but found {spell(v.type())} "
-                    "instead",
+                    expr.range,
+                    f"Type annotation was inferred to be {spell(t)}but the type of {what} given by the dict literal is "
+                    f"{spell(v.type())}",
                 )
+            raise error(
+                e.range,
+                f"Dict {what} must contain only a single type. Expected: {spell(wanted_type)} but found {spell(v.type())} instead",
+            )
     return c.dict_construct(t, keys, values)
 
 

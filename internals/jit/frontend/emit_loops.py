@@ -111,7 +111,7 @@ def emit_list_comprehension(c: Compiler, comp: tree.ListComp, hint: Type | None)
     typed = hint is not None
     if hint is not None:
         if not isinstance(hint, ListType):
-            raise error(where, f"Expected an annotation of type List, but got {spell(hint)}")
+            raise error(where, f"Expected an annotation of type List but got {spell(hint)}")
         out.setType(hint)
 
     def emit_body() -> None:
@@ -132,7 +132,7 @@ def emit_dict_comprehension(c: Compiler, comp: tree.DictComp, hint: Type | None)
     typed = hint is not None
     if hint is not None:
         if not isinstance(hint, DictType):
-            raise error(where, f"Expected an annotation of type Dict, but got {spell(hint)}")
+            raise error(where, f"Expected an annotation of type Dict but got {spell(hint)}")
         out.setType(hint)
 
     def emit_body() -> None:

@@ -8,14 +8,14 @@ How the real one differs: remote calls and `torch.jit._awaitable` are such forms
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from internals.jit.ir import DictType, ListType, NoneType, OptionalType, StringType, TensorType, Type, Value
 
 from . import tree
 from .emit_loops import emit_dict_comprehension, emit_list_comprehension
-from .error_report import error, spell
+from .error_report import error, span, spell
 from .iterables import IterableTree, RangeValue
 from .loop_forms import MAX_TRIP_COUNT
 from .refinement import emit_hasattr, emit_isinstance
@@ -35,7 +35,7 @@ def emit_annotate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVa
     t = c.type_of_annotation(call.inputs[0])
     value = try_convert_to_type(c, call.range, t, c.emit(call.inputs[1], t), allow_conversions=True)
     if not value.type().isSubtypeOf(t):
-        raise error(call.inputs[0].range, f"expected an expression of type {spell(t)} but found {spell(value.type())}\n")
+        raise error(span(call.inputs), f"expected an expression of type {spell(t)} but found {spell(value.type())}\n")
     if isinstance(t, OptionalType) and isinstance(value.type(), NoneType):
         value = c.constant(None, type=t)
     return SimpleValue(value)
@@ -86,7 +86,10 @@ def emit_tolist(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValu
         depth, element = depth + 1, element.element
     code = {"int": 0, "float": 1, "bool": 2, "complex": 3}.get(element.str())
     if code is None:
-        raise error(call.range, f"{spell(element)} is not one of the supported element types for tolist: int, float, complex, bool")
+        raise error(
+            call.range,
+            f"{spell(element)} is not one of the supported element types for tolist: int, float, complex, bool",
+        )
     node = c.graph.create("prim::tolist", [value, c.constant(depth), c.constant(code)])
     node.setSourceRange(call.range)
     return SimpleValue(c.graph.insertNode(node).output().setType(hint))
@@ -136,7 +139,7 @@ def emit_list_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
     if not call.inputs:
         t = hint if hint is not None else ListType(TensorType.get())
         if not isinstance(t, ListType):
-            raise error(where, f"Expected an annotation of type List, but got {spell(t)}")
+            raise error(where, f"Expected an annotation of type List but got {spell(t)}")
         return SimpleValue(c.list_construct(t.element, []))
     c.check_call(call, 1)
     iterable = c.emit_sugared(call.inputs[0], 1)
@@ -151,18 +154,14 @@ def emit_list_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
 def emit_dict_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
     """`dict(d)`, `dict(pairs)`, `dict(a=1, b=2)`, each with keywords added."""
     where = call.range
-    if not call.inputs and not call.attributes:
+    if not call.attributes and all(_is_empty(e) for e in call.inputs):
         t = hint if hint is not None else DictType(StringType.get(), TensorType.get())
         if not isinstance(t, DictType):
-            raise error(where, f"Expected an annotation of type Dict, but got {spell(t)}")
+            raise error(where, f"Expected an annotation of type Dict but got {spell(t)}")
         return SimpleValue(c.dict_construct(t, [], []))
-    if not call.inputs or _is_empty(call.inputs[0]):
-        keys = tuple(tree.StringLiteral(a.range, a.name.name) for a in call.attributes)
-        literal = tree.DictLiteral(where, keys, tuple(a.value for a in call.attributes))
-        return c.emit_sugared(literal, 1, hint)
-    if len(call.inputs) != 1:
+    given, keywords = _pairs(call)
+    if len(call.inputs) > 1:
         raise error(where, f"dict expected exactly 1 arguments but found {len(call.inputs)}")
-    given = call.inputs[0]
     if isinstance(given, tree.DictComp):
         made = emit_dict_comprehension(c, given, hint)
     else:
@@ -175,11 +174,26 @@ def emit_dict_of(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVal
             target = tree.TupleLiteral(where, (_var(call, key), _var(call, value)))
             comprehension = tree.DictComp(where, _var(call, key), _var(call, value), target, _var(call, source))
             made = emit_dict_comprehension(c, comprehension, hint)
-    for a in call.attributes:
+    for a in keywords:
         key_value = c.constant(a.name.name, a.range)
         parts: list[Value] = [made, key_value, c.emit(a.value)]
         c.call_builtin(a.range, "aten::_set_item", [NamedValue(v, a.range) for v in parts])
     return SimpleValue(made)
+
+
+def _pairs(call: tree.Apply) -> tuple[tree.Expr, Sequence[tree.Attribute]]:
+    """What `dict(...)` is made from: a literal and keywords are a list of pairs; other things stay, the keywords follow them."""
+    where = call.range
+    first = call.inputs[0] if call.inputs and not _is_empty(call.inputs[0]) else None
+    if first is not None and not isinstance(first, (tree.DictLiteral, tree.ListLiteral)):
+        return first, call.attributes
+    pairs: list[tree.Expr] = []
+    if isinstance(first, tree.DictLiteral):
+        pairs += [tree.TupleLiteral(where, pair) for pair in zip(first.key_inputs, first.value_inputs)]
+    elif isinstance(first, tree.ListLiteral):
+        pairs += first.inputs
+    pairs += [tree.TupleLiteral(where, (tree.StringLiteral(where, a.name.name), a.value)) for a in call.attributes]
+    return tree.ListLiteral(where, tuple(pairs)), ()
 
 
 def _var(call: tree.Apply, name: str) -> tree.Var:

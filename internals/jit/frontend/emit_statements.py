@@ -187,7 +187,12 @@ def _merge(c: Compiler, where: SourceRange, name: str, blocks: Any, frames: Any,
         if left[i]:
             other = values[1 - i]
             assert other is not None
-            unit = c.graph.create("prim::Uninitialized").insertBefore(blocks[i].returnNode()).output().setType(other.type())
+            unit = (
+                c.graph.create("prim::Uninitialized")
+                .insertBefore(blocks[i].returnNode())
+                .output()
+                .setType(other.type())
+            )
             c.graph.create("prim::Store", [unit], 0).s_("name", name).insertBefore(blocks[i].returnNode())
             values[i] = unit
     true, false = values
@@ -215,7 +220,9 @@ def emit_delete(c: Compiler, stmt: tree.Delete) -> None:
             c.environment.remove(target.name.name, target.name.range)
             continue
         if not isinstance(target, tree.Subscript):
-            raise error(target.range, "del statements are only supported for deleting list and dict items and variables")
+            raise error(
+                target.range, "del statements are only supported for deleting list and dict items and variables"
+            )
         if isinstance(target.subscript_exprs[0], tree.SliceExpr):
             raise error(
                 target.range,

@@ -58,9 +58,9 @@ def emit_subscript(c: Compiler, expr: tree.Subscript, hint: Type | None) -> Suga
     if container.kind() == "module":
         return container.getitem(where, c, c.emit(exprs[0]), hint)
     value = container.as_value(value_range, c)
-    if isinstance(value.type(), TupleType):
+    if isinstance(value.type(), TupleType) and not isinstance(exprs[0], tree.Dots):
         return SimpleValue(_index_tuple(c, where, value, c.emit(exprs[0])))
-    if isinstance(value.type(), TensorType):
+    if isinstance(value.type(), TensorType) or isinstance(exprs[0], tree.Dots):
         return SimpleValue(_index_tensor(c, where, value, exprs))
     return container.getitem(where, c, c.emit(exprs[0]), hint)
 
@@ -77,7 +77,9 @@ def _index_tensor(c: Compiler, where: SourceRange, value: Value, exprs: Sequence
     return c.insert("aten::index", [view, c.list_construct(OPTIONAL_TENSOR, indices)], where)
 
 
-def split_indices(c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]) -> tuple[Value, list[Value]]:
+def split_indices(
+    c: Compiler, where: SourceRange, value: Value, exprs: Sequence[tree.Expr]
+) -> tuple[Value, list[Value]]:
     """Apply the ints, slices and Nones of an index; returns the view, and the tensors of indices left to apply to it.
 
     The latter are one for each dimension of the view, None where that is not indexed by a tensor.
@@ -152,18 +154,11 @@ def _emit_slice(c: Compiler, where: SourceRange, value: Value, dim: Value | None
     start, end, step = (None if e is None else c.emit(e) for e in (expr.start, expr.end, expr.step))
     if isinstance(value.type(), TupleType):
         return _slice_tuple(c, where, value, start, end, step)
-    args = [NamedValue(value, where, "self")]
-    if dim is not None:
-        args.append(NamedValue(dim))
-    args.append(NamedValue(_or_none(c, where, start), where, "start"))
-    args.append(NamedValue(_or_none(c, where, end), where, "end"))
+    args = [NamedValue(value, where, "self"), *([] if dim is None else [NamedValue(dim)])]
+    kwargs = [NamedValue(v, where, name) for name, v in (("start", start), ("end", end)) if v is not None]
     if step is None:
         step = c.constant(1, where)
-    return c.call_builtin(where, "aten::slice", args, [NamedValue(step, where, "step")])
-
-
-def _or_none(c: Compiler, where: SourceRange, value: Value | None) -> Value:
-    return c.constant(None, where) if value is None else value
+    return c.call_builtin(where, "aten::slice", args, [*kwargs, NamedValue(step, where, "step")])
 
 
 # Tuples.
@@ -197,18 +192,15 @@ def _position(where: SourceRange, t: TupleType, index: int) -> int:
 def _slice_tuple(
     c: Compiler, where: SourceRange, value: Value, start: Value | None, end: Value | None, step: Value | None
 ) -> Value:
-    """`t[a:b:c]`: the parts are known, so it is an unpacking and a new tuple."""
+    """`t[a:b:c]`: the parts are known, so it is a new tuple of them."""
     t = value.type()
     assert isinstance(t, TupleType)
     bounds = [None if v is None else _int_constant(where, v) for v in (start, end, step)]
-    n = len(t.elements)
-    chosen = range(n)[slice(*bounds)]
-    if chosen.step == 1:
-        node = c.graph.create("prim::TupleSlice", [value]).i_("beg", chosen.start).i_("end", max(chosen.start, chosen.stop))
-        c.graph.insertNode(node)
-        return node.output().setType(TupleType([t.elements[i] for i in chosen]))
-    parts = c.unpack_tuple(value)
-    return c.tuple_construct([parts[i] for i in chosen])
+    parts = []
+    for i in range(len(t.elements))[slice(*bounds)]:
+        node = c.graph.insertNode(c.graph.create("prim::TupleIndex", [value, c.constant(i)]))
+        parts.append(node.output().setType(t.elements[i]))
+    return c.tuple_construct(parts)
 
 
 def _int_constant(where: SourceRange, v: Value) -> Any:

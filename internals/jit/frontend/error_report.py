@@ -19,7 +19,7 @@ in a full stop.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,8 @@ from internals.jit.ir import NumberType, TensorType, Type
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
+
+    from . import tree
 
 
 class _Calls(threading.local):
@@ -67,6 +69,13 @@ def at(where: SourceRange) -> None:
     """The compiler has come to `where`: that is what is shown if a function called there does not compile."""
     if _calls.stack:
         _calls.stack[-1][1] = where
+
+
+def span(exprs: Sequence[tree.Expr]) -> SourceRange:
+    """From the start of the first to the end of the last."""
+    from internals.jit.ir import SourceRange
+
+    return SourceRange(exprs[0].range.source, exprs[0].range.start, exprs[-1].range.end)
 
 
 def spell(t: Type) -> str:

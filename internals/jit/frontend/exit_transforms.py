@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from internals.jit.ir import BoolType, Block, Graph, Node, Type, Value, unify_types
+from internals.jit.ir import Block, BoolType, Graph, Node, Type, Value, unify_types
 from internals.jit.ir.constants import constant_of, is_constant
 
 from .with_blocks import enter_exit_to_with_blocks, with_blocks_to_enter_exit
@@ -129,7 +129,9 @@ class ExitTransformer:
     def transform_loop(self, node: Node) -> Exit:
         body = node.blocks()[0]
         exit = self.transform_block(body)
-        if exit.exited is self.false or exit.exited is self.throws:  # a loop that always throws may still not be entered
+        if (
+            exit.exited is self.false or exit.exited is self.throws
+        ):  # a loop that always throws may still not be entered
             return Exit(self.false, [])
         go_on = self.graph.create("prim::If", [exit.exited], 0).insertBefore(body.returnNode())
         go_on.addBlock().registerOutput(self.false)
@@ -233,9 +235,9 @@ def _merge_with_next(first: Node) -> bool:
     if not all(is_constant(d) for d in decisions) or constant_of(decisions[0]) == constant_of(decisions[1]):
         return False
     for arm, decision in zip(first.blocks(), decisions):
-        outputs = arm.outputs()
+        here = dict(zip(first.outputs(), arm.outputs()))
         chosen = second.blocks()[0 if constant_of(decision) else 1]
-        arm.cloneFrom(chosen, lambda v, outputs=outputs: outputs[v.offset()] if v.node() is first else v)
+        arm.cloneFrom(chosen, lambda v, here=here: here.get(v, v))  # type: ignore[misc]
     for out in second.outputs():
         out.replaceAllUsesWith(first.addOutput().copyMetadata(out))
     second.destroy()

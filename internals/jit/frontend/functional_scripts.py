@@ -1,2 +1,42 @@
-"""stub"""
-def scripted(obj): return None
+"""Which source the compiler takes for a function of `nn.functional` (`functional_sources.py`).
+
+How the real one differs: see there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from internals.jit.script_function import ScriptFunction
+
+
+def scripted(obj: Any) -> ScriptFunction | None:
+    """The compiled form of a function of `nn.functional`; None for other things, and for functions there is no source for."""
+    from .recursion import compile_python_function
+
+    source = _sources().get(obj) if callable(obj) and getattr(obj, "__hash__", None) else None
+    return None if source is None else compile_python_function(source)
+
+
+def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
+    """For a function that is two functions, by a flag that must be constant: where the flag is, and which functions."""
+    from internals.nn import functional
+
+    from . import functional_sources as sources
+
+    if obj is functional.max_pool2d:
+        functions = {"if_true": sources.max_pool2d_with_indices, "if_false": sources.max_pool2d}
+        return {"index": 6, "arg_name": "return_indices", "default": False, **functions}
+    return None
+
+
+@cache
+def _sources() -> dict[Any, Any]:
+    from internals.nn import functional
+
+    from . import functional_sources as sources
+
+    names = [name for name, value in vars(sources).items() if getattr(value, "__module__", "") == sources.__name__]
+    return {getattr(functional, name): getattr(sources, name) for name in names if hasattr(functional, name)}

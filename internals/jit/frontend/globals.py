@@ -39,7 +39,12 @@ def builtin_name(name: str) -> SugaredValue | None:
 @cache
 def _table() -> dict[str, SugaredValue]:
     table: dict[str, SugaredValue] = {"print": PrintValue(), "AssertionError": ExceptionValue("AssertionError")}
-    casts = (("float", FloatType, "Float"), ("int", IntType, "Int"), ("bool", BoolType, "Bool"), ("str", StringType, "str"))
+    casts = (
+        ("float", FloatType, "Float"),
+        ("int", IntType, "Int"),
+        ("bool", BoolType, "Bool"),
+        ("str", StringType, "str"),
+    )
     for name, t, operator in casts:
         table[name] = MagicMethod(f"__{name}__", CastValue(t.get(), f"aten::{operator}"))
     table |= {name: MagicMethod(f"__{name}__", BuiltinFunction(symbol)) for name, symbol in MAGIC_OPERATORS.items()}

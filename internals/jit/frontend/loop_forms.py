@@ -15,8 +15,7 @@ How the real one differs: these are three files.
 
 from __future__ import annotations
 
-from internals.jit.ir import BoolType, Graph, IntType
-from internals.jit.ir import Block, Node
+from internals.jit.ir import Block, BoolType, Graph, IntType, Node, Value
 from internals.jit.ir.constants import constant_of, is_constant
 
 MAX_TRIP_COUNT = 2**63 - 1
@@ -79,7 +78,7 @@ def first_node(block: Block) -> Node:
     return next(iter(block.nodes()), block.returnNode())
 
 
-def _condition_before(node: Node, loop: Node) -> object:
+def _condition_before(node: Node, loop: Node) -> Value:
     """A copy of the loop's condition in front of `node`, which continues it."""
     copy = node.addBlock()
     copy.cloneFrom(loop.blocks()[1], lambda v: v)

@@ -124,7 +124,9 @@ class ModuleValue(SugaredValue):
         found = attribute_of_object(c, self.value, self.type, name)
         if found is not None:
             return found
-        if name in MODULE_ITERATORS and (name not in ("keys", "values", "items") or self.concrete.iterable_kind == "dict"):
+        if name in MODULE_ITERATORS and (
+            name not in ("keys", "values", "items") or self.concrete.iterable_kind == "dict"
+        ):
             return _Iterator(self, name)
         function = self.concrete.function_attribute(name)
         if function is not None:
@@ -172,7 +174,8 @@ class ModuleValue(SugaredValue):
             return self.iter(where, c).getitem(where, c, index, hint)
         if kind not in ("dict", "parameter_dict"):
             raise error(
-                where, "Only ModuleList, Sequential, ModuleDict, ParameterList, and ParameterDict Modules are subscriptable"
+                where,
+                "Only ModuleList, Sequential, ModuleDict, ParameterList, and ParameterDict Modules are subscriptable",
             )
         if not (is_constant(index) and isinstance(index.type(), StringType)):
             raise error(
@@ -229,7 +232,9 @@ class _Iterator(SugaredValue):
         if self.name == "named_buffers":
             names = [n for n, a in module.type.attributes.items() if a.kind == "buffer"]
             keys = SugaredTuple([SimpleValue(c.constant(n)) for n in names])
-            return _zipped(where, keys, SugaredTuple([SimpleValue(get_attr(c, module.value, module.type, n)) for n in names]))
+            return _zipped(
+                where, keys, SugaredTuple([SimpleValue(get_attr(c, module.value, module.type, n)) for n in names])
+            )
         found = _all_modules(c, module, "")
         modules = SugaredTuple([m for _, m in found])
         if self.name == "modules":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
@@ -19,9 +20,11 @@ from internals.core.dtype import dtype
 from internals.core.formats import layout, memory_format
 from internals.jit.ir import TupleType, Value
 from internals.jit.ir.constants import constant_of, is_constant
+from internals.library import OpNamespace, OpPacket, Ops
 
 from .builtin_table import find_builtin
 from .error_report import error
+from .functional_scripts import boolean_dispatch
 from .schema_matching import NamedValue, find_keyword, match_schema
 from .sugared_values import BuiltinFunction, ExceptionValue, SimpleValue, SpecialForm, SugaredValue
 
@@ -45,8 +48,10 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
             return constant
     if recursion.is_compiled_function(obj):
         return FunctionValue(obj)
-    if isinstance(obj, types.ModuleType):
+    if isinstance(obj, (types.ModuleType, Ops, OpNamespace)):
         return PythonModuleValue(obj)
+    if isinstance(obj, OpPacket):
+        return BuiltinFunction(obj._name)
     form = _special_forms().get(obj) if _is_hashable(obj) else None
     if form is not None:
         return SpecialForm(form)
@@ -59,7 +64,7 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
         return ExceptionValue(_exception_name(obj), obj)
     if isinstance(obj, types.BuiltinFunctionType):
         raise error(where, f"Python builtin {obj} is currently not supported in Torchscript")
-    dispatch = modifiers.boolean_dispatch_of(obj)
+    dispatch = boolean_dispatch(obj)
     if dispatch is not None:
         return BooleanDispatch(dispatch)
     if isinstance(obj, type) and issubclass(obj, tuple) and hasattr(obj, "_fields"):
@@ -99,31 +104,24 @@ class PythonValue(SugaredValue):
         schema = recursion.schema_of_python_function(self.obj, len(given), n_binders, where, self.self_value)
         matched = match_schema(c, schema, where, given, kwargs)
         result = matched.return_types[0]
-        if modifiers.is_dropped(self.obj):
+        if modifiers.is_unused(self.obj):
             message = c.constant("This Python function is annotated to be ignored and cannot be run")
             c.insert("prim::RaiseException", [message], where)
             node = c.graph.insertNode(c.graph.create("prim::Uninitialized"))
             return SimpleValue(node.output().setType(result))
-        node = c.graph.create("prim::PythonOp", matched.inputs)
+        node = c.graph.create(f"^{getattr(self.obj, '__name__', '<python_value>')}", matched.inputs)
         node.pyobj = self.obj
-        node.s_("name", getattr(self.obj, "__name__", "<python_value>"))
         node.setSourceRange(where)
         c.graph.insertNode(node)
         return SimpleValue(node.output().setType(result))
 
 
-class PythonModuleValue(SugaredValue):
-    """A Python module: `torch`, `math`, `torch.nn.functional`."""
-
-    def __init__(self, module: types.ModuleType) -> None:
-        self.module = module
-
-    def kind(self) -> str:
-        return "python value of type 'module'"
+class PythonModuleValue(PythonValue):
+    """A Python module: `torch`, `math`, `torch.nn.functional`; or `torch.ops.aten`."""
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         try:
-            member = getattr(self.module, name)
+            member = getattr(self.obj, name)
         except AttributeError:
             raise error(where, f"object has no attribute {name}") from None
         return to_sugared_value(member, c, where, is_constant=True)
@@ -239,11 +237,13 @@ MEMORY_FORMATS = {
 }  # fmt: skip
 
 
+@cache
 def _special_forms() -> dict[Any, str]:
-    from internals import jit
+    from internals.jit.runtime.future import fork
 
-    names = {"annotate": "annotate", "isinstance": "isinstance", "fork": "fork", "_fork": "fork"}
-    return {getattr(jit, name): form for name, form in names.items() if hasattr(jit, name)}
+    from .script_time import annotate, isinstance_
+
+    return {annotate: "annotate", isinstance_: "isinstance", fork: "fork"}
 
 
 def _is_hashable(obj: Any) -> bool:

@@ -141,4 +141,4 @@ def named_tuple_type(cls: type, where: SourceRange) -> tuple[TupleType, Function
     arguments = tuple(
         Argument(name, element, defaults.get(name), name in defaults) for name, element in zip(t.names, t.elements)
     )
-    return t, FunctionSchema(cls.__name__, "", arguments, (Argument("", t),))
+    return t, FunctionSchema(cls.__name__, "", arguments, ())

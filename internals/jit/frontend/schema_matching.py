@@ -36,10 +36,10 @@ from internals.jit.ir import (
     Value,
     VarType,
 )
-
-from .error_report import error, spell
 from internals.jit.type_variables import evaluate as substitute
 from internals.jit.type_variables import match_type_variables
+
+from .error_report import error, spell
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -75,7 +75,12 @@ class _NoMatch(Exception):
 
 
 def match_schema(
-    c: Compiler, schema: Any, where: SourceRange, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], self: NamedValue | None = None
+    c: Compiler,
+    schema: Any,
+    where: SourceRange,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self: NamedValue | None = None,
 ) -> Matched:
     """Match the one schema there is, with conversions. Raises RuntimeError."""
     try:
@@ -104,11 +109,14 @@ def match_schemas(
                 reasons += str(e)
     listed = "".join("  " + line for line in reasons.splitlines(keepends=True))
     raise error(
-        where, f"Arguments for call are not valid.\nThe following variants are available:\n{listed}\nThe original call is"
+        where,
+        f"Arguments for call are not valid.\nThe following variants are available:\n{listed}\nThe original call is",
     )
 
 
-def try_convert_to_type(c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool) -> Value:
+def try_convert_to_type(
+    c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool
+) -> Value:
     """`value` converted so that it fits `wanted`, if one of the implicit conversions does that; else `value`, perhaps halfway."""
     have = value.type()
     if isinstance(wanted, OptionalType) and not isinstance(have, (OptionalType, NoneType)):
@@ -178,7 +186,9 @@ def _try_match(
         elif not formal.kwarg_only and used < len(args):
             if allow_conversions and _takes_the_rest_as_list(schema, i) and _is_no_list(args[used].get(c), formal):
                 elements = [
-                    _match_argument(c, "<varargs>", _element_of(formal), None, where, rest, allow_conversions, variables, fail)
+                    _match_argument(
+                        c, "<varargs>", _element_of(formal), None, where, rest, allow_conversions, variables, fail
+                    )
                     for rest in args[used:]
                 ]
                 inputs.append(c.list_construct(_element_of(formal), elements))
@@ -190,11 +200,13 @@ def _try_match(
             used_kwargs.add(k)
             actual = kwargs[k]
         elif formal.has_default_value():
-            actual = NamedValue(formal.default_value)
+            actual = NamedValue(_default(c, formal))
         else:
             raise fail(f"Argument {formal.name} not provided.\n")
         n = formal.N
-        inputs.append(_match_argument(c, formal.name, formal.type, n, where, actual, allow_conversions, variables, fail))
+        inputs.append(
+            _match_argument(c, formal.name, formal.type, n, where, actual, allow_conversions, variables, fail)
+        )
     if self is not None:
         raise fail("Provided self argument not used in schema.\n")
     if getattr(schema, "is_vararg", False):
@@ -240,14 +252,18 @@ def _match_argument(
         return value
     reason = f"Expected a value of type '{spell(formal)}' for argument '{name}' but instead found type '{spell(t)}'.\n"
     if isinstance(t, TensorType) and t.inferred:
-        reason += (
-            f"Inferred the value for argument '{name}' to be of type 'Tensor' because it was not annotated with an explicit type.\n"
-        )
+        reason += f"Inferred the value for argument '{name}' to be of type 'Tensor' because it was not annotated with an explicit type.\n"
     if isinstance(t, ListType) and t.element.isSubtypeOf(TensorType.get()):
         from .environment import EMPTY_LISTS
 
         reason += EMPTY_LISTS[1:] + "\n"
     raise fail(reason)
+
+
+def _default(c: Compiler, formal: Any) -> Any:
+    """The default of an argument; a list, which may be empty, as a constant of the declared type."""
+    value = formal.default_value
+    return c.constant(value, type=unwrap_optional(formal.type)) if isinstance(value, (list, tuple)) else value
 
 
 def find_keyword(name: str, kwargs: Sequence[NamedValue], is_aten: bool) -> int | None:
@@ -266,7 +282,9 @@ def _takes_the_rest_as_list(schema: Any, i: int) -> bool:
 
 
 def _is_no_list(value: Value, formal: Any) -> bool:
-    return not isinstance(value.type(), ListType) and not convertible_to_list(value.type(), unwrap_optional(formal.type))
+    return not isinstance(value.type(), ListType) and not convertible_to_list(
+        value.type(), unwrap_optional(formal.type)
+    )
 
 
 def _element_of(formal: Any) -> Type:
@@ -275,7 +293,9 @@ def _element_of(formal: Any) -> Type:
     return wanted.element
 
 
-def _convert_tuple(c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool) -> Value:
+def _convert_tuple(
+    c: Compiler, where: SourceRange | None, wanted: Type, value: Value, allow_conversions: bool
+) -> Value:
     """A tuple to a list, when all its elements fit; to another tuple, element by element."""
     have = value.type()
     assert isinstance(have, TupleType)

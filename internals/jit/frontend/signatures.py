@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from .compiler import Compiler
 
 
-def schema_of_def(c: Compiler, definition: tree.Def, self_type: Type | None, defaults: dict[str, Any]) -> FunctionSchema:
+def schema_of_def(
+    c: Compiler, definition: tree.Def, self_type: Type | None, defaults: dict[str, Any]
+) -> FunctionSchema:
     """The schema a function declares. `returns` is empty when it declares no return type.
 
     Raises RuntimeError for a method without `self`, an annotation that is no type, or a default that does not fit its type.
@@ -67,19 +69,14 @@ def type_of_annotation(c: Compiler, expr: tree.Expr) -> Type:
     return type_of_expr(expr, c.resolver)
 
 
-
 def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> Any:
     """A default as a value of the IR. Raises RuntimeError if it is not of the declared type."""
     converted = _as_ir_value(t, value)
     if converted is _DOES_NOT_FIT:
-        raise RuntimeError(
-            f"Expected a default value of type {spell(t)} on parameter \"{param.name.name}\"."
-            + (
-                "Because \"{0}\" was not annotated with an explicit type it is assumed to be type 'Tensor'.".format(param.name.name)
-                if isinstance(t, TensorType) and t.inferred
-                else ""
-            )
-        )
+        message = f'Expected a default value of type {spell(t)} on parameter "{param.name.name}".'
+        if isinstance(t, TensorType) and t.inferred:
+            message += f"Because \"{param.name.name}\" was not annotated with an explicit type it is assumed to be type 'Tensor'."
+        raise error(definition.range, message)
     return converted
 
 

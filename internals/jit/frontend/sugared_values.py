@@ -88,7 +88,7 @@ class SimpleValue(SugaredValue):
         self.value = value
 
     def kind(self) -> str:
-        return "value of type '" + spell(self.value.type()) + "'"
+        return f"value of type '{self.value.type().annotation_str}'"
 
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
         return self.value
@@ -125,7 +125,7 @@ class SimpleValue(SugaredValue):
     def has_attr(self, where: SourceRange, c: Compiler, name: str) -> bool:
         t = self.value.type()
         if not isinstance(t, ClassType):
-            raise error(where, f"hasattr's first argument must be an object or NamedTuple, but got {spell(t)} instead")
+            raise error(where, f"hasattr's first argument must be an object or NamedTuple, got {spell(t)} instead")
         return t.findMethod(name) is not None or t.hasAttribute(name) or name in t.constants
 
     def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
@@ -290,7 +290,7 @@ class NoneValue(SugaredValue):
 
 
 class SpecialForm(SugaredValue):
-    """A name whose call does not evaluate its arguments as calls do: `isinstance`, `range`, `zip`... (`emit_special_forms.py`)."""
+    """A name whose call does not evaluate its arguments as calls do: `isinstance`, `range` (`emit_special_forms.py`)."""
 
     def __init__(self, form: str) -> None:
         self.form = form
