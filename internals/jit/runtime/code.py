@@ -23,10 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from internals.jit.ir import Graph, Node
+    from internals.jit.ir import Graph, Node, Value
+
+    from .program import Program
 
 # What X and N of an instruction mean: O operator, R register, C constant, P jump distance, F function, T type, S slot,
 # I number. The names and letters are PyTorch's.
@@ -115,12 +118,24 @@ class Code:
     operator_table: list[Operation] = field(default_factory=list)
     function_table: list[Any] = field(default_factory=list)
     type_table: list[Any] = field(default_factory=list)
-    register_names: list[str] = field(default_factory=lambda: [""])
+    values: list[Value] = field(default_factory=list)
 
     @property
     def register_size(self) -> int:
-        """How many registers there are. They are numbered from 1."""
-        return len(self.register_names) - 1
+        """How many registers there are. They are numbered from 1; register `r` is for the graph's value `values[r - 1]`."""
+        return len(self.values)
+
+    @property
+    def register_names(self) -> list[str]:
+        """The names of the values, in the order of the registers."""
+        return [v.debugName() for v in self.values]
+
+    @cached_property
+    def program(self) -> Program:
+        """The instructions tied together, which is what runs when nobody steps."""
+        from .program import tie
+
+        return tie(self)
 
     @property
     def n_inputs(self) -> int:

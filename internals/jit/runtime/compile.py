@@ -157,10 +157,10 @@ class Compiler:
     def store(self, values: Sequence[Value]) -> None:
         if not values:
             return
-        first = len(self.code.register_names)
+        first = self.code.register_size + 1
         for value in values:
-            self.register[value] = len(self.code.register_names)
-            self.code.register_names.append(value.debugName())
+            self.code.values.append(value)
+            self.register[value] = self.code.register_size
         if len(values) == 1:
             self.put("STORE", first)
         else:

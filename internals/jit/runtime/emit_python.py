@@ -24,7 +24,7 @@ import itertools
 import linecache
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from internals.jit.ir import Block, FunctionType, Graph, Node, Value, constant_of
@@ -39,6 +39,7 @@ from .preprocess import preprocess
 from .shortcuts import Shortcut, is_number, shortcut
 
 DEEPEST_EXPRESSION = 8
+REUSE = {"+": "add_over", "-": "sub_over", "*": "mul_over"}
 CALLS = ("prim::CallFunction", "prim::CallMethod")
 _number = itertools.count()
 
@@ -257,7 +258,8 @@ class Emitter:
         pairs = [(t, v) for t, v in pairs if t != v] + list(extra)
         if pairs:
             left, right = (", ".join(side) for side in zip(*pairs))
-            self.put(at, level, f"{left} = {right}{self.deletions(at)}")
+            kept = {self.naming[t] for t in targets}
+            self.put(at, level, f"{left} = {right}{self.deletions(at, kept)}")
 
     # Expressions
 
@@ -266,6 +268,9 @@ class Emitter:
         found = self.shortcuts.get(node)
         if found is not None:
             operands = [self.operand(v) for v in found.inputs]
+            for function, v, other in zip((found.into_first, found.into_second), found.inputs, reversed(found.inputs)):
+                if function and v is not other and self.may_delete(v) and self.last_user(v) is node:
+                    return f"{self.bind(REUSE[found.symbol], function)}({', '.join(operands)})"
             return f"{found.symbol} {operands[0]}" if len(operands) == 1 else f" {found.symbol} ".join(operands)
         inputs = [self.use(v) for v in node.inputs()[node.kind() == "prim::CallFunction" :]]
         form = python_form(node)
@@ -286,15 +291,15 @@ class Emitter:
 
     # Memory
 
-    def deletions(self, node: Node) -> str:
-        """`; del x` for what `node` is the last to use."""
+    def deletions(self, node: Node, kept: Iterable[str] = ()) -> str:
+        """`; del x` for what `node` is the last to use, unless it is in a variable that is `kept`."""
         if node.kind() == "prim::Return" and node.owningBlock().owningNode() is None:
             return ""
         last = [v for v in dict.fromkeys(self.read_by(node)) if self.may_delete(v) and self.last_user(v) is node]
         after = self.naming.ends.get(node, self.naming.position[node])
         if node.kind() == "prim::Loop":
             after = self.naming.position[node]
-        gone = [self.naming[v] for v in last if self.naming.holds(v, after)]
+        gone = [self.naming[v] for v in last if self.naming.holds(v, after) and self.naming[v] not in kept]
         return f"; del {', '.join(gone)}" if gone else ""
 
     def delete_after(self, node: Node, level: int) -> None:

@@ -190,7 +190,7 @@ def record(code: Code, *args: Any) -> Iterator[Step]:
     more = True
     while more:
         frame = interpreter.frames[-1]
-        named = zip(frame.code.register_names[1:], frame.registers[1:])
+        named = zip(frame.code.register_names, frame.registers[1:])
         registers = {name: value for name, value in named if value is not None}
         instruction = frame.code.instructions[frame.pc]
         yield Step(len(interpreter.frames), frame.code, frame.pc, instruction, registers, list(interpreter.stack))

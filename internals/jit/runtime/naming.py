@@ -142,7 +142,7 @@ class Naming:
 
     def is_done(self, other: Value, value: Value, at: int) -> bool:
         """Whether all uses of `other` that come after `value` are in the other arm of an If, which does not run."""
-        if self.made_at(other) > at:
+        if self.made_at(other) >= at:
             return False
         home = other.node().owningBlock()
         late = [u for u in other.uses() if self.used_at(self.root(u.user), u.offset, home) > at and u.user.kind() != "prim::Drop"]

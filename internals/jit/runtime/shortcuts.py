@@ -24,15 +24,22 @@ from typing import Any, NamedTuple
 from internals.jit.ir import BoolType, FloatType, IntType, Node, Value, constant_of
 
 from .int_overflow import operator_name, positive_constant
+from .reuse import INTO_FIRST, INTO_SECOND
 
 
 class Shortcut(NamedTuple):
-    """`symbol` between (or before) the inputs; `function` does the same to their values."""
+    """`symbol` between (or before) the inputs; `function` does the same to their values.
+
+    scalar: it is arithmetic of numbers. into_first, into_second: what to call instead if the first or second input, a tensor, is
+    not used any more (`reuse.py`).
+    """
 
     symbol: str
     function: Callable[..., Any]
     inputs: tuple[Value, ...]
     scalar: bool
+    into_first: Callable[..., Any] | None = None
+    into_second: Callable[..., Any] | None = None
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -79,7 +86,9 @@ def of_tensor(node: Node, symbol: str, overload: str) -> Shortcut | None:
         return None
     if overload == "Scalar" and not isinstance(inputs[1].type(), (IntType, FloatType)):
         return None
-    return Shortcut(symbol, FUNCTIONS[symbol], (inputs[0], inputs[1]), False)
+    reuse = overload == "Tensor"
+    into = (INTO_FIRST.get(symbol), INTO_SECOND.get(symbol)) if reuse else (None, None)
+    return Shortcut(symbol, FUNCTIONS[symbol], (inputs[0], inputs[1]), False, *into)
 
 
 def is_number(value: Value) -> bool:
