@@ -34,7 +34,7 @@ def constant_pooling(graph: Graph) -> bool:
 
 def _pool(block: Block, known: dict[Hashable, Node], aliases: AliasDb) -> bool:
     changed = False
-    for node in block.nodes():
+    for node in list(block.nodes()):  # they move while we walk
         for b in node.blocks():
             changed |= _pool(b, known, aliases)
         if node.kind() != "prim::Constant":
