@@ -142,7 +142,7 @@ def f(x, a: float, n: int):
 >>> torch.tensor(2.0), 3.7, 2
 ### aliases are normalized
 def f(x, y):
-    return torch.absolute(x), torch.multiply(x, y), torch.subtract(x, y), torch.greater(x, y)
+    return torch.absolute(x), torch.negative(x), torch.clip(x, 0, 1), torch.true_divide(x, y)
 >>> torch.ones(2), torch.zeros(2)
 ### in place methods
 def f(x):

@@ -59,12 +59,33 @@ def _{name}(x: BroadcastingList{n}[{{scalar}}]) -> List[{{scalar}}]:
 """
     for name, n in (("single", 1), ("pair", 2), ("triple", 3), ("quadruple", 4))
 )
+CONTAINS = """
+
+# x in s
+def __contains__(self: {scalar}, key: {scalar}):
+    return self.find(key, start=0, end=len(self)) != -1
+"""
 SOURCES = (
     (SCALAR_ON_THE_LEFT, ("float", "int", "complex")),
     (ORDER_WITH_SCALAR_ON_THE_LEFT, ("float", "int")),
     (NTUPLES, ("float", "int")),
     (FLOOR_DIVISION, ("number", "Tensor")),
+    (CONTAINS, ("str",)),
 )
+PROPERTIES = """
+def ndim(a : Tensor) -> int:
+  return a.dim()
+def T(a : Tensor) -> Tensor:
+  return a.numpy_T()
+def H(a : Tensor) -> Tensor:
+  return a.matrix_H()
+def mT(a : Tensor) -> Tensor:
+  return a.transpose(-2, -1)
+def mH(a : Tensor) -> Tensor:
+  return a.transpose(-2, -1).conj()
+def shape(a: Tensor) -> List[int]:
+  return a.size()
+"""
 
 
 def emit_builtin_call(
@@ -170,12 +191,12 @@ def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
     from .source import SourceContext
 
     table: dict[str, list[tuple[Any, ast.FunctionDef]]] = {}
-    for text, scalars in SOURCES:
-        for scalar in scalars:
-            context = SourceContext(text.format(scalar=scalar), "<string>", 1)
-            for definition in ast.parse(context.text).body:
-                assert isinstance(definition, ast.FunctionDef)
-                table.setdefault(f"aten::{definition.name}", []).append((context, definition))
+    texts = [("aten", text.format(scalar=scalar)) for text, scalars in SOURCES for scalar in scalars]
+    for namespace, text in [*texts, ("prim", PROPERTIES)]:
+        context = SourceContext(text, "<string>", 1)
+        for definition in ast.parse(text).body:
+            assert isinstance(definition, ast.FunctionDef)
+            table.setdefault(f"{namespace}::{definition.name}", []).append((context, definition))
     return table
 
 

@@ -1,4 +1,5 @@
-"""Which Python callables are which operators: `torch.relu` is `aten::relu`, `math.sqrt` is `aten::sqrt` (`torch/jit/_builtins.py`).
+"""Which Python callables are which operators: `torch.relu` is `aten::relu`, `math.sqrt` is `aten::sqrt`
+(`torch/jit/_builtins.py`).
 
 A function in the table is not compiled: a call of it becomes a node. That holds for every function that PyTorch implements in
 C++, which here are those generated from native_functions.yaml, and for what is listed below. Functions of `torch.nn.functional`
@@ -20,8 +21,8 @@ from typing import Any
 
 MATH = (
     "ceil", "copysign", "erf", "erfc", "exp", "expm1", "fabs", "floor", "gamma", "lgamma", "log", "log10", "log1p", "pow", "sqrt",
-    "isnan", "asinh", "atanh", "cosh", "sinh", "tanh", "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "fmod", "modf",
-    "factorial", "frexp", "isinf", "degrees", "radians", "ldexp", "gcd", "isfinite",
+    "isnan", "asinh", "atanh", "cosh", "sinh", "tanh", "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "fmod",
+    "modf", "factorial", "frexp", "isinf", "degrees", "radians", "ldexp", "gcd", "isfinite",
 )  # fmt: skip
 CMATH = ("isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin", "acos", "atan", "sinh", "cosh",
          "tanh", "asinh", "acosh", "atanh")  # fmt: skip

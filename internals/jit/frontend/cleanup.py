@@ -12,12 +12,13 @@ from __future__ import annotations
 from internals.jit.ir import Block, Graph, Node, TensorType, Value
 
 ALIASES = {
-    "absolute": "abs", "clip": "clamp", "linalg_det": "det", "ger": "outer", "arccos": "acos", "arcsin": "asin", "arctan": "atan",
-    "arctan2": "atan2", "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc", "negative": "neg",
-    "subtract": "sub", "greater_equal": "ge", "greater": "gt", "less_equal": "le", "less": "lt", "not_equal": "ne", "divide": "div",
-    "multiply": "mul", "true_divide": "div", "row_stack": "vstack", "swapdims": "transpose", "swapaxes": "transpose",
-    "moveaxis": "movedim", "degrees": "rad2deg", "radians": "deg2rad", "concat": "cat", "concatenate": "cat",
-    "special_erf": "erf", "special_exp2": "exp2", "special_expm1": "expm1", "orgqr": "linalg_householder_product",
+    "absolute": "abs", "clip": "clamp", "linalg_det": "det", "ger": "outer", "arccos": "acos", "arcsin": "asin",
+    "arctan": "atan", "arctan2": "atan2", "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc",
+    "negative": "neg", "subtract": "sub", "greater_equal": "ge", "greater": "gt", "less_equal": "le", "less": "lt",
+    "not_equal": "ne", "divide": "div", "multiply": "mul", "true_divide": "div", "row_stack": "vstack",
+    "swapdims": "transpose", "swapaxes": "transpose", "moveaxis": "movedim", "degrees": "rad2deg", "radians": "deg2rad",
+    "concat": "cat", "concatenate": "cat", "special_erf": "erf", "special_exp2": "exp2", "special_expm1": "expm1",
+    "orgqr": "linalg_householder_product",
 }  # fmt: skip
 
 

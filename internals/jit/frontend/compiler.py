@@ -1,4 +1,4 @@
-"""From the typed tree to the graph: the compiler's table of contents (`struct to_ir` of `torch/csrc/jit/frontend/ir_emitter.cpp`).
+"""From the typed tree to the graph: the compiler's table of contents (`struct to_ir`, `torch/csrc/jit/frontend/ir_emitter.cpp`).
 
 `compile_def` makes the graph of one function in three steps.
 

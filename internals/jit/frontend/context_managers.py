@@ -1,7 +1,9 @@
 """`with` (`emitWith` of `ir_emitter.cpp`).
 
-An object of a compiled class may be entered if it has `__enter__` and `__exit__`: `prim::Enter` and `prim::Exit` call them. Of the
-library's own, `torch.no_grad()` and `torch.enable_grad()` are known: they become calls of `aten::set_grad_enabled` around the body.
+An object of a compiled class may be entered if it has `__enter__` and `__exit__`: `prim::Enter` and `prim::Exit` call them. Of
+the library's own there are `torch.no_grad()` and `torch.enable_grad()`. These are emitted as `prim::Enter(False)` and
+`prim::Exit(before)`, so that a `return` in the body does not leave without the exit (`with_blocks.py`), and turned into calls of
+`aten::set_grad_enabled` when there are no exits any more.
 
 How the real one differs: `no_grad` is an object of a compiled class too, `__torch__.torch.autograd.grad_mode.no_grad`.
 """
@@ -11,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import ClassType
+from internals.jit.ir import Block, BoolType, ClassType, Graph, Value
 
 from . import tree
 from .error_report import error
+from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -22,28 +25,66 @@ if TYPE_CHECKING:
 
 def emit_with_items(c: Compiler, items: Sequence[tree.WithItem]) -> Callable[[], None]:
     """Enter the objects. Returns what leaves them, last entered first."""
-    entered = []
+    entered: list[Value] = []
     for item in items:
-        value = c.emit(item.target)
-        node = c.graph.insertNode(c.graph.create("prim::Enter", [value]))
-        entered.append(value)
-        t = value.type()
-        where = item.target.range
-        if not isinstance(t, ClassType):
-            raise error(where, "With item expression must return an object")
-        enter, leave = t.findMethod("__enter__"), t.findMethod("__exit__")
-        if enter is None or leave is None:
-            raise error(where, "Object returned by with item expression does not define __enter__ and __exit__ methods")
-        if len(enter.schema.arguments) != 1:
-            raise error(where, "__enter__ must have only one argument and one return value")
-        if len(leave.schema.arguments) != 4:
-            raise error(where, "__exit__ must have four arguments")
-        node.output().setType(enter.schema.returns[0].type)
-        if isinstance(item.var, tree.Var):
-            c.environment.set_value(item.var.range, item.var.name.name, node.output())
+        mode = _grad_mode(c, item.target)
+        if mode is None:
+            entered.append(_enter_object(c, item, c.emit_sugared(item.target, 1)))
+            continue
+        node = c.graph.insertNode(c.graph.create("prim::Enter", [c.constant(mode, item.target.range)]))
+        entered.append(node.output().setType(BoolType.get()))
 
     def leave_all() -> None:
         for value in reversed(entered):
             c.graph.insertNode(c.graph.create("prim::Exit", [value]))
 
     return leave_all
+
+
+def _grad_mode(c: Compiler, target: tree.Expr) -> bool | None:
+    """False for `torch.no_grad()`, True for `torch.enable_grad()`, None for other things."""
+    from internals.autograd.grad_mode import enable_grad, no_grad
+
+    from .python_values import PythonClassValue
+
+    if not isinstance(target, tree.Apply) or target.inputs or target.attributes:
+        return None
+    callee = c.emit_sugared(target.callee, 1)
+    if not isinstance(callee, PythonClassValue) or callee.cls not in (no_grad, enable_grad):
+        return None
+    return callee.cls is enable_grad
+
+
+def _enter_object(c: Compiler, item: tree.WithItem, entered: SugaredValue) -> Value:
+    where = item.target.range
+    value = entered.as_value(where, c)
+    node = c.graph.insertNode(c.graph.create("prim::Enter", [value]))
+    t = value.type()
+    if not isinstance(t, ClassType):
+        raise error(where, "With item expression must return an object")
+    enter, leave = t.findMethod("__enter__"), t.findMethod("__exit__")
+    if enter is None or leave is None:
+        raise error(where, "Object returned by with item expression does not define __enter__ and __exit__ methods")
+    if len(enter.schema.arguments) != 1:
+        raise error(where, "__enter__ must have only one argument and one return value")
+    if len(leave.schema.arguments) != 4:
+        raise error(where, "__exit__ must have four arguments")
+    node.output().setType(enter.schema.returns[0].type)
+    if isinstance(item.var, tree.Var):
+        c.environment.set(item.var.range, item.var.name.name, SimpleValue(node.output()))
+    return value
+
+
+def lower_grad_modes(block: Block) -> None:
+    """`prim::Enter(mode)` asks for the mode and sets it, `prim::Exit(before)` sets it back."""
+    for node in list(block.nodes()):
+        for inner in node.blocks():
+            lower_grad_modes(inner)
+        if node.kind() not in ("prim::Enter", "prim::Exit") or not isinstance(node.input(0).type(), BoolType):
+            continue
+        graph: Graph = node.owningGraph()
+        if node.kind() == "prim::Enter":
+            before = graph.create("aten::is_grad_enabled").insertBefore(node)
+            node.output().replaceAllUsesWith(before.output().setType(BoolType.get()))
+        graph.create("aten::set_grad_enabled", [node.input(0)], 0).insertBefore(node)
+        node.destroy()

@@ -192,8 +192,8 @@ IN_PLACE = {
     "<<": "__lshift__", ">>": "__irshift__", "**": "pow",
 }  # fmt: skip
 OUT_OF_PLACE = {
-    "+": "add", "-": "sub", "/": "div", "*": "mul", "%": "fmod", "|": "__or__", "&": "__and__", "^": "__xor__", "<<": "__lshift__",
-    ">>": "__rshift__", "**": "pow",
+    "+": "add", "-": "sub", "/": "div", "*": "mul", "%": "fmod", "|": "__or__", "&": "__and__", "^": "__xor__",
+    "<<": "__lshift__", ">>": "__rshift__", "**": "pow",
 }  # fmt: skip
 MAGIC = {"+": "add", "-": "sub", "/": "truediv", "*": "mul", "%": "mod"}
 

@@ -238,7 +238,8 @@ def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
                 )
             raise error(
                 e.range,
-                f"Dict {what} must contain only a single type. Expected: {spell(wanted_type)} but found {spell(v.type())} instead",
+                f"Dict {what} must contain only a single type. Expected: {spell(wanted_type)} but found {spell(v.type())} "
+                "instead",
             )
     return c.dict_construct(t, keys, values)
 

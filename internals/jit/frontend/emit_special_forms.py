@@ -1,7 +1,7 @@
 """Calls whose arguments are not simply evaluated (`emitApplySpecialForm` of `ir_emitter.cpp`).
 
-`isinstance(x, T)` has a type for an argument, `getattr(m, "weight")` a string that must be a literal, `range` and `zip` make things
-to iterate over that are no values, and `torch.jit.annotate(List[int], [])` says what type an expression is wanted for.
+`isinstance(x, T)` has a type for an argument, `getattr(m, "weight")` a string that must be a literal, `range` and `zip` make
+things to iterate over that are no values, and `torch.jit.annotate(List[int], [])` says what type an expression is wanted for.
 
 How the real one differs: remote calls and `torch.jit._awaitable` are such forms too.
 """

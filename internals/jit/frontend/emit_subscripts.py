@@ -142,8 +142,8 @@ def _dimensions_after(c: Compiler, where: SourceRange, index: Value | None, reve
         return 1
     raise error(
         where,
-        f"Unsupported operation: indexing tensor with unsupported index type '{spell(t)}'. Only ints, slices, lists and tensors are "
-        "supported",
+        f"Unsupported operation: indexing tensor with unsupported index type '{spell(t)}'. Only ints, slices, lists and tensors "
+        "are supported",
     )
 
 

@@ -29,6 +29,7 @@ from typing import NamedTuple
 from internals.jit.ir import Block, BoolType, Graph, Node, Type, Value, unify_types
 from internals.jit.ir.constants import constant_of, is_constant
 
+from .context_managers import lower_grad_modes
 from .with_blocks import enter_exit_to_with_blocks, with_blocks_to_enter_exit
 
 
@@ -43,6 +44,7 @@ def transform_exits(graph: Graph) -> None:
         transformer.transform_block(graph.block())
     merge_consecutive_ifs(graph.block())
     with_blocks_to_enter_exit(graph)
+    lower_grad_modes(graph.block())
 
 
 class Exit(NamedTuple):

@@ -1,8 +1,8 @@
-"""Modules while they are compiled: `self`, its submodules, its methods (`ModuleValue`, `MethodValue`; `python_sugared_value.cpp`).
+"""Modules while they are compiled: `self`, its submodules, its methods (`python_sugared_value.cpp`).
 
-`self.weight` is `prim::GetAttr[name="weight"](%self)`; a submodule is a module again, so that `self.layers[0].bias` goes through; a
-method is compiled when it is first asked for, and calling it is `prim::CallMethod`. Calling a module calls its `forward`. Lists of
-modules are unrolled, because every entry may be of another type.
+`self.weight` is `prim::GetAttr[name="weight"](%self)`; a submodule is a module again, so that `self.layers[0].bias` goes through;
+a method is compiled when it is first asked for, and calling it is `prim::CallMethod`. Calling a module calls its `forward`. Lists
+of modules are unrolled, because every entry may be of another type.
 
 What a module is besides its JIT type, its Python class, functions among its attributes, whether it is a list, is told by its
 concrete type (`Concrete`), which `recursive.py` makes.
@@ -46,6 +46,9 @@ class Concrete(Protocol):
 
     def python_method(self, name: str) -> Any | None:
         """A method that stays in Python (`@ignore`), or a static one."""
+
+    def property_methods(self, name: str) -> tuple[str, str | None] | None:
+        """The names of a property's compiled getter and setter; None if there is no such property."""
 
     def why_no_attribute(self, name: str) -> str:
         """Why an attribute of the Python module is none here; "" if there is no such attribute."""
@@ -113,6 +116,10 @@ class ModuleValue(SugaredValue):
         return self.find(where, c, name) is not None
 
     def set_attr(self, where: SourceRange, c: Compiler, name: str, value: Value) -> None:
+        accessors = self.concrete.property_methods(name)
+        if accessors is not None and accessors[1] is not None:
+            self.attr(where, c, accessors[1]).call(where, c, [NamedValue(value, where)], [], 0)
+            return
         SimpleValue(self.value).set_attr(where, c, name, value)
 
     def find(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue | None:
@@ -124,6 +131,9 @@ class ModuleValue(SugaredValue):
         found = attribute_of_object(c, self.value, self.type, name)
         if found is not None:
             return found
+        accessors = self.concrete.property_methods(name)
+        if accessors is not None:
+            return self.attr(where, c, accessors[0]).call(where, c, [], [], 1)
         if name in MODULE_ITERATORS and (
             name not in ("keys", "values", "items") or self.concrete.iterable_kind == "dict"
         ):
@@ -180,9 +190,9 @@ class ModuleValue(SugaredValue):
         if not (is_constant(index) and isinstance(index.type(), StringType)):
             raise error(
                 where,
-                "Unable to extract string literal index. ModuleDict indexing is only supported with string literals. For example, "
-                "'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict is supported, e.g. "
-                "'for k, v in self.items(): out = v(inp)'",
+                "Unable to extract string literal index. ModuleDict indexing is only supported with string literals. For "
+                "example, 'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict "
+                "is supported, e.g. 'for k, v in self.items(): out = v(inp)'",
             )
         key = constant_of(index)
         if not self.type.hasAttribute(key):

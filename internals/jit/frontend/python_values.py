@@ -93,8 +93,8 @@ class PythonValue(SugaredValue):
     def as_value(self, where: SourceRange, c: Compiler) -> Value:
         raise error(
             where,
-            f"{self.kind()} cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing "
-            "it in as an argument or use a local variable instead.",
+            f"{self.kind()} cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider "
+            "passing it in as an argument or use a local variable instead.",
         )
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
@@ -209,8 +209,8 @@ class PythonClassValue(SugaredValue):
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
         raise error(
             where,
-            f"Objects of the class '{self.cls.__name__}' cannot be made in a scripted function: use tensors, numbers, lists, tuples, "
-            "dicts, named tuples and modules",
+            f"Objects of the class '{self.cls.__name__}' cannot be made in a scripted function: use tensors, numbers, lists, "
+            "tuples, dicts, named tuples and modules",
         )
 
 
@@ -255,4 +255,4 @@ def _is_hashable(obj: Any) -> bool:
 
 
 def _exception_name(cls: type) -> str:
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    return f"{cls.__module__}.{cls.__qualname__}"

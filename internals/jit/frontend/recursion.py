@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _compiled: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
 
 
-class _BeingCompiled:
-    """Stands for a function while it is compiled."""
+class BeingCompiled:
+    """Stands for a function or method while it is compiled."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, what: str = "function") -> None:
+        self.name, self.what = name, what
 
 
-_in_progress: dict[Any, _BeingCompiled] = {}
+_in_progress: dict[Any, BeingCompiled] = {}
 
 
 def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
@@ -47,7 +47,7 @@ def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
     known = _compiled.get(fn)
     if known is not None:
         return known
-    _in_progress[fn] = _BeingCompiled(fn.__name__)
+    _in_progress[fn] = BeingCompiled(fn.__name__)
     try:
         definition = tree_of(fn, fn.__name__)
         graph, schema = compile_with_schema(
@@ -68,14 +68,24 @@ def compile_function(fn: Callable[..., Any], where: SourceRange) -> Any:
 
 def ensure_compiled(function: Any, where: SourceRange) -> None:
     """Raises RuntimeError for a function that is being compiled: it is calling itself."""
-    if isinstance(function, _BeingCompiled):
-        raise error(where, f" function '{function.name}' is called recursively. Recursive calls are not supported")
+    if isinstance(function, BeingCompiled):
+        raise error(where, f" {function.what} '{function.name}' is called recursively. Recursive calls are not supported")
 
 
 def is_compiled_function(obj: Any) -> bool:
     from internals.jit.script_function import ScriptFunction
 
-    return isinstance(obj, (ScriptFunction, _BeingCompiled))
+    return isinstance(obj, (ScriptFunction, BeingCompiled))
+
+
+def needs_compiling(fn: Any) -> bool:
+    """Whether a call of this Python function compiles its source: it is no operator, no part of the library, and not ignored."""
+    from . import modifiers
+    from .builtin_table import find_builtin
+    from .functional_scripts import boolean_dispatch, scripted
+
+    dispatches = boolean_dispatch(fn) is not None
+    return not (dispatches or modifiers.is_ignored(fn) or find_builtin(fn) is not None or scripted(fn) is not None)
 
 
 def is_compiled_module(obj: Any) -> bool:

@@ -79,7 +79,7 @@ class Condition:
 
 def _all_of(a: Known, b: Known) -> Known:
     """What either says; nothing of a name of which they say different things."""
-    return {n: t for n, t in {**b, **a}.items() if a.get(n, t) == b.get(n, t)}
+    return {n: t for n, t in {**a, **b, **a}.items() if b.get(n, t) == t}
 
 
 def _common(a: Known, b: Known) -> Known:

@@ -252,7 +252,10 @@ def _match_argument(
         return value
     reason = f"Expected a value of type '{spell(formal)}' for argument '{name}' but instead found type '{spell(t)}'.\n"
     if isinstance(t, TensorType) and t.inferred:
-        reason += f"Inferred the value for argument '{name}' to be of type 'Tensor' because it was not annotated with an explicit type.\n"
+        reason += (
+            f"Inferred the value for argument '{name}' to be of type 'Tensor' because it was not annotated with an "
+            "explicit type.\n"
+        )
     if isinstance(t, ListType) and t.element.isSubtypeOf(TensorType.get()):
         from .environment import EMPTY_LISTS
 

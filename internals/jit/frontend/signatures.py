@@ -98,8 +98,8 @@ def _as_ir_value(t: Type, value: Any) -> Any:
         fits = len(elements) == len(value) and not any(p is _DOES_NOT_FIT for p in parts)
         return (parts if isinstance(t, ListType) else tuple(parts)) if fits else _DOES_NOT_FIT
     wanted: dict[type[Type], Any] = {
-        IntType: int, FloatType: float, BoolType: bool, StringType: str, ComplexType: (int, float, complex), DeviceObjType: device,
-        NumberType: (int, float, complex), TensorType: TensorImpl,
+        IntType: int, FloatType: float, BoolType: bool, StringType: str, ComplexType: (int, float, complex),
+        DeviceObjType: device, NumberType: (int, float, complex), TensorType: TensorImpl,
     }  # fmt: skip
     python = wanted.get(type(t))
     if python is None:

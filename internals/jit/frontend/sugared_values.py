@@ -1,8 +1,8 @@
 """What an expression may be while it is compiled (`torch/csrc/jit/frontend/sugared_value.{h,cpp}`).
 
 Only some expressions are values of the graph: tensors, numbers, lists. Others exist at compile time only: `torch` is a module,
-`torch.add` a function, `x.add` a function with its first argument, `range(n)` something to iterate over, `isinstance` a form of its
-own. They are all sugared values: things that know what it means to call them, to ask them for an attribute, to iterate over
+`torch.add` a function, `x.add` a function with its first argument, `range(n)` something to iterate over, `isinstance` a form of
+its own. They are all sugared values: things that know what it means to call them, to ask them for an attribute, to iterate over
 them, or to make a value of them. What they cannot do is a compile error.
 
 `SimpleValue` is a value of the graph; `python_values.py` has what comes from Python, `iterables.py` what loops take,
@@ -191,9 +191,9 @@ class SimpleValue(SugaredValue):
 
 
 TENSOR_PROPERTIES = {
-    "dtype", "device", "grad", "data", "shape", "is_cuda", "is_cpu", "is_xla", "is_xpu", "is_sparse", "is_sparse_csr", "is_mkldnn",
-    "is_quantized", "is_vulkan", "is_ipu", "is_meta", "is_mps", "is_maia", "is_leaf", "is_nested", "requires_grad", "layout", "T", "H",
-    "mT", "mH", "ndim", "name", "real", "imag", "itemsize", "nbytes",
+    "dtype", "device", "grad", "data", "shape", "is_cuda", "is_cpu", "is_xla", "is_xpu", "is_sparse", "is_sparse_csr",
+    "is_mkldnn", "is_quantized", "is_vulkan", "is_ipu", "is_meta", "is_mps", "is_maia", "is_leaf", "is_nested",
+    "requires_grad", "layout", "T", "H", "mT", "mH", "ndim", "name", "real", "imag", "itemsize", "nbytes",
 }  # fmt: skip
 CASTS = {
     "byte": 0, "char": 1, "short": 2, "int": 3, "long": 4, "half": 5, "float": 6, "double": 7, "cfloat": 9, "cdouble": 10,
@@ -244,7 +244,8 @@ class TensorCast(SugaredValue):
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
     ) -> SugaredValue:
         assert not args and not kwargs
-        given = [self.tensor, *(NamedValue(v, where) for v in (CASTS[self.name], False, False))]
+        code = c.constant(CASTS[self.name], where)
+        given = [self.tensor, *(NamedValue(v, where) for v in (code, False, False))]
         return SimpleValue(c.call_builtin(where, "aten::to", given, []))
 
 
