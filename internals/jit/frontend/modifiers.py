@@ -12,8 +12,6 @@ How the real one differs: calls of ignored functions cannot be saved in either; 
 from __future__ import annotations
 
 import functools
-import types
-import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
@@ -62,35 +60,6 @@ def unused(fn: F) -> F:
                 _marked(accessor, FunctionModifiers.UNUSED)
         return fn
     return _marked(fn, FunctionModifiers.UNUSED)
-
-
-def boolean_dispatch(
-    arg_name: str, arg_index: int, default: bool, if_true: Callable[..., Any], if_false: Callable[..., Any], name: str
-) -> Callable[..., Any]:
-    """A function `name` that is `if_true` or `if_false`, by an argument that must be constant when it is compiled.
-
-    So `max_pool2d(x, 2, return_indices=True)` may return two tensors although `max_pool2d(x, 2)` returns one.
-    """
-
-    def dispatching(*args: Any, **kwargs: Any) -> Any:
-        flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
-        return (if_true if flag else if_false)(*args, **kwargs)
-
-    dispatching.__name__ = dispatching.__qualname__ = name
-    dispatching.__doc__ = if_false.__doc__ or if_true.__doc__
-    dispatching.__module__ = if_false.__module__
-    _boolean_dispatches[dispatching] = {
-        "if_true": if_true, "if_false": if_false, "index": arg_index, "default": default, "arg_name": arg_name,
-    }  # fmt: skip
-    return dispatching
-
-
-def boolean_dispatch_of(fn: Any) -> dict[str, Any] | None:
-    """What `boolean_dispatch` made `fn` of; None if it did not."""
-    return _boolean_dispatches.get(fn) if isinstance(fn, types.FunctionType) else None
-
-
-_boolean_dispatches: weakref.WeakKeyDictionary[Callable[..., Any], dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
 def is_scripting() -> bool:

@@ -1,0 +1,133 @@
+"""The TorchScript type of a Python value that was not annotated (`tryToInferType` of `torch/csrc/jit/python/pybind_utils.h`).
+
+Where `ir.type_of` names the type of a value that is in a graph already, this decides whether a value may enter: an empty list has
+no type, nor has a list of an int and a string. The reasons are PyTorch's; they end up in the error that the reader sees when a
+method asks for an attribute that could not be converted.
+
+How the real one differs: it knows scripted classes, enums, futures and streams.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.core.device import device
+from internals.core.dtype import dtype
+from internals.core.formats import layout
+from internals.core.tensor_impl import TensorImpl
+from internals.nn.module import Module
+from internals.random import Generator
+
+from ..arguments import converter
+from ..ir import (
+    BoolType,
+    ComplexType,
+    DeviceObjType,
+    FloatType,
+    FunctionType,
+    GeneratorType,
+    IntType,
+    ListType,
+    NoneType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+    unify_type_list,
+)
+from .annotations import dict_type
+
+SIMPLE: tuple[tuple[type, Type], ...] = (
+    (bool, BoolType.get()),
+    (int, IntType.get()),
+    (float, FloatType.get()),
+    (complex, ComplexType.get()),
+    (str, StringType.get()),
+    (device, DeviceObjType.get()),
+    (dtype, IntType.get()),
+    (layout, IntType.get()),
+    (Generator, GeneratorType.get()),
+    (type(None), NoneType.get()),
+    (TensorImpl, TensorType.get()),
+)
+
+
+class CannotInfer(Exception):
+    """The text says why."""
+
+
+def infer_type(value: Any) -> Type:
+    """The type of `value`. Raises CannotInfer, and RuntimeError for a dict with keys that no dict here can have."""
+    for python, found in SIMPLE:
+        if isinstance(value, python):
+            return found
+    if isinstance(value, tuple):
+        return TupleType([infer_type(each) for each in value])
+    if isinstance(value, dict):
+        return _infer_dict(value)
+    if isinstance(value, list):
+        return _infer_list(value)
+    jit_type = getattr(value, "__dict__", {}).get("_jit_type")
+    if jit_type is not None:
+        return jit_type
+    if isinstance(value, Module):
+        raise CannotInfer("Cannot infer concrete type of torch.nn.Module")
+    from internals.jit.script_function import ScriptFunction
+
+    if isinstance(value, ScriptFunction):
+        return FunctionType(value)
+    raise CannotInfer(
+        "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of traced "
+        f"functions, but instead got value of type {type(value).__name__}."
+    )
+
+
+def to_ir_value(value: Any) -> Any:
+    """A constant as the IR has it: dtypes and layouts are ints, lists are tuples."""
+    if isinstance(value, (dtype, layout)):
+        return converter(IntType.get())(value)
+    return tuple(to_ir_value(each) for each in value) if isinstance(value, (tuple, list)) else value
+
+
+def _infer_list(value: list[Any]) -> Type:
+    if not value:
+        raise CannotInfer("List trace inputs must have elements")
+    element: Type | None = None
+    for each in value:
+        try:
+            found = infer_type(each)
+        except CannotInfer as why:
+            raise CannotInfer(f"Could not infer type of list element: {why}") from None
+        unified = found if element is None else unify_type_list([element, found])
+        if unified is None:
+            raise CannotInfer(
+                "List inputs to traced functions must have consistent element type. "
+                f"Found {_shown(element)} and {_shown(found)}"
+            )
+        element = unified
+    assert element is not None
+    return ListType(element)
+
+
+def _infer_dict(value: dict[Any, Any]) -> Type:
+    if not value:
+        raise CannotInfer("Dictionary inputs must have entries")
+    kinds: list[Type] = []
+    for part in (list(value), list(value.values())):
+        common: Type | None = None
+        for each in part:
+            found = infer_type(each)
+            unified = found if common is None else unify_type_list([common, found])
+            if unified is None:
+                raise CannotInfer(
+                    "Dictionary inputs to traced functions must have consistent type. "
+                    f"Found {_shown(common)} and {_shown(found)}"
+                )
+            common = unified
+        assert common is not None
+        kinds.append(common)
+    return dict_type(*kinds)
+
+
+def _shown(t: Type | None) -> str:
+    return "" if t is None else t.repr_str()

@@ -1,0 +1,251 @@
+"""Looking a module over: which attributes it has, of which types (`infer_concrete_type_builder` of `torch/jit/_recursive.py`).
+
+In this order: parameters, buffers, submodules, constants (`__constants__` and `Final`), then everything else in the instance:
+functions, which are compiled when they are called, and plain values, whose type is what the class body says, or what the value
+says. A value without a type is no error until a method asks for it; the reason is kept.
+
+How the real one differs: functions among the attributes are compiled here, whether they are used or not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+import types
+import typing
+import warnings
+from typing import Any
+
+from internals import typename
+from internals.core.device import device
+from internals.core.dtype import dtype
+from internals.core.formats import layout
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.arguments import CastError, converter
+from internals.jit.ir import ClassAttribute, Source, SourceRange, Type
+from internals.nn.containers import ModuleDict, ModuleList, Sequential
+from internals.nn.module import Module
+from internals.nn.parameter_containers import ParameterDict, ParameterList
+
+from . import modifiers
+from .annotations import type_of_annotation
+from .builtin_table import find_builtin
+from .concrete_type import ConcreteType, type_store
+from .infer_type import CannotInfer, infer_type, to_ir_value
+from .resolution import Resolver, mapping_resolver
+from .script_time import Attribute
+
+# Of the instance, what belongs to `nn.Module` itself.
+IGNORED = {
+    "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_hooks", "_backward_pre_hooks",
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called",
+    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_version",
+    "dump_patches", "_jit_type", "_concrete_type", "_methods", "original_name",
+}  # fmt: skip
+CONSTANTS = (bool, float, int, str, type(None), device, layout, dtype)
+KINDS = (
+    (ModuleDict, "dict"),
+    ((ModuleList, Sequential), "list"),
+    (ParameterList, "parameter_list"),
+    (ParameterDict, "parameter_dict"),
+)
+NOWHERE = SourceRange(Source("", None), 0, 1)
+
+
+def concrete_type_of(module: Module, share: bool = True) -> ConcreteType:
+    """The concrete type of a module, shared with modules that are the same to the compiler.
+
+    Raises RuntimeError for a module that was not initialised, and TypeError for a constant that cannot be one.
+    """
+    from internals.jit.script_module import ScriptModule
+
+    if isinstance(module, ScriptModule) and "_jit_type" in module.__dict__:
+        return ConcreteType.of_compiled(module)
+    check_initialized(module)
+    concrete = inspect_module(module, share)
+    concrete.shared = share
+    return type_store.get_or_add(concrete) if share else concrete
+
+
+def inspect_module(module: Module, share: bool = True) -> ConcreteType:
+    concrete = ConcreteType(type(module))
+    concrete.iterable_kind = next((kind for classes, kind in KINDS if isinstance(module, classes)), "")
+    concrete.ignored = set(getattr(module, "__jit_ignored_attributes__", ()))
+    inspector = _Inspector(module, concrete)
+    inspector.tensors()
+    inspector.submodules(share)
+    inspector.constants()
+    inspector.values()
+    concrete.properties = properties_of(module)
+    concrete.hooks = tuple(module._forward_hooks.values())
+    concrete.pre_hooks = tuple(module._forward_pre_hooks.values())
+    return concrete
+
+
+class _Inspector:
+    """One module; `done` are the names that are settled."""
+
+    def __init__(self, module: Module, concrete: ConcreteType) -> None:
+        self.module, self.concrete = module, concrete
+        self.annotations = annotations_of(type(module))
+        self.done: set[str] = set(concrete.ignored)
+
+    def tensors(self) -> None:
+        for members, kind in ((self.module._parameters, "parameter"), (self.module._buffers, "buffer")):
+            for name, value in members.items():
+                if name in self.concrete.ignored:
+                    continue
+                if not (value is None or isinstance(value, TensorImpl)):
+                    raise AssertionError(f"Expected {kind} '{name}' to be None or Tensor, got {type(value)}")
+                self._add(name, self.type_of(name, value), kind)
+
+    def submodules(self, share: bool) -> None:
+        for name, value in self.module._modules.items():
+            if name in self.concrete.ignored:
+                continue
+            if value is None:
+                self._add(name, self.type_of(name, value), "attribute")
+                continue
+            self.concrete.submodules[name] = concrete_type_of(value, share)
+            self.done.add(name)
+
+    def constants(self) -> None:
+        names = dict.fromkeys(getattr(self.module, "__constants__", ()))
+        names |= dict.fromkeys(name for name, (annotation, _) in self.annotations.items() if is_final(annotation))
+        for name in names:
+            if name in self.done:
+                members = {"submodule": self.module._modules, "buffer": self.module._buffers}
+                kind = next((kind for kind, of in members.items() if name in of), "parameter")
+                _warn(
+                    f"'{name}' was found in ScriptModule constants,  but it is a non-constant {kind}. Consider removing it."
+                )
+            elif not hasattr(self.module, name):
+                _warn(
+                    f"'{name}' was found in ScriptModule constants, but was not actually set in __init__. Consider removing it."
+                )
+            else:
+                value = getattr(self.module, name)
+                self.concrete.constants[name] = valid_constant(name, value, type(self.module).__name__)
+                self.done.add(name)
+
+    def values(self) -> None:
+        for name, value in self.module.__dict__.items():
+            if name in IGNORED or name.startswith("__") or name in self.done:
+                continue
+            if is_function(value):
+                self.concrete.functions[name] = value
+                continue
+            builtin = find_builtin(value)
+            if builtin is not None:
+                self.concrete.functions[name] = builtin
+                continue
+            try:
+                found = self.type_of(name, value)
+            except CannotInfer as why:
+                self.concrete.failed[name] = (
+                    "(This attribute exists on the Python module, but we failed to convert Python type: "
+                    f"'{typename(type(value))}' to a TorchScript type. {why}. Its type was inferred; try adding a type annotation for the attribute.)"
+                )
+                continue
+            self._add(name, found, "attribute")
+
+    def type_of(self, name: str, value: Any) -> Type:
+        try:
+            if name in self.annotations and name != "forward":
+                annotation, resolver = self.annotations[name]
+                return type_of_annotation(annotation, NOWHERE, resolver)
+            if isinstance(value, Attribute):
+                return type_of_annotation(value.type, NOWHERE)
+            return infer_type(value)
+        except RuntimeError as error:
+            raise RuntimeError(f"Error inferring type for {name}: {value}: {error}") from error
+
+    def _add(self, name: str, attribute_type: Type, kind: str) -> None:
+        self.concrete.attributes[name] = ClassAttribute(attribute_type, kind)
+        self.done.add(name)
+
+
+def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
+    """The annotations in the bodies of a class and its bases up to `nn.Module`, each with what its names mean."""
+    found: dict[str, tuple[Any, Resolver]] = {}
+    for each in cls.__mro__:
+        if each is Module:
+            break
+        resolver = mapping_resolver(vars(sys.modules.get(each.__module__, typing)))
+        for name, annotation in inspect.get_annotations(each).items():
+            found.setdefault(name, (annotation, resolver))
+    return {
+        name: (annotation, resolver) for name, (annotation, resolver) in found.items() if annotation not in (Any, "Any")
+    }
+
+
+def is_final(annotation: Any) -> bool:
+    """`Final` and `Final[int]`, as objects or as text."""
+    if isinstance(annotation, str):
+        return annotation.removeprefix("typing.").startswith("Final")
+    return annotation is typing.Final or typing.get_origin(annotation) is typing.Final
+
+
+def is_function(value: Any) -> bool:
+    from internals.jit.script_function import ScriptFunction
+
+    return isinstance(value, (types.FunctionType, ScriptFunction))
+
+
+def properties_of(module: Module) -> dict[str, property]:
+    """The properties of a module's class that are to be compiled."""
+    cls = type(module)
+    left_out = {*getattr(cls, "__jit_unused_properties__", ()), *getattr(cls, "__jit_ignored_attributes__", ())}
+    return {
+        name: found
+        for name, found in inspect.getmembers(cls, lambda member: isinstance(member, property))
+        if name not in left_out and found.fget is not None and not modifiers.is_unused(found.fget)
+    }
+
+
+def valid_constant(name: str, value: Any, owner: str) -> Any:
+    """The constant as the IR has it, lists as tuples. Raises TypeError."""
+    if isinstance(value, CONSTANTS):
+        return to_ir_value(value)
+    if isinstance(value, (tuple, list)):
+        return tuple(valid_constant(name, each, owner) for each in value)
+    named = ("internals." * (each in (device, layout, dtype)) + each.__name__ for each in CONSTANTS)
+    kinds = ", ".join(named)
+    raise TypeError(
+        textwrap.dedent(
+            f"""
+            '{typename(type(value))}' object in attribute '{owner}.{name}' is not a valid constant.
+            Valid constants are:
+            1. a nn.ModuleList
+            2. a value of type {{{kinds}}}
+            3. a list or tuple of (2)
+            """
+        )
+    )
+
+
+def check_initialized(module: Module) -> None:
+    """Raises RuntimeError for a module whose `__init__` did not call `super().__init__()`."""
+    if "_parameters" not in module.__dict__:
+        raise RuntimeError(f"'{typename(type(module))}' has not been initialized, did you forget to call 'super()'?")
+
+
+def attribute_value(module: Module, name: str, attribute_type: Type) -> Any:
+    """The value of an attribute as the compiled module has it: numbers converted to its type, lists copied."""
+    value = getattr(module, name)
+    return cast(name, value.value if isinstance(value, Attribute) else value, attribute_type)
+
+
+def cast(name: str, value: Any, attribute_type: Type) -> Any:
+    """`value` as one of this type. Raises RuntimeError."""
+    try:
+        return converter(attribute_type)(value)
+    except CastError as why:
+        raise RuntimeError(
+            f"Could not cast attribute '{name}' to type {attribute_type.annotation_str}: {why}"
+        ) from None
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)

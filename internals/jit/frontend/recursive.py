@@ -1,0 +1,95 @@
+"""`jit.script(module)`: a module and all below it, compiled (`torch/jit/_recursive.py`).
+
+A new module stands beside the old one. It has the old one's own parameters and buffers, copies of its other attributes, and
+submodules that were compiled before it. Its methods are graphs: `forward` and what is marked `@export`, and, as the compiler
+comes across them, the methods these call. What is `@ignore`d stays a method of Python.
+
+How the real one differs: overloads of methods and module interfaces can be compiled, and classes of other kinds.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from internals.nn.containers import ModuleDict, ModuleList, Sequential
+from internals.nn.module import Module
+
+from . import modifiers
+from .concrete_type import ConcreteType
+from .inspect_module import attribute_value, check_initialized, concrete_type_of
+from .resolution import mapping_resolver
+
+MethodsOf = Callable[[Module], Iterable[str]]
+
+
+def script_module(module: Module) -> Any:
+    """Compile a module. Returns a `RecursiveScriptModule`.
+
+    Raises RuntimeError, or an error of the frontend, with the place in the source, for what cannot be compiled.
+    """
+    prepare = getattr(module, "__prepare_scriptable__", None)
+    module = prepare() if prepare is not None else module
+    check_initialized(module)
+    return build(module, concrete_type_of(module))
+
+
+def methods_to_compile(module: Module) -> list[str]:
+    """`forward`, unless it is missing or ignored, and what is exported."""
+    forward = getattr(type(module), "forward", None)
+    names = []
+    if forward is not None and forward is not Module.forward and not modifiers.is_ignored(module.forward):
+        names.append("forward")
+    for name in dir(type(module)):
+        if modifiers.modifier(getattr(type(module), name, None)) == modifiers.FunctionModifiers.EXPORT:
+            names.append(name)
+    return list(dict.fromkeys(names))
+
+
+def build(module: Module, concrete: ConcreteType) -> Any:
+    """The compiled module for `module`, which is of this concrete type. Submodules are built first."""
+    from internals.jit.script_module import RecursiveScriptModule, ScriptModule
+
+    values: dict[str, Any] = {
+        name: attribute_value(module, name, attribute.type) for name, attribute in concrete.attributes.items()
+    }
+    for name, submodule in concrete.submodules.items():
+        child = module._modules[name]
+        compiled = isinstance(child, ScriptModule) and "_jit_type" in child.__dict__
+        values[name] = child if compiled else build(child, submodule)
+    scripted = RecursiveScriptModule._construct(concrete.jit_type, type(module).__name__, values)
+    scripted.__dict__["_concrete_type"] = concrete
+    scripted.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+    keep_in_python(module, scripted, concrete)
+    compile_methods(module, concrete, methods_to_compile(module))
+    return scripted
+
+
+def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]) -> None:
+    """Compile these methods, the properties, and the length of a container. What is compiled already stays."""
+    for name in names:
+        concrete.define(getattr(module, name), name)
+    for name in concrete.properties:
+        concrete.define_property(name)
+    if isinstance(module, (ModuleList, Sequential, ModuleDict)):
+        _define_once(concrete, "__len__", f"def __len__(self):\n   return {len(module)}\n")
+    if isinstance(module, ModuleDict):
+        keys = f"key in {list(module.keys())!r}" if len(module) else "False"
+        _define_once(concrete, "__contains__", f"def __contains__(self, key: str):\n   return {keys}\n")
+
+
+def keep_in_python(module: Module, scripted: Module, concrete: ConcreteType) -> None:
+    """Methods that are ignored, and attributes that were to be, as they were."""
+    for name in dir(type(module)):
+        method = getattr(type(module), name, None)
+        if isinstance(method, types.FunctionType) and modifiers.is_ignored(method):
+            scripted.__dict__[name] = types.MethodType(method, scripted)
+    for name in concrete.ignored:
+        if hasattr(module, name):
+            scripted.__dict__[name] = getattr(module, name)
+
+
+def _define_once(concrete: ConcreteType, name: str, text: str) -> None:
+    if concrete.jit_type.findMethod(name) is None:
+        concrete.define_text(text, mapping_resolver({}))
