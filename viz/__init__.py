@@ -16,6 +16,7 @@ from viz.rooms.bytecode import bytecode
 from viz.rooms.chart import chart
 from viz.rooms.diff import diff
 from viz.rooms.dispatch import dispatch
+from viz.rooms.explore import explore
 from viz.rooms.graph import graph
 from viz.rooms.images import images
 from viz.rooms.memory import memory
@@ -41,6 +42,7 @@ __all__ = [
     "chart",
     "diff",
     "dispatch",
+    "explore",
     "graph",
     "images",
     "memory",

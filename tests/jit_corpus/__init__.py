@@ -1,6 +1,6 @@
 """Small programs that are run eagerly, traced and scripted, here and in PyTorch, and must always give the same.
 
-A file of this folder is a list of programs, plain functions with `@program(inputs...)` above them. `load(torch)` imports the files
+A file of this folder is a list of programs, plain functions with `@program(inputs...)` above them. `load(torch)` runs the files
 with `torch` being whatever library is asked for, so that each program exists once and runs in both.
 """
 

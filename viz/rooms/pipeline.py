@@ -8,6 +8,7 @@ How the real one differs: PyTorch logs graphs to stderr, when asked by an enviro
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from viz.rooms.diff import diff
@@ -26,7 +27,10 @@ def pipeline(fn: Any, *args: Any, show_unchanged: bool = False, context: int = 1
         raise TypeError(
             f"a {type(fn).__name__} has no phases; give what internals.jit.script or internals.jit.trace returned"
         )
-    records = fn.phases(*args)
+    from internals.jit.ir import type_verbosity
+
+    with type_verbosity(1):
+        records = fn.phases(*args)
     frames: list[tuple[str, object]] = []
     idle: list[str] = []
     for r in records:
@@ -34,17 +38,16 @@ def pipeline(fn: Any, *args: Any, show_unchanged: bool = False, context: int = 1
             idle.append(r.name)
             continue
         note = f" (after {', '.join(idle)}, which changed nothing)" if idle else ""
-        picture = diff(r.before, r.after, names=(f"before {r.name}", f"after {r.name}"), context=context)
+        picture = diff(_bare(r.before), _bare(r.after), names=(f"before {r.name}", f"after {r.name}"), context=context)
         frames.append((f"{r.name}: {picture.summary()}{note}", picture))
         idle = []
     if idle:
-        frames.append((f"{', '.join(idle)} changed nothing", _last(records)))
+        frames.append((f"{', '.join(idle)} changed nothing", _bare(records[-1].after)))
     changed = sum(r.changed for r in records)
     name = getattr(fn, "name", None) or getattr(fn, "original_name", "graph")
     return Stepper(frames, f"{name}: {plural(changed, 'phase')} of {len(records)} changed the graph")
 
 
-def _last(records: Any) -> str:
-    from viz.rooms.diff import text_of
-
-    return text_of(records[-1].after)
+def _bare(text: str) -> str:
+    """A graph's text without the places in the source."""
+    return re.sub(r" # \S+:\d+:\d+$", "", text, flags=re.MULTILINE)
