@@ -1,0 +1,289 @@
+"""A graph as Python source: `fn.code`, `module.code` (`torch/csrc/jit/serialization/python_print.cpp`).
+
+    def f(x: Tensor,
+        n: int) -> Tensor:
+      x0 = x
+      for i in range(n):
+        x0 = torch.add(x0, i)
+      return x0
+
+The text is TorchScript, which the compiler reads back: it is what an archive of `jit.save` holds in place of the graph. A value
+gets a name when it had one in the source, is used more than once, or would make a line too long; everything else is
+written inside the expression that uses it (`python_inlining.py`, `python_expressions.py`). The variables that a Loop carries
+are assigned before it and again at the end of its body; an If assigns its outputs in both arms.
+
+How the real one differs: it can print whole classes with everything they depend on, and keeps for every piece of text the source
+range it came from.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import Block, Graph, Node, OptionalType, Value, base_name
+
+from .python_expressions import Expressions
+from .python_inlining import constants_in_order, inlined_nodes, is_constant
+
+if TYPE_CHECKING:
+    from .schema import FunctionSchema
+
+LONG_LINE = 40
+FOREVER = 2**63 - 1  # the trip count of a while loop
+
+RESERVED = {
+    "_", "as", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "infj", "nanj", "ops", "__torch__",
+    "uninitialized", "unchecked_cast", *keyword.kwlist,
+}  # fmt: skip
+
+
+def python_print(function: Any) -> str:
+    """The source of a compiled function or method."""
+    return code_with_constants(function)[0]
+
+
+def code_with_constants(function: Any) -> tuple[str, list[Any]]:
+    """The source, and the constants that it calls `CONSTANTS.c0`, `CONSTANTS.c1`, ..."""
+    printer = PythonPrinter()
+    printer.function(function.name, function.graph, function.schema, first_type=not function.is_method)
+    return printer.text(), printer.constants
+
+
+class PythonPrinter:
+    """Prints functions one behind the other; they share a table of constants.
+
+    Raises RuntimeError for a loop that is no longer a `for` or a `while`.
+    """
+
+    def __init__(self, constants: list[Any] | None = None) -> None:
+        self.constants = constants if constants is not None else []
+        self.lines: list[str] = []
+        self.level = 0
+        self.names: dict[Value, str] = {}
+        self.inlined_text: dict[Value, str] = {}
+        self.inlined: set[Node] = set()
+        self.used: set[str] = set()
+        self.next_suffix: dict[str, int] = {}
+        self.seen_constants: set[Node] = set()
+        self.annotated: set[Value] = set()
+        self.split_at: dict[Node, int] = {}
+        self.expressions = Expressions(self.use, self.constants)
+
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+    def function(self, name: str, graph: Graph, schema: FunctionSchema | None = None, first_type: bool = True) -> None:
+        """Print `graph` as the function `name`. `first_type=False`: a method, whose `self` needs no type."""
+        from .script_function import schema_of_graph
+
+        schema = schema or schema_of_graph(name, graph)
+        self.used.clear()
+        parameters = []
+        for i, (argument, value) in enumerate(zip(schema.arguments, graph.inputs())):
+            self.names[value] = shown = self.fresh(argument.name)
+            if i or first_type:
+                shown += f": {argument.type.annotation_str}"
+                self.annotated.add(value)
+            if argument.has_default_value():
+                shown += f"={self.expressions.literal(argument.default_value, argument.type)}"
+            parameters.append(shown)
+        returned = schema.returns[0].type.annotation_str if schema.returns else "NoneType"
+        self.line(f"def {name}(" + ",\n    ".join(parameters) + f") -> {returned}:")
+        self.body(graph.block())
+
+    def body(self, block: Block) -> None:
+        """Constants, as far as they need a line; the statements; the return."""
+        constants = constants_in_order(block, self.seen_constants)
+        self.inlined |= inlined_nodes(block)
+        self.level += 1
+        for node in constants:
+            self.assign_or_inline(node)
+        self.block(block, has_more=bool(block.outputs()))
+        if block.outputs():
+            self.line(f"return {self.list(block.outputs())}")
+        self.level -= 1
+
+    def block(self, block: Block, has_more: bool) -> None:
+        """The statements of a block, or `pass` if there are none and nothing else follows."""
+        nodes = list(block.nodes())
+        if not nodes and not has_more:
+            self.line("pass")
+        for node in nodes:
+            if not is_constant(node):
+                self.statement(node)
+
+    # Statements
+
+    def statement(self, node: Node) -> None:
+        kind = node.kind()
+        if kind == "prim::If":
+            self.if_(node)
+        elif kind == "prim::Loop":
+            self.loop(node)
+        elif kind in ("prim::TupleUnpack", "prim::ListUnpack"):
+            self.name_all(node.outputs())
+            targets = "".join(f"{self.use(v)}, " for v in node.outputs())
+            self.line(f"{targets}{'= ' if targets else ''}{self.use(node.input())}")
+        elif kind == "prim::SetAttr":
+            self.line(f"{self.use(node.input(0))}.{node.s('name')} = {self.use(node.input(1))}")
+        elif kind == "prim::fork":
+            self.fork(node)
+        elif kind == "prim::Enter":
+            self.enter(node)
+        elif kind == "prim::Exit":
+            if node.prev().kind() == "prim::Enter":
+                self.line("pass")
+            self.level -= 1
+        else:
+            self.assign_or_inline(node)
+
+    def if_(self, node: Node) -> None:
+        outputs = node.outputs()
+        self.name_all(outputs)
+        for head, block in zip((f"if {self.use(node.input())}:", "else:"), node.blocks()):
+            self.line(head)
+            self.level += 1
+            self.block(block, has_more=bool(outputs))
+            self.assign(outputs, block.outputs())
+            self.level -= 1
+
+    def loop(self, node: Node) -> None:
+        is_for = _is_for_loop(node)
+        (body,) = node.blocks()
+        counter, *carried = body.inputs()
+        limit, condition, *initial = node.inputs()
+        self.name_all(node.outputs())
+        for inside, outside in zip(carried, node.outputs()):
+            self.inlined_text[inside] = self.use(outside)
+        for output, value in zip(node.outputs(), initial):
+            annotation = f": {output.type().annotation_str}" if self.needs_annotation(output, value) else ""
+            self.line(f"{self.use(output)}{annotation} = {self.use(value)}")
+        self.name_all([counter])
+        if is_for:
+            self.line(f"for {self.use(counter)} in range({self.use(limit)}):")
+        else:  # the counter is not used, so its name serves for the condition
+            self.assign([counter], [condition])
+            self.line(f"while {self.use(counter)}:")
+        self.level += 1
+        targets = carried if is_for else body.inputs()
+        self.block(body, has_more=bool(targets))
+        self.assign(targets, body.outputs()[int(is_for) :])
+        self.level -= 1
+
+    def fork(self, node: Node) -> None:
+        """The subgraph becomes a function without arguments, which sees the variables around it."""
+        name, graph = self.fresh("__forked_function"), node.g("Subgraph")
+        self.line(f"def {name}():")
+        for inside, outside in zip(graph.inputs(), node.inputs()):
+            self.inlined_text[inside] = self.use(outside)
+        self.body(graph.block())
+        self.define(node, f"fork({name})")
+
+    def enter(self, node: Node) -> None:
+        target = ""
+        if node.output().uses():
+            self.name_all(node.outputs())
+            target = f" as {self.use(node.output())}"
+        self.line(f"with {self.use(node.input())}{target}:")
+        self.level += 1
+
+    def assign_or_inline(self, node: Node) -> None:
+        text = self.expressions.of(node)
+        if node not in self.inlined or (is_constant(node) and self.is_long(text)):
+            self.define(node, text)
+            return
+        self.inlined_text[node.output()] = text
+        if self.is_long(text):
+            self.split_before(node.output())
+
+    def split_before(self, value: Value) -> None:
+        """A long expression gets a line, and so must all that is evaluated before it inside the same statement."""
+        found: list[Value] = []
+        (use,) = value.uses()
+        self.collect_earlier(use.user, use.offset, found)
+        for v in reversed(found):
+            self.define(v.node(), self.use(v))
+
+    def collect_earlier(self, user: Node, offset: int, found: list[Value]) -> None:
+        was_here = user in self.split_at
+        for i in range(offset, self.split_at.get(user, -1), -1):
+            node = user.input(i).node()
+            if node in self.inlined and not is_constant(node):
+                found.append(user.input(i))
+        self.split_at[user] = offset
+        if not was_here and user in self.inlined:
+            (use,) = user.output().uses()
+            self.collect_earlier(use.user, use.offset - 1, found)
+
+    def define(self, node: Node, text: str) -> None:
+        """`outputs = text`, or `text` alone."""
+        self.name_all(node.outputs())
+        self.line(f"{self.list(node.outputs())} = {text}" if node.outputs() else text)
+
+    def assign(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
+        """`a, b = x, y`. One optional target gets its type, once."""
+        if not targets:
+            return
+        shown = self.list(targets)
+        if len(targets) == 1 and targets[0] not in self.inlined_text and isinstance(targets[0].type(), OptionalType):
+            if targets[0] not in self.annotated:
+                shown += f" : {targets[0].type().annotation_str}"
+                self.annotated.add(targets[0])
+        self.line(f"{shown} = {self.list(values)}")
+
+    def needs_annotation(self, target: Value, value: Value) -> bool:
+        if isinstance(target.type(), OptionalType):
+            first = target not in self.annotated
+            self.annotated.add(target)
+            return first
+        return target.type() != value.type()
+
+    # Lines and names
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.level + text)
+
+    def is_long(self, text: str) -> bool:
+        return len(text) + 2 * self.level >= LONG_LINE
+
+    def use(self, value: Value) -> str:
+        """How a value is written: its name, or the expression that makes it."""
+        return self.names[value] if value in self.names else self.inlined_text[value]
+
+    def list(self, values: Sequence[Value]) -> str:
+        return ", ".join(map(self.use, values))
+
+    def name_all(self, values: Sequence[Value]) -> None:
+        for v in values:
+            self.names[v] = self.fresh(_identifier(base_name(v.debugName())) if v.hasDebugName() else "_")
+
+    def fresh(self, candidate: str) -> str:
+        """`candidate`, or with a number behind it if it is taken. The numbers go on from function to function."""
+        name = candidate
+        while name in self.used or name in RESERVED:
+            n = self.next_suffix.get(name, 0)
+            self.next_suffix[name] = n + 1
+            name = f"{candidate}{n}"
+        self.used.add(name)
+        return name
+
+
+def _identifier(name: str) -> str:
+    """A name with everything replaced that Python does not allow."""
+    valid = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+    return f"_{valid}" if not valid or valid[0].isdigit() else valid
+
+
+def _is_for_loop(node: Node) -> bool:
+    limit, condition = node.inputs()[:2]
+    (body,) = node.blocks()
+    again = body.outputs()[0]
+    always = all(v.isConstant() and v.toIValue() is True for v in (condition, again))
+    counted = not limit.isConstant() or limit.toIValue() != FOREVER or bool(body.inputs()[0].uses())
+    if not always and counted:
+        raise RuntimeError(
+            "loop cannot be printed as python because it has gone through an optimization that combined while and for loops"
+        )
+    return counted
