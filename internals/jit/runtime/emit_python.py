@@ -122,7 +122,10 @@ class Emitter:
     # Before the first line: what is evaluated where, and what is called
 
     def find_expressions(self, block: Block) -> None:
-        """Arithmetic of numbers that is used once, in the same block, goes where it is used."""
+        """Arithmetic of numbers that is used once, in the same block, goes where it is used.
+
+        So does a question about a tensor (`x is None`), if that is the next node: later the tensor may be gone.
+        """
         for node in block.nodes():
             for inner in node.blocks():
                 self.find_expressions(inner)
@@ -135,8 +138,17 @@ class Emitter:
             if not found.scalar or len(uses) != 1 or self.depth[node] >= DEEPEST_EXPRESSION or not is_number(node.output()):
                 continue
             user = uses[0].user
-            if user.owningBlock() is block and user.kind() != "prim::Drop":
+            only_numbers = all(self.is_harmless(v) for v in found.inputs)
+            if user.owningBlock() is not block or user.kind() == "prim::Drop":
+                continue
+            if only_numbers or (user is next_non_constant(node) and user.kind() != "prim::Loop"):
                 self.within[node] = user
+
+    def is_harmless(self, value: Value) -> bool:
+        """Whether a value may just as well be read later: a number, and not one that is itself read off a tensor in place."""
+        if value.node() in self.within:
+            return all(self.is_harmless(v) for v in self.shortcuts[value.node()].inputs)
+        return is_number(value) or value.isConstant()
 
     def bind_functions(self, block: Block) -> None:
         """Give a name to every function that will be called, and to constants that cannot be written out."""
@@ -339,6 +351,13 @@ class Emitter:
                 return name
             name = f"{name.rpartition('_')[0] if n > 2 else name}_{n}"
         raise AssertionError
+
+
+def next_non_constant(node: Node) -> Node:
+    after = node.next()
+    while after.kind() == "prim::Constant":
+        after = after.next()
+    return after
 
 
 def literal(value: Any) -> str | None:
