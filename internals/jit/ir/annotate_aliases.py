@@ -1,0 +1,94 @@
+"""A graph with the memory made visible: who writes where, and who shares with whom.
+
+    graph(%x : Tensor, %y : Tensor):
+      %3 : int = prim::Constant[value=0]()
+      %row : Tensor = aten::select(%x, %3, %3)            # %row shares memory with %x
+      %5 : Tensor = aten::add_(%row!, %y, %3)             # writes %row, and with it %x; %5 shares memory with %row
+      %z : Tensor = aten::mul(%x, %y)
+      return (%z)
+
+An input that a node writes to has a `!` behind it, as in the operator's schema. The comment says which other values may have been
+changed by that, and from which inputs an output may have its memory. A pass may not move `mul` above `add_` here, although
+it uses no output of it: that is the question for which `AliasDb` exists, and this is its answer in print.
+
+How the real one differs: `AliasDb::dump` there prints the points-to graph and the lists of writes instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .block import Block
+from .printer import graph_text
+
+if TYPE_CHECKING:
+    from .graph import Graph
+    from .node import Node
+    from .value import Value
+
+LAST_COLUMN = 88  # comments are aligned up to here
+
+
+def annotate_aliases(graph: Graph) -> str:
+    """The text of the graph, with marks and comments."""
+    from internals.jit.operators.alias_analysis import AliasDb
+
+    db = AliasDb(graph)
+    nodes = _in_order(graph.block())
+    main, *groups = graph_text(graph, ranges=False).split("\nwith ")
+    earlier = list(graph.inputs())
+    lines, comments = [], []
+    for line in main.rstrip("\n").split("\n"):
+        comment = ""
+        if " = " in line:
+            node = next(nodes)
+            line, comment = _marked(line, node), "; ".join(_remarks(db, node, earlier))
+            earlier += [*node.outputs(), *(v for b in node.blocks() for v in b.inputs())]
+        lines.append(line)
+        comments.append(comment)
+    column = min(max((len(line) for line, c in zip(lines, comments) if c), default=0), LAST_COLUMN)
+    text = "".join(f"{line.ljust(column)}  # {c}\n" if c else f"{line}\n" for line, c in zip(lines, comments))
+    return text + "".join(f"with {g.rstrip()}\n" for g in groups)
+
+
+def _remarks(db: Any, node: Node, earlier: Sequence[Value]) -> Iterator[str]:
+    """What there is to say of a node. `earlier` are the values made before it."""
+    written = written_inputs(node)
+    changed = [v for v in earlier if v not in written and any(db.may_alias(v, w) for w in written)]
+    if written:
+        yield f"writes {_list(written)}" + (f", and with it {_list(changed)}" if changed else "")
+    sources = dict.fromkeys([*node.inputs(), *(v for b in node.blocks() for v in b.outputs())])
+    for output in node.outputs():
+        shared = [v for v in sources if db.may_alias(output, v)]
+        if shared:
+            yield f"%{output.debugName()} shares memory with {_list(shared)}"
+
+
+def written_inputs(node: Node) -> list[Value]:
+    """The inputs that the node's operator writes to, by its schema."""
+    schema = node.schema()
+    if schema is None:
+        return []
+    return [v for a, v in zip(schema.arguments, node.inputs()) if a.is_write]
+
+
+def _marked(line: str, node: Node) -> str:
+    """The node's line with a `!` behind every input that is written to."""
+    written = written_inputs(node)
+    names = ", ".join(f"%{v.debugName()}" for v in node.inputs())
+    marked = ", ".join(f"%{v.debugName()}{'!' if v in written else ''}" for v in node.inputs())
+    head, found, rest = line.rpartition(f"({names})")
+    return f"{head}({marked}){rest}" if found else line
+
+
+def _in_order(block: Block) -> Iterator[Node]:
+    """The nodes in the order they are printed."""
+    for node in block.nodes():
+        yield node
+        for inner in node.blocks():
+            yield from _in_order(inner)
+
+
+def _list(values: Sequence[Value]) -> str:
+    return ", ".join(f"%{v.debugName()}" for v in values)
