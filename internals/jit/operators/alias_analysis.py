@@ -1,0 +1,327 @@
+"""Which values of a graph may share memory, and which nodes write to it (`torch/csrc/jit/ir/alias_analysis.cpp`).
+
+    db = AliasDb(graph)
+    db.may_alias(a, b)                              # may writing to a change b?
+    db.has_writers(node)                            # does anybody write to what it reads or gives?
+    db.moveBeforeTopologicallyValid(node, target)   # move it, with all it drags along, if the program stays the same
+
+It goes through the graph once and draws arrows between the memory of values (`memory_dag.py`). What a node does to memory is
+read off its schema: `Tensor(a)` on an argument and a result is a view, `!` a write, `-> *` an escape, and a result without
+annotation is fresh. Control flow, containers and subgraphs have rules of their own:
+
+    graph inputs            anything: the caller may hold them twice
+    If                      what either arm gives
+    Loop                    the carried value or what the body gives, around and around
+    tuple, list, dict       a fresh container; what goes in becomes a wildcard, unless all users only read it
+    unpack, index, GetAttr  a wildcard: it came out of some container
+    call of other code      writes to everything it gets, and gives anything
+
+Everything is "may": a wrong yes costs an optimisation, a wrong no would break the program. The database is a snapshot: of a
+graph that was changed otherwise than by its own moves, make a new one.
+
+How the real one differs: in PyTorch the output of a Loop does not alias its input, which is what it is when the loop does not run;
+and it counts random numbers as independent of each other, where we keep them in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from internals.jit.ir import Block, Graph, Node, Value
+from internals.jit.ir.alias_info import AliasInfo
+
+from .memory_dag import NOWHERE, Element, Locations, MemoryDag, is_mutable_type
+from .properties import has_side_effects, is_nondeterministic
+from .topological_moves import TopologicalMoves
+
+Values = Value | Iterable[Value]
+
+CONTAINERS = frozenset({"prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct"})
+EXTRACTORS = frozenset(
+    {"prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice", "prim::ListUnpack", "prim::GetAttr"}
+)
+CREATORS = frozenset({
+    "prim::Constant", "prim::Undefined", "prim::AutogradZero", "prim::AutogradAdd", "prim::FusedConcat", "prim::MMTreeReduce",
+    "prim::MMBatchSide", "prim::BroadcastSizes", "prim::ChunkSizes", "prim::CreateObject", "prim::tolist", "prim::Uninitialized",
+    "prim::Load", "prim::isinstance", "prim::AnyDefined",
+})  # fmt: skip
+SAME_AS_INPUT = frozenset({"prim::unchecked_cast", "prim::profile", "prim::Guard", "prim::SumToSize"})
+CHUNKS = frozenset({"prim::ConstantChunk", "prim::BroadcastingChunk"})
+SUBGRAPHS = frozenset({"prim::FusionGroup", "prim::DifferentiableGraph", "prim::FunctionalGraph"})
+CALLS = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::Enter", "prim::Exit"})
+
+
+class AliasDb(TopologicalMoves):
+    """The answers for one graph. Methods in camelCase have the names of `torch::jit::AliasDb`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.dag = MemoryDag()
+        self._wildcard_values: dict[Value, None] = {}
+        self._writes: dict[Node, list[tuple[Value, bool]]] = {}  # with True: to all inside as well
+        self._writes_everywhere: set[Node] = set()
+        for v in graph.inputs():
+            self._set_wildcard(v)
+        self._analyze_block(graph.block())
+        self.dag.make_wildcards(self._wildcard_values)
+        self._written: Locations | None = None
+
+    # Questions
+
+    def may_alias(self, a: Values, b: Values) -> bool:
+        """Whether a value of `a` and one of `b` may be the same memory. Containers are not looked into."""
+        return not self._locations(a).isdisjoint(self._locations(b))
+
+    def may_contain_alias(self, a: Values, b: Values) -> bool:
+        """The same, looking into containers."""
+        return not self._contained(a).isdisjoint(self._contained(b))
+
+    def may_alias_wildcard(self, values: Values) -> bool:
+        """Whether a value, or something inside it, may be memory that others can reach."""
+        return any(e.wildcard is not None for e in self._contained(values))
+
+    def has_writers(self, of: Value | Node) -> bool:
+        """Whether any node writes to the memory of a value; of a node: to that of its inputs or outputs."""
+        values = [of] if isinstance(of, Value) else [*of.inputs(), *of.outputs()]
+        if self._written is None:
+            self._written = self._writes_of_block(self.graph.block())
+        return not self._locations(values).isdisjoint(self._written)
+
+    def writes_to_alias(self, node: Node, values: Iterable[Value]) -> bool:
+        """Whether `node`, or a node inside it, writes to memory of `values` or to something inside them."""
+        writes = self.writes(node)
+        return bool(writes) and not writes.isdisjoint(self._contained(values))
+
+    def has_untracked_effects(self, node: Node) -> bool:
+        """Whether `node` writes to memory that others can reach (`writesToWildcard`): it must stay although nobody reads it."""
+        return any(e.wildcard is not None for e in self.writes(node))
+
+    def is_mutable(self, node: Node) -> bool:
+        """Whether `node`, or a node inside it, writes to anything."""
+        return bool(self.writes(node))
+
+    def writes(self, node: Node) -> Locations:
+        """The locations that `node` and the nodes inside it write to."""
+        found = set(self._wildcards() if node in self._writes_everywhere else ())
+        for value, inside in self._writes.get(node, ()):
+            found |= self._contained(value) if inside else self._locations(value)
+        for block in node.blocks():
+            found |= self._writes_of_block(block)
+        return frozenset(found)
+
+    def reads(self, node: Node) -> Locations:
+        """The locations that `node` and the nodes inside it may read."""
+        found = set(self._contained(node.inputs()))
+        for block in node.blocks():
+            found |= self._contained(block.outputs()).union(*(self.reads(n) for n in block.nodes()))
+        return frozenset(found)
+
+    def keeps_its_place(self, node: Node) -> bool:
+        """Whether the order of `node` among others of its sort can be seen: printing, raising, drawing random numbers."""
+        inside = (n for b in node.blocks() for n in b.nodes())
+        return has_side_effects(node) or is_nondeterministic(node) or any(map(self.keeps_its_place, inside))
+
+    def dump(self) -> str:
+        """The graph, the arrows and the writes as text."""
+        return str(self)
+
+    def __str__(self) -> str:
+        lines = ["", "===1. GRAPH===", str(self.graph), "===2. ALIAS DB==="]
+        for element in self.dag.elements.values():
+            if element.points_to:
+                lines.append(f"{element} points to: {', '.join(map(str, element.points_to))}")
+            if element.contains:
+                lines.append(f"{element} contains: {', '.join(map(str, element.contains))}")
+        lines += ["", "===3. Writes==="]
+        for node in (*self._writes, *self._writes_everywhere):
+            written = sorted(map(str, self.writes(node)))
+            lines += [str(node).rstrip().partition(" #")[0], f"  {', '.join(written)}"] if written else []
+        return "\n".join(lines) + "\n"
+
+    def _locations(self, values: Values) -> Locations:
+        return self._union(values, self.dag.locations)
+
+    def _contained(self, values: Values) -> Locations:
+        return self._union(values, self.dag.contained_locations)
+
+    def _union(self, values: Values, of: Callable[[Element], Locations]) -> Locations:
+        elements = self.dag.elements
+        if isinstance(values, Value):
+            return of(elements[values]) if values in elements else NOWHERE
+        return NOWHERE.union(*(of(elements[v]) for v in values if v in elements))
+
+    def _writes_of_block(self, block: Block) -> Locations:
+        return NOWHERE.union(*map(self.writes, block.nodes()))
+
+    def _wildcards(self) -> list[Element]:
+        return list(self.dag.wildcards.values())
+
+    # Analysis
+
+    def _analyze_block(self, block: Block) -> None:
+        for node in block.nodes():
+            self._analyze(node)
+
+    def _analyze(self, node: Node) -> None:
+        kind = node.kind()
+        if kind == "prim::If":
+            self._analyze_if(node)
+        elif kind == "prim::Loop":
+            self._analyze_loop(node)
+        elif kind in SUBGRAPHS and node.hasAttribute("Subgraph"):
+            self._analyze_subgraph(node)
+        elif kind in CONTAINERS:
+            self._analyze_container(node)
+        elif kind in EXTRACTORS:
+            for v in node.outputs():
+                self._set_wildcard(v)
+        elif kind in CREATORS:
+            for v in node.outputs():
+                self._set_fresh(v)
+        elif kind in SAME_AS_INPUT or kind in CHUNKS:
+            for v in node.outputs():
+                self._point(v, node.inputsAt(0))
+        elif kind == "prim::SetAttr":
+            self._write(node, node.inputsAt(0))
+            self._set_wildcard(node.inputsAt(1))
+        elif kind == "prim::fork":
+            for v in (*node.inputs(), *node.outputs()):
+                self._set_wildcard(v)
+        elif kind == "aten::wait":
+            self._writes_everywhere.add(node)  # the forked code may have written to anything by now
+            for v in node.outputs():
+                self._set_wildcard(v)
+        elif kind in CALLS or kind.startswith("^") or (node.schema() is None and not node.blocks()):
+            self._analyze_call(node)
+        elif node.schema() is not None:
+            self._analyze_schema(node)
+        else:  # prim::GradOf and the like: blocks that run once
+            for block in node.blocks():
+                self._analyze_block(block)
+                self._point_all(node.outputs(), block.outputs())
+
+    def _analyze_if(self, node: Node) -> None:
+        for block in node.blocks():
+            self._analyze_block(block)
+            self._point_all(node.outputs(), block.outputs())
+
+    def _analyze_loop(self, node: Node) -> None:
+        """The arrows from the block's inputs to its outputs may close a ring; following them finds every location all the same."""
+        body, carried = node.blocks()[0], node.inputs()[2:]
+        self._point_all(body.inputs()[1:], carried)
+        self._analyze_block(body)
+        self._point_all(body.inputs()[1:], body.outputs()[1:])
+        self._point_all(node.outputs(), body.outputs()[1:])
+        self._point_all(node.outputs(), carried)
+
+    def _analyze_subgraph(self, node: Node) -> None:
+        subgraph = node.g("Subgraph")
+        self._point_all(subgraph.inputs(), node.inputs())
+        self._analyze_block(subgraph.block())
+        self._point_all(node.outputs(), subgraph.outputs())
+        for inner in subgraph.nodes():
+            self._writes.setdefault(node, []).extend(self._writes_inside(inner))
+
+    def _writes_inside(self, node: Node) -> list[tuple[Value, bool]]:
+        return [
+            *self._writes.get(node, ()),
+            *(w for b in node.blocks() for n in b.nodes() for w in self._writes_inside(n)),
+        ]
+
+    def _analyze_container(self, node: Node) -> None:
+        container = node.output()
+        if not is_mutable_type(container.type()):
+            return
+        element = self.dag.element(container)
+        escapes = not all(_only_reads(use.user, use.offset, self.graph) for use in container.uses())
+        for v in node.inputs():
+            if not is_mutable_type(v.type()):
+                continue
+            element.contains[self.dag.wildcard(v.type()) if escapes else self.dag.element(v)] = None
+            if escapes:
+                self._set_wildcard(v)
+
+    def _analyze_call(self, node: Node) -> None:
+        """Code that is not in this graph: it may do anything to what it gets, keep it, and give it back."""
+        for v in node.inputs():
+            self._write(node, v)
+            self._set_wildcard(v)
+        for v in node.outputs():
+            self._set_wildcard(v)
+
+    def _analyze_schema(self, node: Node) -> None:
+        schema = node.schema()
+        assert schema is not None
+        actual: dict[str, Value] = {}  # alias set → the value that was passed for it
+        for argument, value in zip(schema.arguments, node.inputs()):
+            info = argument.alias_info
+            if info is None or not is_mutable_type(value.type()):
+                continue
+            if info.contained and not info.before:  # Tensor(a!)[]: what is inside is meant
+                info = info.contained[0]
+            if info.is_write:
+                self._write(node, value)
+            if info.is_wildcard_after:
+                self._set_wildcard(value)
+            for name in info.before:
+                actual.setdefault(name, value)
+        for result, value in zip(schema.returns, node.outputs()):
+            self._alias_result(result.alias_info, value, actual)
+        for value in node.outputs()[len(schema.returns) :]:  # of an op with `-> ...`
+            self._set_wildcard(value)
+
+    def _alias_result(self, info: AliasInfo | None, value: Value, actual: dict[str, Value]) -> None:
+        if not is_mutable_type(value.type()):
+            return
+        if info is not None and info.is_wildcard_before:
+            self._set_wildcard(value)
+            return
+        sources = [actual[name] for name in info.before if name in actual] if info else []
+        for source in sources:
+            self._point(value, source)
+        if sources:
+            return
+        inside = [actual[name] for part in info.contained for name in part.before if name in actual] if info else []
+        element = self.dag.element(value)
+        for source in inside:  # -> Tensor(a)[]: a fresh list of views
+            element.contains[self.dag.element(source)] = None
+        if not inside:
+            self._set_fresh(value)
+
+    def _set_fresh(self, value: Value) -> None:
+        """Memory of its own; if it is a container, then of unknown contents."""
+        if is_mutable_type(value.type()):
+            self.dag.add_unknown_contents(self.dag.element(value), value.type())
+
+    def _set_wildcard(self, value: Value) -> None:
+        if is_mutable_type(value.type()):
+            self._wildcard_values[value] = None
+            self.dag.point(value, self.dag.wildcard(value.type()))
+
+    def _point(self, value: Value, to: Value) -> None:
+        """`value` may be `to`. A list and what is taken from it are not the same memory: different types mean a wildcard."""
+        if not is_mutable_type(value.type()):
+            return
+        if is_mutable_type(to.type()):
+            self.dag.point(value, self.dag.element(to))
+        else:
+            self._set_wildcard(value)
+
+    def _point_all(self, values: Sequence[Value], to: Sequence[Value]) -> None:
+        for v, t in zip(values, to):
+            self._point(v, t)
+
+    def _write(self, node: Node, value: Value) -> None:
+        if is_mutable_type(value.type()):
+            self._writes.setdefault(node, []).append((value, True))
+
+
+def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
+    """Whether `user` takes a container only to look into it: an op whose schema lets nothing out, or the graph's own return."""
+    if user.kind() == "prim::Return":
+        return user.owningBlock() is graph.block()
+    schema = user.schema()
+    if schema is None or not user.kind().startswith("aten::") or offset >= len(schema.arguments):
+        return False
+    gives_containers = any(is_mutable_type(v.type()) and v.type().kind() != "TensorType" for v in user.outputs())
+    return schema.arguments[offset].alias_info is None and not gives_containers and not schema.is_vararg

@@ -1,0 +1,165 @@
+"""Who may point to what: the graph of memory behind alias analysis (`torch/csrc/jit/passes/utils/memory_dag.h`).
+
+Every value that has memory (a tensor, a list, a module; not a number) has an `Element`. A fresh one is a memory location itself.
+A view, or what an If gives, *points to* other elements, one or several; following the arrows to the elements that point nowhere
+gives the locations that a value may be at. Two values may alias when they have a location in common. A container has a location
+of its own and *contains* elements.
+
+Of memory that nobody can follow, because the caller holds it or it went into a list and came out somewhere else, there is one
+wildcard for each type: a tensor in the wildcard may be any other tensor there, but no list.
+
+How the real one differs: the locations are sets of bits, computed once for every element, and elements that nobody points to are
+shared by all values with the same locations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from internals.jit.ir import AnyType, ClassType, ListType, OptionalType, TupleType, Type, Value
+from internals.jit.ir.tensor_type import TensorType
+
+
+class Element:
+    """`values` are those it stands for; a wildcard stands for none and has a `wildcard` type."""
+
+    __slots__ = ("values", "points_to", "contains", "wildcard")
+
+    def __init__(self, value: Value | None = None, wildcard: Type | None = None) -> None:
+        self.values = [] if value is None else [value]
+        self.points_to: dict[Element, None] = {}  # ordered sets
+        self.contains: dict[Element, None] = {}
+        self.wildcard = wildcard
+
+    def __repr__(self) -> str:
+        if self.wildcard is not None:
+            return f"WILDCARD for type {self.wildcard}"
+        return ", ".join(f"%{v.debugName()}" for v in self.values)
+
+
+Locations = frozenset[Element]
+NOWHERE: Locations = frozenset()
+
+
+class MemoryDag:
+    """The elements by value, and the wildcards by type."""
+
+    def __init__(self) -> None:
+        self.elements: dict[Value, Element] = {}
+        self.wildcards: dict[Type, Element] = {}
+        self._locations: dict[Element, Locations] = {}
+        self._reachable: dict[Element, Locations] = {}
+
+    def element(self, value: Value) -> Element:
+        """The element of a value, a fresh one when it has none yet."""
+        if value not in self.elements:
+            self.elements[value] = Element(value)
+        return self.elements[value]
+
+    def point(self, value: Value, to: Element) -> None:
+        """`value` may be what `to` is."""
+        mine = self.element(value)
+        if mine is not to:
+            mine.points_to[to] = None
+
+    def wildcard(self, type: Type) -> Element:
+        """The wildcard for values of a type, which contains the wildcards of what such values contain.
+
+        A value of type Any may be in any of them.
+        """
+        key = memory_type(type)
+        found = self.wildcards.get(key)
+        if found is None:
+            found = self.wildcards[key] = Element(wildcard=key)
+            self._connect_to_any(found, key)
+            self.add_unknown_contents(found, key)
+        return found
+
+    def _connect_to_any(self, wildcard: Element, key: Type) -> None:
+        if key is _ANY:
+            others = (w for w in self.wildcards.values() if w is not wildcard)
+            wildcard.points_to = dict.fromkeys(others)
+        elif _ANY in self.wildcards:
+            self.wildcards[_ANY].points_to[wildcard] = None
+
+    def add_unknown_contents(self, element: Element, type: Type) -> None:
+        """A container of which nothing is known contains anything that it can; a module, anything at all."""
+        key = memory_type(type)
+        for inner in [_ANY] if key is _ANY_MODULE else key.containedTypes():
+            if is_mutable_type(inner):
+                element.contains[self.wildcard(inner)] = None
+
+    def make_wildcards(self, values: Iterable[Value]) -> None:
+        """What these values may be at is part of the wildcards from now on, with all it contains."""
+        for value in values:
+            wildcard = self.wildcard(value.type())
+            for location in self._follow([self.element(value)], _all_arrows):
+                if location.points_to or location is wildcard or location.wildcard is not None:
+                    continue
+                kind = location.values[0].type() if location.values else value.type()
+                location.points_to[self.wildcard(kind)] = None
+
+    def locations(self, element: Element) -> Locations:
+        """The locations an element may be at."""
+        found = self._locations.get(element)
+        if found is None:
+            reached = self._follow([element], lambda e: e.points_to)
+            found = self._locations[element] = frozenset(e for e in reached if not e.points_to)
+        return found
+
+    def contained_locations(self, element: Element) -> Locations:
+        """The locations of an element and of everything inside, at any depth."""
+        found = self._reachable.get(element)
+        if found is None:
+            reached = self._follow([element], _all_arrows)
+            found = self._reachable[element] = frozenset(e for e in reached if not e.points_to)
+        return found
+
+    def _follow(self, start: list[Element], arrows: Callable[[Element], Iterable[Element]]) -> list[Element]:
+        """Every element that the arrows lead to, the start included."""
+        seen, ahead = dict.fromkeys(start), list(start)
+        while ahead:
+            for e in arrows(ahead.pop()):
+                if e not in seen:
+                    seen[e] = None
+                    ahead.append(e)
+        return list(seen)
+
+
+def is_mutable_type(type: Type) -> bool:
+    """Whether values of this type have memory that can be written to."""
+    if isinstance(type, TupleType):
+        return any(map(is_mutable_type, type.elements))
+    if isinstance(type, OptionalType):
+        return is_mutable_type(type.element)
+    return type.kind() in MUTABLE_KINDS
+
+
+MUTABLE_KINDS = frozenset({
+    "TensorType", "ListType", "DictType", "ClassType", "FutureType", "AnyType", "AnyListType", "AnyTupleType", "VarType",
+    "PyObjectType", "GeneratorType", "StorageType",
+})  # fmt: skip
+
+
+def memory_type(type: Type) -> Type:
+    """A type without what makes no difference to memory: shapes, and whether it may be None."""
+    if isinstance(type, OptionalType):
+        return memory_type(type.element)
+    if isinstance(type, TensorType):
+        return TensorType.get()
+    if isinstance(type, ListType):
+        return ListType(memory_type(type.element))
+    if isinstance(type, TupleType):
+        return TupleType([memory_type(e) for e in type.elements])
+    if isinstance(type, ClassType):
+        return _ANY_MODULE
+    return _ANY if type.kind() in ANY_KINDS else type
+
+
+def _all_arrows(element: Element) -> list[Element]:
+    return [*element.points_to, *element.contains]
+
+
+ANY_KINDS = frozenset({"AnyType", "AnyListType", "AnyTupleType", "VarType", "PyObjectType"})
+_ANY = AnyType.get()
+_ANY_MODULE = ClassType("any module")
