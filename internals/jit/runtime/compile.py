@@ -30,7 +30,6 @@ from .preprocess import preprocess
 PLAIN_OPCODES = {
     "prim::RaiseException": "RAISE_EXCEPTION",
     "prim::TupleIndex": "TUPLE_INDEX",
-    "prim::unchecked_cast": "UNCHECKED_CAST",
     "prim::Uninitialized": "UN_INITIALIZED",
     "prim::dtype": "DTYPE",
     "prim::device": "DEVICE",
@@ -217,7 +216,7 @@ class Compiler:
             if value.node() in self.inline:
                 self.emit(value.node())
                 self.put("DROP")
-            else:
+            elif not value.isConstant():
                 self.put("DROPR", self.register[value])
 
     def emit_if(self, node: Node) -> None:

@@ -7,6 +7,9 @@ Both are given a `prim::Drop` node to read them: after their definition, or afte
 And `inline_nodes` finds the nodes whose result need not go through a register, because the next thing anybody does is to take
 it from the stack: `a * x + b * y` needs two of its three results only in passing.
 
+A constant, which nobody drops, is given a Drop as well; all it does is to keep the node around its last use from being evaluated in
+place. PyTorch's instructions are so, and ours are the same.
+
 How the real one differs: the same, on a copy of the graph as here.
 """
 
@@ -57,7 +60,7 @@ class LastUses:
             self.scan_use(node, value)
 
     def scan_use(self, user: Node, value: Value) -> None:
-        if value in self.seen or value.node().kind() == "prim::Constant":
+        if value in self.seen:
             return
         self.seen.add(value)
         owner = owner_in_block(user, value.node().owningBlock())
