@@ -30,7 +30,18 @@ Function = Callable[..., Any]
 # Kinds whose functions live in modules of their own, which are imported when the first such node is met.
 ELSEWHERE = {
     "prim::DifferentiableGraph": "internals.jit.runtime.differentiable_graph",
-    "prim::FusionGroup": "internals.jit.runtime.fusion_group",
+    **dict.fromkeys(
+        (
+            "prim::FusionGroup",
+            "prim::ConstantChunk",
+            "prim::FusedConcat",
+            "prim::BroadcastSizes",
+            "prim::ChunkSizes",
+            "prim::SumToSize",
+        ),
+        "internals.jit.runtime.fusion_group",
+    ),
+    **dict.fromkeys(("prim::MMTreeReduce", "prim::MMBatchSide"), "internals.jit.runtime.batched_mm"),
 }
 
 NODE_FUNCTIONS: dict[str, Callable[[Node], Function]] = {}
@@ -77,7 +88,7 @@ def tuple_construct(node: Node) -> Function:
 
 @functools.cache
 def named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
-    return namedtuple(name, fields)  # noqa: PYI024
+    return namedtuple(name, fields)
 
 
 @node_function("prim::TupleUnpack")
@@ -252,10 +263,10 @@ def autograd_add(node: Node) -> Function:
 
 def run_subgraph(graph: Graph) -> Function:
     """A function that runs `graph` as it is, for nodes that hold one."""
-    from .compile import compile_graph
-    from .program import run_code
+    from .graph_executor import ExecutionPlan
 
-    return functools.partial(run_code, compile_graph(graph))
+    plan = ExecutionPlan(graph, "", None)
+    return lambda *inputs: plan.function(*inputs)
 
 
 def unchanged(value: Any) -> Any:

@@ -1,0 +1,312 @@
+"""Freezing: a module that will not change any more becomes one graph with its weights inside
+(`torch/csrc/jit/passes/freeze_module.cpp`, `torch/jit/_freeze.py`).
+
+    frozen = jit.freeze(jit.script(model.eval()))
+
+A module's graph reads parameters and attributes when it runs, because they may be others by then. Who only wants to compute
+with a trained model can promise that they won't. Then every read is a constant, and what follows from constants can be
+computed now: branches on `self.training` go, batch norm is folded into the convolution before it (`fold_conv_bn.py`), dropout
+disappears.
+
+1. The methods kept (`forward`, and those of `preserved_attrs`) are inlined.
+2. An attribute stays an attribute if it is named in `preserved_attrs`, if a kept method sets it or may write to it, or if it
+   shares memory with one that is written to. Everything else that can be a constant becomes one.
+3. The new module has only the attributes that are left, and only the submodules that hold them.
+
+The new module shares the tensors that stay attributes with the old one, as in PyTorch.
+
+How the real one differs: its analysis knows the objects behind attributes and interfaces of submodules; `optimize_for_inference`
+also converts weights to the layouts that MKLDNN and cuDNN prefer, which we have no use for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import ClassType
+from internals.jit.ir.constants import is_constant_value
+from internals.jit.names import take_name
+from internals.jit.passes.constant_pooling import constant_pooling
+from internals.jit.passes.constant_propagation import constant_propagation
+from internals.jit.passes.cse import cse
+from internals.jit.passes.dce import dce
+from internals.jit.passes.fold_conv_bn import (
+    fold_frozen_conv_arithmetic,
+    fold_frozen_conv_bn,
+    fold_frozen_linear_bn,
+    remove_dropout,
+)
+from internals.jit.passes.inline import inline
+from internals.jit.passes.peephole import peephole
+from internals.jit.passes.subgraph_utils import all_nodes
+from internals.jit.script_function import ScriptFunction
+from internals.jit.script_module import RecursiveScriptModule, ScriptModule, get_attribute
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Graph, Node, Value
+
+Slot = tuple[int, str]  # an attribute: id of the module that has it, its name
+
+
+def freeze(
+    mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
+) -> RecursiveScriptModule:
+    """A copy of the compiled module `mod` with parameters and attributes as constants of its graph.
+
+    preserved_attrs: attributes (`"scale"`, `"sub.scale"`) and methods to keep besides `forward`.
+    optimize_numerics: also fold what changes results by rounding errors: batch norm and constant arithmetic into convolutions.
+
+    Raises RuntimeError for a module that is not compiled, is in training mode, or has no attribute of a name given.
+    """
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError(
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your 'nn.Module'."
+        )
+    if getattr(mod, "training", False):
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before freezing."
+        )
+    names = list(preserved_attrs or [])
+    frozen = _Freezer(mod, names).run()
+    run_frozen_optimizations(frozen, optimize_numerics, [n for n in names if mod._jit_type.findMethod(n) is not None])
+    return frozen
+
+
+def run_frozen_optimizations(
+    mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
+) -> None:
+    """Optimise the graphs of a frozen module, in place: `forward`, and the methods named. See `freeze`."""
+    for name in ("forward", *(preserved_methods or ())):
+        function = mod._jit_type.findMethod(name)
+        if function is not None:
+            optimize_frozen_graph(function.graph, optimize_numerics)
+            function._executor = None  # plans of the graph as it was
+
+
+def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
+    """The passes for a graph whose weights are constants. True if it changed (`frozen_graph_optimizations.cpp`)."""
+    changed = remove_dropout(graph)
+    again = optimize_numerics
+    while again:
+        again = False
+        for fold in (fold_frozen_conv_bn, fold_frozen_conv_arithmetic, fold_frozen_linear_bn):
+            again = fold(graph) or again
+        changed = changed or again
+    return dce(graph) or changed
+
+
+def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
+    """`freeze` in evaluation mode with all optimisations there are. A module that is frozen already is only optimised.
+
+    Raises RuntimeError for a module that is not compiled.
+    """
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError(
+            "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script "
+            "your 'nn.Module'."
+        )
+    if hasattr(mod, "training"):
+        return freeze(mod.eval(), preserved_attrs=other_methods)
+    run_frozen_optimizations(mod, True, other_methods)
+    return mod
+
+
+class _Freezer:
+    """Freezes one module."""
+
+    def __init__(self, module: ScriptModule, names: Sequence[str]) -> None:
+        self.module = module
+        self.kept: set[Slot] = set()  # attributes that stay
+        self.whole: set[int] = set()  # modules of which everything stays, by id
+        self.methods: dict[str, Graph] = {}
+        self.types: dict[int, ClassType] = {}  # the new types, by id of the old module
+        for name in ("forward", *names):
+            self.preserve(name)
+
+    def preserve(self, name: str) -> None:
+        """Keep a method, or an attribute of the module or of a submodule."""
+        method = self.module._jit_type.findMethod(name)
+        if method is not None:
+            graph = method.graph.copy()
+            inline(graph)
+            self.methods[name] = graph
+            return
+        owner, *path = self.module, *name.split(".")
+        for step in path:
+            if not isinstance(owner, ScriptModule) or not owner._jit_type.hasAttribute(step):
+                if name == "forward":
+                    return
+                raise RuntimeError(f"Unknown name: {name}")
+            self.kept.add((id(owner), step))
+            owner = get_attribute(owner, step)
+        if isinstance(owner, ScriptModule):
+            self.keep_whole(owner)
+
+    def keep_whole(self, module: Any) -> None:
+        if id(module) in self.whole:
+            return
+        self.whole.add(id(module))
+        for name, attribute in module._jit_type.attributes.items():
+            if attribute.kind == "module":
+                self.keep_whole(get_attribute(module, name))
+
+    def run(self) -> RecursiveScriptModule:
+        for graph in self.methods.values():
+            self.find_exposed(graph)
+        while self.find_all_written():
+            pass
+        for graph in self.methods.values():
+            self.fold_reads(graph)
+            for p in (constant_propagation, dce, cse, peephole, constant_pooling, dce):
+                p(graph)
+        frozen = self.prune(self.module)
+        for name, graph in self.methods.items():
+            self.set_types(graph)
+            old = self.module._jit_type.findMethod(name)
+            function = ScriptFunction(
+                name, graph, old.schema, qualified_name=f"{frozen._jit_type.name()}.{name}", is_method=True
+            )
+            frozen._jit_type.addMethod(name, function)
+        return frozen
+
+    # What stays
+
+    def stays(self, owner: Any, name: str) -> bool:
+        return (
+            id(owner) in self.whole
+            or (id(owner), name) in self.kept
+            or not is_constant_value(get_attribute(owner, name))
+        )
+
+    def find_exposed(self, graph: Graph) -> None:
+        """Modules that go somewhere else than into reads and writes of attributes stay as they are; attributes set stay too."""
+        objects = self.objects(graph)
+        for v, module in objects.items():
+            for use in v.uses():
+                kind = use.user.kind()
+                if kind == "prim::SetAttr" and use.offset == 0:
+                    self.kept.add((id(module), use.user.s("name")))
+                elif kind != "prim::GetAttr":
+                    self.keep_whole(module)
+
+    def find_all_written(self) -> bool:
+        before = len(self.kept)
+        for graph in self.methods.values():
+            self.find_written(graph)
+        return len(self.kept) > before
+
+    def find_written(self, graph: Graph) -> None:
+        """Keep the attributes whose memory the graph may write to.
+
+        Found by making them constants in a copy of the graph and asking who writes to those.
+        """
+        from internals.jit.operators.alias_analysis import AliasDb
+
+        copy = graph.copy()
+        reads = self.fold_reads(copy)
+        aliases = AliasDb(copy)
+        written = {slot for slot, (v, _) in reads.items() if aliases.has_writers(v)}
+        memory = {id(value._storage) for slot, (_, value) in reads.items() if slot in written and _is_tensor(value)}
+        shared = {slot for slot, (_, value) in reads.items() if _is_tensor(value) and id(value._storage) in memory}
+        self.kept |= written | shared
+
+    # From reads to constants
+
+    def objects(self, graph: Graph) -> dict[Value, Any]:
+        """The values of a graph that are modules, and which."""
+        found: dict[Value, Any] = {graph.inputs()[0]: self.module}
+        for node in all_nodes(graph.block()):
+            if node.kind() == "prim::GetAttr" and node.input() in found:
+                value = get_attribute(found[node.input()], node.s("name"))
+                if isinstance(value, ScriptModule):
+                    found[node.output()] = value
+        return found
+
+    def fold_reads(self, graph: Graph) -> dict[Slot, tuple[Value, Any]]:
+        """Replace reads of attributes that do not stay by constants; returns the constants with their values."""
+        objects = self.objects(graph)
+        names = {v: _path(v) for v in objects}
+        constants: dict[Slot, tuple[Value, Any]] = {}
+        for node in list(all_nodes(graph.block())):
+            if node.kind() != "prim::GetAttr" or node.input() not in objects or node.output() in objects:
+                continue
+            owner, name = objects[node.input()], node.s("name")
+            slot = id(owner), name
+            if self.stays(owner, name):
+                continue
+            if slot not in constants:
+                value = get_attribute(owner, name)
+                constants[slot] = self.constant(graph, node, value, f"{names[node.input()]}.{name}"), value
+            node.output().replaceAllUsesWith(constants[slot][0])
+            node.destroy()
+        return constants
+
+    def constant(self, graph: Graph, node: Node, value: Any, name: str) -> Value:
+        """A constant at the beginning of the graph, named after the attribute."""
+        with graph.insert_point_guard(graph.param_node().next()):
+            if isinstance(value, TensorImpl):
+                return graph.insertConstant(cast("Any", value).detach()).setDebugName(name)
+            return graph.insertConstant(value, node.output().type() if value is not None else None).setDebugName(name)
+
+    # The new module
+
+    def prune(self, module: Any) -> RecursiveScriptModule:
+        """A module with only what stays of `module`."""
+        old = module._jit_type
+        new = self.types[id(module)] = ClassType(take_name(old.name()))
+        new.constants.update(old.constants)
+        values: dict[str, Any] = {}
+        for name, attribute in old.attributes.items():
+            value = get_attribute(module, name)
+            if isinstance(value, ScriptModule):
+                if self.holds_kept(value) or self.reads(value):
+                    values[name] = self.prune(value)
+                    new.addAttribute(name, self.types[id(value)], "module")
+            elif id(module) in self.whole or (id(module), name) in self.kept or self.read_of(module, name):
+                values[name] = value
+                new.addAttribute(name, attribute.type, attribute.kind)
+        if id(module) in self.whole:
+            new.methods.update(old.methods)
+        frozen = cast(RecursiveScriptModule, RecursiveScriptModule._construct(new, module.original_name, values))
+        frozen.__dict__.pop("training", None)
+        if "training" in values:
+            frozen.__dict__["training"] = values["training"]
+        return frozen
+
+    def holds_kept(self, module: Any) -> bool:
+        if id(module) in self.whole or any(owner == id(module) for owner, _ in self.kept):
+            return True
+        kinds = module._jit_type.attributes.items()
+        return any(a.kind == "module" and self.holds_kept(get_attribute(module, n)) for n, a in kinds)
+
+    def reads(self, module: Any) -> bool:
+        """Whether a kept method still reads an attribute of the module."""
+        return any(v.uses() and m is module for graph in self.methods.values() for v, m in self.objects(graph).items())
+
+    def read_of(self, module: Any, name: str) -> bool:
+        return any(
+            use.user.kind() == "prim::GetAttr" and use.user.s("name") == name
+            for graph in self.methods.values()
+            for v, m in self.objects(graph).items()
+            if m is module
+            for use in v.uses()
+        )
+
+    def set_types(self, graph: Graph) -> None:
+        """The values that are modules get the types of the new ones."""
+        for v, module in self.objects(graph).items():
+            if id(module) in self.types:
+                v.setType(self.types[id(module)])
+
+
+def _path(v: Value) -> str:
+    """`self.conv`, for the value that is that module."""
+    if v.node().kind() != "prim::GetAttr":
+        return "self"
+    return f"{_path(v.node().input())}.{v.node().s('name')}"
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, TensorImpl)

@@ -1,0 +1,121 @@
+"""Sizes of what a fused group computes, without computing it (part of `graph_fuser.cpp`).
+
+Backward graphs ask for the size of nearly everything, to undo broadcasting (`prim::SumToSize`). If a value inside a group is an
+output only so that somebody can ask for its size, it is computed and written to memory for nothing: for pointwise operations the
+size of a result is what the sizes of the arguments broadcast to.
+
+    prim::BroadcastSizes(a, b, ...)                      what tensors of these sizes broadcast to
+    prim::ChunkSizes[dim=, chunks=](size) -> s, last     sizes of the pieces of a chunk, and of the last one
+
+How the real one differs: the same; it writes expressions for all values of a group and has those removed that nobody reads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.ir.types import IntType, ListType
+from internals.jit.passes.fuser_chunks import broadcast_sizes
+from internals.jit.passes.subgraph_utils import is_tensor, subgraph_of
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Node, Value
+
+
+def drop_outputs_used_only_in_size(group: Node) -> None:
+    """Replace the questions for sizes of such outputs by expressions, and take the outputs away."""
+    graph = subgraph_of(group)
+    outputs = group.outputs()
+    if not any(used_only_in_size(v) for v in outputs):
+        return
+    sizes = _size_expressions(group)
+    for i in reversed(range(len(outputs))):
+        inner = graph.outputs()[i]
+        if not used_only_in_size(outputs[i]) or inner not in sizes:
+            continue
+        for use in outputs[i].uses():
+            use.user.output().replaceAllUsesWith(sizes[inner])
+            use.user.destroy()
+        group.eraseOutput(i)
+        graph.eraseOutput(i)
+
+
+def used_only_in_size(v: Value) -> bool:
+    return all(use.user.kind() == "aten::size" and use.user.inputsSize() == 1 for use in v.uses())
+
+
+def _size_expressions(group: Node) -> dict[Value, Value]:
+    """For each tensor inside the group, nodes after the group that compute its size. Dead code elimination takes the idle ones.
+
+    Of what is an output anyway the size is asked directly.
+    """
+    outer, inner = group.owningGraph(), subgraph_of(group)
+    sizes: dict[Value, Value] = {}
+    with outer.insert_point_guard(group.next()):
+        for outside, inside in zip(group.inputs(), inner.inputs()):
+            if is_tensor(outside):
+                sizes[inside] = outer.insert("aten::size", [outside])
+        for outside, inside in zip(group.outputs(), inner.outputs()):
+            if not used_only_in_size(outside):
+                sizes[inside] = outer.insert("aten::size", [outside])
+        for node in inner.nodes():
+            if node.kind() in ("prim::FusedConcat", "prim::Constant"):
+                continue
+            if node.kind() == "prim::ConstantChunk":
+                regular, last = _chunk_sizes(node, sizes[node.input()])
+                for v in node.outputs()[:-1]:
+                    sizes.setdefault(v, regular)
+                sizes.setdefault(node.outputs()[-1], last)
+                continue
+            arguments = [sizes[v] for v in node.inputs() if is_tensor(v)]
+            if node.output() not in sizes:
+                sizes[node.output()] = arguments[0] if len(arguments) == 1 else broadcast_sizes(arguments)
+    return sizes
+
+
+def _chunk_sizes(chunk: Node, size: Value) -> tuple[Value, Value]:
+    graph = size.node().owningGraph()
+    node = graph.insertNode(graph.create("prim::ChunkSizes", (size,), 2))
+    node.i_("dim", chunk.i("dim")).i_("chunks", chunk.i("chunks"))
+    regular, last = (v.setType(ListType(IntType.get())) for v in node.outputs())
+    return regular, last
+
+
+def simplify_shape_expressions(block: Block) -> bool:
+    """Of `prim::BroadcastSizes`: one size is itself, equal ones count once, a broadcast of one is part of it. True if changed."""
+    changed = False
+    node = block.param_node().next()
+    while node is not block.return_node():
+        ahead = node.next()
+        for b in node.blocks():
+            changed = simplify_shape_expressions(b) or changed
+        if node.kind() == "prim::BroadcastSizes":
+            again = _simplify(node)
+            changed = changed or again is not node
+            ahead = again if again is not node and again.kind() == "prim::BroadcastSizes" else again.next()
+        node = ahead
+    return changed
+
+
+def _simplify(node: Node) -> Node:
+    """Returns the node itself, or if it was replaced, the one to go on from."""
+    before, graph = node.prev(), node.owningGraph()
+    distinct = sorted(set(node.inputs()), key=lambda v: v.unique())
+    if len(distinct) == 1:
+        node.output().replaceAllUsesWith(distinct[0])
+        node.destroy()
+        return before
+    if len(distinct) < node.inputsSize():
+        with graph.insert_point_guard(node):
+            new = broadcast_sizes(distinct)
+        node.output().replaceAllUsesWith(new)
+        node.destroy()
+        return new.node()
+    uses = node.output().uses()
+    if len(uses) == 1 and uses[0].user.kind() == "prim::BroadcastSizes":
+        uses[0].user.removeInput(uses[0].offset)
+        for v in node.inputs():
+            uses[0].user.addInput(v)
+        node.destroy()
+        return before
+    return node

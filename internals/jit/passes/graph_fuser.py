@@ -1,0 +1,228 @@
+"""Fusion: pointwise operations that follow one another become one group (`torch/csrc/jit/passes/graph_fuser.cpp`).
+
+`(x * y + z).sigmoid()` walks three times over memory to do three cheap operations on each element. Put into one
+`prim::FusionGroup` it could be one loop that reads x, y, z and writes the result. This pass makes the groups; what runs them is
+`internals/jit/runtime/fusion_group.py`.
+
+1. From the last node to the first: a *simple map* (table below) whose inputs are made by simple maps becomes a group and swallows
+   them, the latest first. What others read of a swallowed node becomes one more output. Again, until nothing changes.
+2. A chunk between two of them is in the way: the operation is done on the pieces instead (`fuser_chunks.py`).
+3. `cat` may be the last thing a group does: `prim::FusedConcat`.
+4. An output that is only asked for its size is not computed: the size follows from those of the inputs (`fuser_shapes.py`).
+
+A simple map computes each element of its one result from the elements at the same place of its (broadcast) tensor arguments;
+all other arguments must be constants, which are copied into the group.
+
+How the real one differs: 1.0.1 had this off for CPU graphs unless asked (`torch._C._jit_override_can_fuse_on_cpu`), though it
+made the groups; today NNC and nvFuser's groups know shapes beforehand and are guarded by type checks. Here what somebody writes
+to stays out of groups, and a chunk is not pushed through an operation if broadcasting could change what dtypes are promoted to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from internals.jit.passes.fuser_chunks import fuse_chunk, move_chunk_up, split_broadcasting_chunks
+from internals.jit.passes.fuser_shapes import drop_outputs_used_only_in_size, simplify_shape_expressions
+from internals.jit.passes.overloads import NOT_CONSTANT, named_constant, overload_of
+from internals.jit.passes.registry import graph_pass
+from internals.jit.passes.subgraph_utils import (
+    Reorder,
+    copy_constant,
+    is_tensor,
+    replace_input,
+    reverse_topological,
+    subgraph_of,
+    unmerge,
+)
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph, Node, Value
+
+GROUP = "prim::FusionGroup"
+
+# fmt: off
+SIMPLE_MAPS = frozenset({
+    # arithmetic
+    "aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor", "aten::add.Scalar", "aten::sub.Scalar",
+    "aten::mul.Scalar", "aten::div.Scalar", "aten::fmod.Tensor", "aten::remainder.Tensor", "aten::neg", "aten::reciprocal",
+    "aten::max.other", "aten::min.other", "aten::atan2", "aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar", "aten::pow.Scalar",
+    # of one argument
+    "aten::abs", "aten::acos", "aten::asin", "aten::atan", "aten::ceil", "aten::cos", "aten::cosh", "aten::exp", "aten::expm1",
+    "aten::floor", "aten::frac", "aten::lgamma", "aten::log", "aten::log10", "aten::log1p", "aten::log2", "aten::relu",
+    "aten::round", "aten::rsqrt", "aten::sigmoid", "aten::sin", "aten::sinh", "aten::sqrt", "aten::tan", "aten::tanh",
+    "aten::trunc",
+    # comparison and choice
+    "aten::eq.Tensor", "aten::ne.Tensor", "aten::ge.Tensor", "aten::gt.Tensor", "aten::le.Tensor", "aten::lt.Tensor",
+    "aten::eq.Scalar", "aten::ne.Scalar", "aten::ge.Scalar", "aten::gt.Scalar", "aten::le.Scalar", "aten::lt.Scalar",
+    "aten::where.self", "aten::clamp", "aten::type_as", "aten::_cast_Float",
+})
+# fmt: on
+
+
+@graph_pass("gather pointwise operations for fusion")
+def graph_fuser(graph: Graph) -> bool:
+    """Put what could be one loop over memory into `prim::FusionGroup` nodes. True if one was made."""
+    from internals.jit.passes.cse import cse
+    from internals.jit.passes.dce import dce
+
+    if not GraphFuser(graph.block(), Reorder(graph)).run():
+        return False
+    cse(graph)
+    dce(graph)
+    simplify_shape_expressions(graph.block())
+    return True
+
+
+def is_simple_map(node: Node) -> bool:
+    """Whether `node` is in the table, with constants for everything that is no tensor."""
+    return overload_of(node) in SIMPLE_MAPS and all(
+        is_tensor(v) or v.node().kind() == "prim::Constant" for v in node.inputs()
+    )
+
+
+class GraphFuser:
+    """The fusion of one block."""
+
+    def __init__(self, block: Block, reorder: Reorder) -> None:
+        self.block, self.reorder = block, reorder
+        self.changed = False
+
+    def run(self) -> bool:
+        while self.scan():
+            pass
+        self.changed = split_broadcasting_chunks(self.block) or self.changed
+        for group in self.groups():
+            while fuse_chunk(group, self.block):
+                pass
+        for group in self.groups():
+            drop_outputs_used_only_in_size(group)
+        for node in list(self.block.nodes()):
+            for b in node.blocks():
+                self.changed = GraphFuser(b, self.reorder).run() or self.changed
+        return self.changed
+
+    def groups(self) -> list[Node]:
+        return [n for n in self.block.nodes(reverse=True) if n.kind() == GROUP]
+
+    def is_fusable(self, node: Node) -> bool:
+        """Whether `node` can be part of a group, here and without anybody writing to what it takes or makes."""
+        if node._block is not self.block:
+            return False
+        return node.kind() == GROUP or (is_simple_map(node) and not self.reorder.has_writers(node))
+
+    def scan(self) -> bool:
+        """One walk from the last node to the first. True if anything was fused: then nodes have moved."""
+        changed, node = False, self.block.return_node().prev()
+        while node is not self.block.param_node():
+            again = self.fuse_any_input(node) if self.is_fusable(node) or self.is_fusable_cat(node) else None
+            changed = changed or again is not None
+            node = node.prev() if again is None else again
+        self.changed = self.changed or changed
+        return changed
+
+    def fuse_any_input(self, consumer: Node) -> Node | None:
+        """Fuse the latest producer that can be fused; returns the group. Or move a chunk out of the way; returns the consumer."""
+        inputs = (consumer.input(0).node() if consumer.kind() == "aten::cat" else consumer).inputs()
+        for v in reverse_topological(inputs, self.block):
+            if move_chunk_up(consumer, v, self.is_fusable):
+                self.reorder.changed()
+                return consumer
+            if (group := self.fuse(consumer, v)) is not None:
+                return group
+        return None
+
+    def fuse(self, consumer: Node, v: Value) -> Node | None:
+        """Swallow the producer of `v`, if it is fusable and can be moved before the consumer. Returns the group."""
+        producer = v.node()
+        place = consumer.input(0).node() if consumer.kind() == "aten::cat" else consumer
+        if not self.is_fusable(producer) or _is_concat(v) or not self.reorder.move_before(producer, place):
+            return None
+        if consumer.kind() == "aten::cat":
+            consumer = _fused_concat(consumer)
+        group = consumer if consumer.kind() == GROUP else create_group(consumer)
+        if producer.kind() == GROUP:
+            merge_groups(group, producer)
+        else:
+            _swallow(group, producer)
+        self.reorder.changed()
+        return group
+
+    def is_fusable_cat(self, cat: Node) -> bool:
+        """Whether this is a cat that can end a group: along a known dimension, of a list made for it."""
+        if cat.kind() != "aten::cat" or named_constant(cat, "dim") is NOT_CONSTANT or self.reorder.has_writers(cat):
+            return False
+        construct = cat.input(0).node()
+        return (
+            construct.kind() == "prim::ListConstruct"
+            and construct._block is self.block
+            and len(cat.input(0).uses()) == 1
+        )
+
+
+def create_group(node: Node) -> Node:
+    """A group with `node` in it, in its place. `node` is destroyed."""
+    from internals.jit.ir import Graph
+
+    group = node.owningGraph().create(GROUP, (), 0).g_("Subgraph", Graph())
+    group.insertBefore(node)
+    inner = merge_into_group(group, node)
+    subgraph_of(group).registerOutput(inner.output())
+    group.addOutput().copyMetadata(node.output())
+    node.replaceAllUsesWith(group)
+    node.destroy()
+    return group
+
+
+def merge_into_group(group: Node, node: Node) -> Node:
+    """Copy `node` to the beginning of the group's graph; returns the copy. Tensors become inputs, constants are copied."""
+    graph = subgraph_of(group)
+    inside = dict(zip(group.inputs(), graph.inputs()))
+    with graph.insert_point_guard(graph.block().param_node().next()):
+        for v in node.inputs():
+            if v in inside:
+                continue
+            if is_tensor(v):
+                group.addInput(v)
+                inside[v] = graph.addInput().setType(v.type())
+            else:
+                inside[v] = copy_constant(v, graph)
+        clone = graph.insertNode(graph.createClone(node, inside.__getitem__))
+    for old, new in zip(node.outputs(), clone.outputs()):
+        replace_input(group, old, new)
+    return clone
+
+
+def merge_groups(group: Node, producer: Node) -> None:
+    """Dissolve `producer` and swallow its nodes one by one, the last first."""
+    for node in reversed(unmerge(producer)):
+        _swallow(group, node)
+
+
+def _swallow(group: Node, node: Node) -> None:
+    """Move `node` into the group. What others still read of it becomes an output."""
+    inner = merge_into_group(group, node)
+    for old, new in zip(node.outputs(), inner.outputs()):
+        if old.hasUses():
+            subgraph_of(group).registerOutput(new)
+            old.replaceAllUsesWith(group.addOutput().copyMetadata(old))
+    node.destroy()
+
+
+def _is_concat(v: Value) -> bool:
+    """Whether a group makes `v` by its `prim::FusedConcat`: nothing can be done to it inside a group any more."""
+    if v.node().kind() != GROUP:
+        return False
+    return subgraph_of(v.node()).outputs()[v.offset()].node().kind() == "prim::FusedConcat"
+
+
+def _fused_concat(cat: Node) -> Node:
+    """A `prim::FusedConcat` in the place of a cat and of its list."""
+    construct = cat.input(0).node()
+    node = cat.owningGraph().create("prim::FusedConcat", construct.inputs()).i_("dim", named_constant(cat, "dim"))
+    node.insertBefore(construct)
+    node.output().copyMetadata(cat.output())
+    cat.replaceAllUsesWith(node)
+    cat.destroy()
+    construct.destroy()
+    return node

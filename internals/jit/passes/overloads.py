@@ -1,0 +1,34 @@
+"""Which overload a node calls, as one word, so that the rules of a pass can be a table (`torch/csrc/jit/runtime/operator_set.h`).
+
+    overload_of(node) == "aten::add.Tensor"
+
+How the real one differs: `OperatorSet` holds schemas, and asks a node whether it matches each of those of its kind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Node, Value
+
+NOT_CONSTANT = object()
+
+
+def overload_of(node: Node) -> str:
+    """`aten::add.Tensor`; the kind alone where there is one overload without a name, or no operator at all."""
+    schema = node.schema()
+    overload = schema.overload_name if schema is not None else ""
+    return f"{node.kind()}.{overload}" if overload else node.kind()
+
+
+def constant(v: Value) -> Any:
+    """The Python value of a constant, None included; `NOT_CONSTANT` for any other value."""
+    if v.node().kind() != "prim::Constant":
+        return NOT_CONSTANT
+    return v.toIValue()
+
+
+def named_constant(node: Node, name: str) -> Any:
+    """The constant given for argument `name`, or `NOT_CONSTANT`."""
+    return constant(node.namedInput(name))

@@ -1,0 +1,243 @@
+"""What is known of tensors before they exist: dtype, device, rank, sizes (`torch/csrc/jit/passes/shape_analysis.cpp`).
+
+The executor makes a plan for inputs of given dtypes, devices and ranks (`Float(*, *)`); a trace knows sizes and strides too. This
+pass carries that knowledge through the graph, node by node, into the types of the values:
+
+1. Control flow: an If's output is what both arms agree on; types around a Loop are widened until a round changes nothing.
+2. If every tensor argument is known completely, and all else is constant, the operator is *run*, on tensors of zeros of that
+   shape. What comes out has the type looked for, strides and all.
+3. Otherwise, and for operators that must not be run so, there is a rule for each class of operators (`shape_rules.py`), which
+   makes do with as much as is known.
+4. Where there is no rule the output is just a `Tensor`.
+
+What an in-place operation may give another shape (`t_`, `resize_`) is never known.
+
+How the real one differs: 1.0.1 stopped with "operation failed shape propagation" when running an operator failed; here that
+output is a `Tensor`, since the node may be in an arm that is never taken. 1.0.1 also made implicit broadcasting explicit here,
+with `aten::expand`, where sizes were known. Today shapes come from running (profiling), or from functions on symbolic sizes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from internals._generated import ops
+from internals.core.device import device as Device
+from internals.core.dtype import FLOATING, float64, int64
+from internals.core.dtype import bool_ as bool_dtype
+from internals.core.grad_mode import set_grad_mode
+from internals.jit.ir.tensor_type import TensorType
+from internals.jit.ir.types import TupleType
+from internals.jit.passes.overloads import NOT_CONSTANT, constant
+from internals.jit.passes.registry import graph_pass
+from internals.jit.passes.shape_arguments import ArgumentTypes
+from internals.jit.passes.shape_rules import rule_for
+from internals.jit.passes.shape_rules_views import chunk_types
+from internals.jit.passes.subgraph_utils import all_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from internals.jit.ir import Block, Graph, Node, Value
+
+RESIZING = frozenset(
+    f"aten::{name}"
+    for name in (
+        "resize_",
+        "resize_as_",
+        "set_",
+        "t_",
+        "transpose_",
+        "squeeze_",
+        "unsqueeze_",
+        "swapaxes_",
+        "swapdims_",
+        "data",
+    )
+)
+NOT_TO_RUN = frozenset(
+    ("aten::inverse", "aten::cholesky", "aten::linalg_inv", "aten::linalg_solve", "aten::item", "aten::tolist")
+)
+MAX_ELEMENTS = 1 << 20  # an operator is not run on larger tensors
+
+
+@graph_pass("propagate shapes")
+def propagate_input_shapes(graph: Graph) -> bool:
+    """Fill in the types of tensors inside from those of the inputs. True if a type changed."""
+    return _Propagation(graph).block(graph.block())
+
+
+class _Propagation:
+    def __init__(self, graph: Graph) -> None:
+        self.changed = False
+        self.resized = [n.inputsAt(0) for n in all_nodes(graph.block()) if n.kind() in RESIZING]
+        self.aliases: Any = None
+        if self.resized:
+            from internals.jit.operators.alias_analysis import AliasDb
+
+            self.aliases = AliasDb(graph)
+
+    def block(self, block: Block) -> bool:
+        """Walk a block. True if a type changed since this object was made."""
+        for v in block.inputs():
+            self.set(v, v.type())
+        for node in block.nodes():
+            self.node(node)
+        return self.changed
+
+    def node(self, node: Node) -> None:
+        kind = node.kind()
+        if kind == "prim::If":
+            self.branches(node)
+        elif kind == "prim::Loop":
+            self.loop(node)
+        elif kind in STRUCTURAL:
+            for v, t in zip(node.outputs(), STRUCTURAL[kind](node)):
+                self.set(v, t)
+        elif kind.startswith("aten::"):
+            self.operator(node)
+
+    def branches(self, node: Node) -> None:
+        then, otherwise = node.blocks()
+        self.block(then)
+        self.block(otherwise)
+        for v, a, b in zip(node.outputs(), then.outputs(), otherwise.outputs()):
+            self.set(v, _agree(a.type(), b.type()))
+
+    def loop(self, node: Node) -> None:
+        body = node.blocks()[0]
+        types = [v.type() for v in node.inputs()[2:]]
+        while True:
+            for v, t in zip(body.inputs()[1:], types):
+                self.set(v, t)
+            self.block(body)
+            after = [_agree(t, v.type()) for t, v in zip(types, body.outputs()[1:])]
+            if after == types:
+                break
+            types = after
+        for v, t in zip(node.outputs(), types):
+            self.set(v, t)
+
+    def operator(self, node: Node) -> None:
+        tensors = [v for v in node.outputs() if isinstance(v.type(), TensorType)]
+        if not tensors:
+            return
+        found = _run(node)
+        if found is None:
+            rule = rule_for(node)
+            result = rule(ArgumentTypes(node)) if rule is not None else None
+            found = [result] if isinstance(result, TensorType) else result
+        for v, t in zip(tensors, found or [TensorType.get()] * len(tensors)):
+            self.set(v, t or TensorType.get())
+
+    def set(self, v: Value, t: Any) -> None:
+        """Give `v` the type `t`; whether it requires a gradient is another pass's business and stays."""
+        old = v.type()
+        if isinstance(t, TensorType):
+            if not isinstance(old, TensorType):
+                return
+            if self.aliases is not None and any(self.aliases.may_alias(v, r) for r in self.resized):
+                t = t.with_(sizes=None, strides=None)
+            t = t.with_(requires_grad=old.requires_grad())
+        if t != old:
+            v.setType(t)
+            self.changed = True
+
+
+def _run(node: Node) -> list[TensorType] | None:
+    """The types of the outputs, from running the operator on zeros. None if that cannot or should not be done."""
+    operator = node.operator()
+    tensors = [v for v in _leaves(node.inputs()) if _is_tensor(v)]
+    if operator is None or not tensors or not _may_run(node) or not all(_is_small_and_known(v.type()) for v in tensors):
+        return None
+    arguments = [_representative(v) for v in node.inputs()]
+    if any(a is NOT_CONSTANT for a in arguments):
+        return None
+    was = set_grad_mode(False)
+    try:
+        results = operator.fn(*arguments)
+    except Exception:
+        return None
+    finally:
+        set_grad_mode(was)
+    results = results if isinstance(results, tuple) else (results,)
+    if len(results) != node.outputsSize():
+        return None
+    return [TensorType.create_from_tensor(r) for r, v in zip(results, node.outputs()) if _is_tensor(v)]
+
+
+def _leaves(values: Iterable[Value]) -> Iterator[Value]:
+    """The values, and instead of lists made for the call, what is in them."""
+    for v in values:
+        if v.node().kind() == "prim::ListConstruct":
+            yield from v.node().inputs()
+        else:
+            yield v
+
+
+def _may_run(node: Node) -> bool:
+    if node.kind() in NOT_TO_RUN or node.isNondeterministic() or node.hasSideEffects():
+        return False
+    schema = node.schema()
+    return schema is not None and not schema.is_mutable
+
+
+def _is_small_and_known(t: Any) -> bool:
+    """Whether a tensor of the type can be made up. Not of integers: zeros divide badly, and are an index of their own."""
+    if not t.isComplete() or t.dtype().category < FLOATING or t.device().type != "cpu":
+        return False
+    elements = 1
+    for s in t.sizes():
+        elements *= s
+    return elements <= MAX_ELEMENTS
+
+
+def _representative(v: Value) -> Any:
+    """A constant's value, or zeros of the type's shape; `NOT_CONSTANT` for anything else."""
+    if v.node().kind() == "prim::ListConstruct":
+        elements = [_representative(e) for e in v.node().inputs()]
+        return NOT_CONSTANT if any(e is NOT_CONSTANT for e in elements) else elements
+    if not _is_tensor(v) or v.node().kind() == "prim::Constant":
+        return constant(v)
+    t: Any = v.type()
+    return ops.zero_(ops.empty_strided(t.sizes(), t.strides(), t.dtype(), None, t.device(), None))
+
+
+def _is_tensor(v: Value) -> bool:
+    return isinstance(v.type(), TensorType)
+
+
+def _agree(a: Any, b: Any) -> Any:
+    """What two types agree on; they are of the same value, seen from two arms or two rounds."""
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return a.merge(b)
+    return a
+
+
+def _tuple_types(node: Node) -> list[Any]:
+    old: Any = node.output().type()
+    return [TupleType([v.type() for v in node.inputs()], old.names, old.qualified_name)]
+
+
+def _element_types(node: Node) -> list[Any]:
+    t = node.inputsAt(0).type()
+    return list(t.containedTypes()) if isinstance(t, TupleType) else []
+
+
+def _index_type(node: Node) -> list[Any]:
+    t, i = node.inputsAt(0).type(), constant(node.inputsAt(1))
+    return [t.elements[i]] if isinstance(t, TupleType) and isinstance(i, int) else []
+
+
+def _number_type(node: Node) -> list[Any]:
+    dtypes = {"IntType": int64, "FloatType": float64, "BoolType": bool_dtype}
+    return [TensorType(dtypes.get(node.input().type().kind()), Device("cpu"), ())]
+
+
+STRUCTURAL = {
+    "prim::TupleConstruct": _tuple_types,
+    "prim::TupleUnpack": _element_types,
+    "prim::TupleIndex": _index_type,
+    "prim::NumToTensor": _number_type,
+    "prim::ConstantChunk": chunk_types,
+}

@@ -1,0 +1,62 @@
+"""Running `prim::MMTreeReduce` and `prim::MMBatchSide` (`torch/csrc/jit/passes/batch_mm.cpp`, which made them).
+
+Both look at the shapes they get. If they do not fit together, or one large product would be slower than the small ones, the small
+ones are done. The limits were measured by PyTorch's authors on a GPU.
+
+How the real one differs: operands that are stored transposed are put together transposed, which copies them faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from internals._generated import ops
+
+from .node_functions import node_function
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Node
+
+MAX_ELEMENTS_OF_SIDE = 1024 * 2048
+
+
+@node_function("prim::MMTreeReduce")
+def mm_tree_reduce(node: Node) -> Callable[..., Any]:
+    """The sum of the products of the first half of the inputs with the second half."""
+
+    def reduce(*inputs: Any) -> Any:
+        half = len(inputs) // 2
+        lefts, rights = list(inputs[:half]), list(inputs[half:])
+        if _same_shape(lefts) and _same_shape(rights) and _worth_it(lefts[0], rights[0]):
+            return ops.mm(ops.cat(lefts, 1), ops.cat(rights, 0))
+        total = ops.mm(lefts[0], rights[0])
+        for a, b in zip(lefts[1:], rights[1:]):
+            total = total + ops.mm(a, b)
+        return total
+
+    return reduce
+
+
+@node_function("prim::MMBatchSide")
+def mm_batch_side(node: Node) -> Callable[..., Any]:
+    """The products of the first input, on side 0 (left) or 1 (right), with each of the others."""
+    left = node.i("side") == 0
+
+    def products(side: Any, *others: Any) -> tuple[Any, ...]:
+        if _same_shape(others) and others[0].numel() <= MAX_ELEMENTS_OF_SIDE and others[0].size(1 if left else 0):
+            dim = 1 if left else 0
+            together = ops.cat(list(others), dim)
+            return tuple(ops.chunk(ops.mm(side, together) if left else ops.mm(together, side), len(others), dim))
+        return tuple([ops.mm(side, t) if left else ops.mm(t, side) for t in others])
+
+    return products
+
+
+def _same_shape(tensors: Any) -> bool:
+    return all(t.shape == tensors[0].shape for t in tensors)
+
+
+def _worth_it(left: Any, right: Any) -> bool:
+    rows, inner, columns = left.size(0), left.size(1), right.size(1)
+    return inner < 512 or (rows < 256 and columns < 256) or (rows > 256 and columns > 256)

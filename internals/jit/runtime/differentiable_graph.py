@@ -1,0 +1,124 @@
+"""What runs a `prim::DifferentiableGraph` (`DifferentiableGraphOp` in `torch/csrc/jit/runtime/graph_executor.cpp`).
+
+The node holds two graphs made by `passes/differentiate.py`: `f` computes, `df` is the backward of all of it. To run it is to
+
+1. note where gradients of the inputs go (next edges) and detach the inputs, so that nothing inside is recorded,
+2. run `f`, which gives the node's outputs and some temporaries,
+3. hang a single node, `DifferentiableGraphBackward`, behind them, with what `df` needs saved in it.
+
+When gradients arrive at that node, it runs `df`, in an executor of its own: `df` is optimised and specialised like any graph,
+with None for gradients that are not defined. And since it runs like any graph, it can be recorded and differentiated again. For
+that the temporaries are outputs of the node as well: what `df` does to them leads back here.
+
+How the real one differs: the same; a captured undefined tensor, or a list of tensors, needs bookkeeping there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.autograd.history import gradient_edge, set_history
+from internals.autograd.node import Node as AutogradNode
+from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, SavedVariable, save, save_output
+from internals.core.dtype import FLOATING
+from internals.core.grad_mode import is_grad_enabled
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.passes.autodiff_subgraphs import unpack_gradient
+
+from .node_functions import node_function, run_subgraph
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Node
+    from internals.jit.passes.differentiate import Gradient
+
+
+@node_function("prim::DifferentiableGraph")
+def differentiable_graph(node: Node) -> Callable[..., Any]:
+    """The function of one such node. A group that was not differentiated just runs."""
+    if not node.hasAttribute("ReverseSubgraph"):
+        return run_subgraph(node.g("Subgraph"))
+    return DifferentiableGraph(unpack_gradient(node))
+
+
+class DifferentiableGraph:
+    """Calling it runs `f` and records one node. `backward` is the executor of `df`."""
+
+    def __init__(self, gradient: Gradient) -> None:
+        from .graph_executor import GraphExecutor
+
+        self.gradient = gradient
+        self.forward = run_subgraph(gradient.f)
+        self.backward = GraphExecutor(gradient.df, "<backward>")
+        self.several = len(gradient.f.outputs()) > 1
+        self.vjp_number = {output: i for i, output in reversed(list(enumerate(gradient.df_input_vjps)))}
+
+    def __call__(self, *inputs: Any) -> Any:
+        g = self.gradient
+        edges = [gradient_edge(inputs[i]) for i in g.df_output_vjps] if is_grad_enabled() else []
+        results = self.forward(*[_detached(v) for v in inputs])
+        outputs = list(results) if self.several else [results]
+        if any(edge[0] is not None for edge in edges):
+            self.record(edges, inputs, outputs)
+        real = outputs[: g.f_real_outputs]
+        return real[0] if len(real) == 1 else tuple(real)
+
+    def record(self, edges: Sequence[Any], inputs: Sequence[Any], outputs: list[Any]) -> None:
+        """Tie `outputs` to a new node. An output that is an input handed through becomes another tensor first."""
+        g = self.gradient
+        node = DifferentiableGraphBackward()
+        node.next_edges, node.executor = tuple(edges), self.backward
+        for i in g.df_input_vjps:
+            t = outputs[i]
+            if any(t is v for v in inputs):
+                t = outputs[i] = t.view_as(t)
+            set_history(t, node, len(node.input_metadata))
+            _mark_view(t)
+        captured = [_kept(inputs[i], None) for i in g.df_input_captured_inputs]
+        captured += [_kept(outputs[i], self.vjp_number.get(i)) for i in g.df_input_captured_outputs]
+        node.captured = captured
+
+
+class DifferentiableGraphBackward(AutogradNode):
+    """The backward of a whole group of operators: `grad_fn` of what it computed."""
+
+    __slots__ = ("executor", "captured")
+
+    saves = True
+
+    executor: Callable[..., Any]
+    captured: list[Any] | None
+
+    def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.captured is None:
+            raise RuntimeError(ERR_BACKWARD_TWICE)
+        values = [v.unpack(self) if isinstance(v, SavedVariable) else v for v in self.captured]
+        results = self.executor(*grads, *values)
+        return results if isinstance(results, tuple) else (results,)
+
+    def release_variables(self) -> None:
+        self.captured = None
+
+    @property
+    def released(self) -> bool:
+        return self.captured is None
+
+
+def _detached(v: Any) -> Any:
+    return v.detach() if isinstance(v, TensorImpl) and v.requires_grad else v  # type: ignore[attr-defined]
+
+
+def _kept(v: Any, number: int | None) -> Any:
+    """A captured value as the node holds it: tensors with their version, those the node made without their history."""
+    if not isinstance(v, TensorImpl):
+        return v
+    if number is None or v._geometry.dtype.category < FLOATING:
+        return save(v)
+    return save_output(v, number)
+
+
+def _mark_view(t: Any) -> None:
+    """A result that is a view of an input cannot be written to: the input would not learn of it."""
+    meta = t._autograd_meta
+    if meta is not None and meta.base is not None:
+        meta.creation_meta, meta.attr_version = "custom_function", t._version
