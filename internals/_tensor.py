@@ -77,14 +77,14 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         if not self._geometry.sizes:
             raise TypeError("len() of a 0-d tensor")
         if hot.off and tracer.state is not None:
-            tracer.state.warn(_LEN)
+            tracer.state.warn(_LEN, callers=1)
         return int(self.shape[0].__index__())
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self._geometry.sizes:
             raise TypeError("iteration over a 0-d tensor")
         if hot.off and tracer.state is not None:
-            tracer.state.warn(_ITERATING)
+            tracer.state.warn(_ITERATING, callers=1)
         return iter(self.unbind(0))
 
     def __reversed__(self) -> Any:
@@ -138,7 +138,6 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         return complex(self._number())
 
     def __index__(self) -> int:
-        warn_if_tracing("Converting a tensor to a Python index")
         if self.numel() != 1 or self.dtype.category > INTEGRAL:
             raise TypeError(_INDEX)
         return int(ops.item(self))

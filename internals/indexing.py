@@ -193,7 +193,8 @@ def _index_tensor(data: Any) -> Any:
     if data.dtype not in (np.bool_, np.uint8):
         with np.errstate(all="ignore"):
             data = data.astype(np.int64)
-    return from_array(data)
+    t = from_array(data)
+    return t if tracer.state is None else ops.to_device(t, t.device, t.dtype, False, False, None)
 
 
 def _write(target: Any, value: Any) -> None:

@@ -30,7 +30,7 @@ class Size(tuple[int, ...]):
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
-        return prod(self)
+        return prod(self) if tracer.state is None else prod(s.__index__() for s in self)
 
     def __repr__(self) -> str:
         return f"internals.Size([{', '.join(map(str, self))}])"

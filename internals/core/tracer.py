@@ -27,7 +27,7 @@ CONSTRUCTOR = (
 )
 RESIZE = (
     " can't be represented in the JIT at the moment, so we won't connect any uses of this value with its current trace. If you "
-    "happen to use it again, it will show up as a constant in the graph."
+    "happen to use it again, it will show up as a constant in the graph. Consider using `view` or `reshape` to make it traceable."
 )
 
 

@@ -106,8 +106,8 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """`input` divided by its p-norm along `dim`, which counts as at least `eps`."""
-    norms = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
-    return input / norms if out is None else F.div(input, norms, out=out)
+    denom = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / denom if out is None else F.div(input, denom, out=out)
 
 
 def embedding(

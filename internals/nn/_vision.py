@@ -142,7 +142,7 @@ def _resample(input: Any, mode: str, output_size: Any, factors: Any, align_corne
 
 def _size_or_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
     """(output sizes, None) or (None, scale factors), one entry for each spatial dimension."""
-    dim, spatial = input.dim() - 2, list(input.shape[2:])
+    dim = input.dim() - 2
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
@@ -151,8 +151,8 @@ def _size_or_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any
         if len(size) != dim:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                f"{spatial} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output "
-                "size in (o1, o2, ...,oK) format."
+                f"{list(input.shape[2:])} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                "format and output size in (o1, o2, ...,oK) format."
             )
         if not all(_is_integer(n) for n in size):
             raise TypeError(
@@ -166,8 +166,8 @@ def _size_or_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any
         if len(scale_factor) != dim:
             raise ValueError(
                 "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions "
-                f"of {spatial} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
-                "format and scale_factor in (s1, s2, ...,sK) format."
+                f"of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, "
+                "d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
             )
         return None, scale_factor
     raise ValueError("either size or scale_factor should be defined")

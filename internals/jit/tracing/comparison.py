@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING
+from internals.core.tensor_impl import array
 
 # dtype: relative, absolute
 TOLERANCES = {
@@ -57,8 +60,10 @@ def _tensors(actual: Any, expected: Any, matches: Any, rtol: float, atol: float)
     wrong = n - int(matches.sum())
     if actual.dtype.category < FLOATING:
         actual, expected = actual.long(), expected.long()
-    absolute = (actual - expected).abs().masked_fill(matches, 0)
-    relative = (absolute / expected.abs()).masked_fill(matches, 0)
+    a, b, equal = array(actual), array(expected), array(matches)
+    with np.errstate(all="ignore"):
+        absolute = np.where(equal, 0, abs(a - b))
+        relative = np.where(equal, 0, (absolute / abs(b)).astype(np.result_type(a, np.float32)))
     text = f"{_head('Tensor-likes', rtol, atol)}Mismatched elements: {wrong} / {n} ({wrong / n:.1%})\n"
     return text + "\n".join(
         f"Greatest {name} difference: {_greatest(d)}{_allowed(t, rtol, atol)}"
@@ -68,14 +73,8 @@ def _tensors(actual: Any, expected: Any, matches: Any, rtol: float, atol: float)
 
 def _greatest(difference: Any) -> str:
     """The greatest difference and its index."""
-    flat = difference.flatten()
-    at = int(flat.argmax())
-    index = []
-    rest = at
-    for n in reversed(difference.shape):
-        rest, i = divmod(rest, n)
-        index.append(i)
-    return f"{flat[at].item()} at index {tuple(reversed(index))}"
+    index = tuple(map(int, np.unravel_index(difference.argmax(), difference.shape)))
+    return f"{difference[index].item()} at index {index}"
 
 
 def _head(what: str, rtol: float, atol: float) -> str:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals.core import formats
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
 from internals.core.schema import Argument
@@ -43,6 +42,8 @@ def record(op: OperatorHandle, keys: int, *args: Any) -> Any:
     for v in [*values, *rules.extra_inputs(state, op)]:
         node.addInput(v)
     state.add(node)
+    if state.force_outplace and op.schema.is_mutable:
+        rules.warn_if_shared(state, op.schema.name, next(t for a, t in zip(op.schema.arguments, args) if a.is_write))
     with state.paused():
         result = dispatcher.redispatch(op, keys, *plain)
     _add_outputs(state, op, node, result)
@@ -136,6 +137,3 @@ def set_output(state: TracingState, value: Value, t: TensorImpl, without_grad: b
     type = TensorType.create_from_tensor(t)
     value.setType(type.with_(requires_grad=False) if without_grad else type)
     state.set_value(t, value)
-
-
-__all__ = ["argument_value", "formats", "record", "set_output"]

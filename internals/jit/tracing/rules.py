@@ -14,6 +14,7 @@ How the real one differs: the rules are in the code generator, and second names 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ import numpy as np
 from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.dtype import dtype
-from internals.core.formats import layout, memory_format
+from internals.core.formats import layout, memory_format, preserve_format, strided
 from internals.core.schema import Argument
 from internals.core.tensor_impl import TensorImpl, from_array
 from internals.core.tracer import RESIZE, TracedFloat, TracedInt
@@ -76,6 +77,8 @@ def recorded_name(op: OperatorHandle, force_outplace: bool) -> str:
         name = OUT_OF_PLACE.get(name[:-1], name[:-1])
     if name == "convolution":
         name = "_convolution"
+    elif (name, schema.overload) == ("split", "sizes"):  # PyTorch's Tensor.split chooses in Python
+        name = "split_with_sizes"
     elif name in PYTHON_OPERATORS and is_called_by(PYTHON_OPERATORS[name]):
         name = PYTHON_OPERATORS[name]
     return f"{schema.namespace}::{name}"
@@ -111,6 +114,11 @@ def as_constant(given: Any) -> Any:
 
 def extra_inputs(state: TracingState, op: OperatorHandle) -> list[Value]:
     """Arguments that PyTorch's operator of the same purpose has in addition."""
+    if state.force_outplace and op.schema.name in (
+        "zero_",
+        "fill_",
+    ):  # dtype, layout, device, pin_memory, memory_format
+        return [state.constant(as_constant(v)) for v in (None, strided, CPU, False, preserve_format)]
     if op.schema.name == "convolution":  # benchmark, deterministic, cudnn_enabled, allow_tf32
         return [state.constant(b) for b in (False, False, True, True)]
     return []
@@ -119,6 +127,21 @@ def extra_inputs(state: TracingState, op: OperatorHandle) -> list[Value]:
 def below_autograd(op: OperatorHandle) -> bool:
     """Whether PyTorch meets the operator after autograd has had its turn, so that its result does not require grad yet."""
     return op.schema.name == "convolution"
+
+
+def warn_if_shared(state: TracingState, name: str, t: TensorImpl) -> None:
+    """Before a write is recorded as an operator that does not write: others that look at the memory will not see it."""
+    references = sys.getrefcount(t._storage) - 1
+    if references > 1:
+        state.warn(SHARED.format(references, name))
+
+
+SHARED = (
+    "There are {} live references to the data region being modified when tracing in-place operator {}. This might cause the "
+    "trace to be incorrect, because all other views that also reference this data will not reflect this change in the trace! "
+    "On the other hand, if all other views use the same memory chunk, but are disjoint (e.g. are outputs of torch.split), this "
+    "might still be safe."
+)
 
 
 # Operators with a rule of their own: (state, op, keys, args) -> what the operator returns
@@ -133,5 +156,3 @@ def _resize(state: TracingState, op: OperatorHandle, keys: int, args: tuple[Any,
 
 Special = Callable[["TracingState", OperatorHandle, int, tuple[Any, ...]], Any]
 SPECIAL: dict[str, Special] = {"aten::resize_": _resize, "aten::resize_as_": _resize}
-
-__all__ = ["CPU", "SPECIAL", "TensorImpl", "as_constant", "as_recorded", "is_recorded", "recorded_name"]

@@ -16,11 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import DictType, Graph, ListType, TensorType, TupleType, Type, Value, type_of
+from internals.jit.ir import DictType, Graph, ListType, TensorType, TupleType, Type, Value
 
 from .fixup_scopes import fixup_scopes
 from .rules import first_name
-from .state import TracingState, erased
+from .state import TracingState
+from .traceable import check_traceable, infer_type
 
 NO_RESULT = (
     "The traced function didn't return any values! Side-effects are not captured in traces, so it would be a no-op."
@@ -45,7 +46,7 @@ def record_function(
     Raises RuntimeError for inputs and outputs that cannot be traced, and inside another trace."""
     state = TracingState(strict, force_outplace, scopes)
     graph = state.graph
-    types = [_traceable_type(i) for i in inputs]
+    types = check_traceable(inputs).elements
     with state.recording():
         if module is not None:
             _gather_attributes(state, graph.addInput("self").setType(module._jit_type), module, "__module")
@@ -57,32 +58,11 @@ def record_function(
         result = function(**dict(zip(keywords, given))) if keywords else function(*given)
         if result is None:
             raise RuntimeError(NO_RESULT)
+        infer_type(result)
         graph.registerOutput(state.output_value(result, 1))
     fixup_scopes(graph, module)
     normalize_names(graph)
     return graph
-
-
-def _traceable_type(example: Any) -> Type:
-    try:
-        type = erased(type_of(example))
-    except TypeError:
-        type = None
-    if type is None or not _is_traceable(type):
-        shown = type.repr_str() if type is not None else example.__class__.__name__
-        raise RuntimeError(
-            f"Type '{shown}' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of "
-            "Tensors can be traced"
-        )
-    return type
-
-
-def _is_traceable(type: Type) -> bool:
-    if isinstance(type, TensorType):
-        return True
-    if isinstance(type, (ListType, DictType)):
-        return _is_traceable(type.containedTypes()[-1])
-    return isinstance(type, TupleType) and all(map(_is_traceable, type.elements))
 
 
 def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> Any:
@@ -99,21 +79,19 @@ def _add_input(state: TracingState, example: Any, type: Type, value: Value) -> A
         assert isinstance(type, TupleType)
         node = graph.insertNode(graph.create("prim::TupleUnpack", [value], len(example)))
         parts = [_add_input(state, e, t, v) for e, t, v in zip(example, type.elements, node.outputs())]
-        return type_of_tuple(example, parts)
+        value.setType(TupleType([v.type() for v in node.outputs()]))
+        return tuple(parts)
     if isinstance(example, dict):
+        assert isinstance(type, DictType)
         parts_by_key = {}
         for key, item in example.items():
             at = graph.insertConstant(key)
             element = state.add(graph.create("aten::__getitem__", [value, at])).output()
-            parts_by_key[key] = _add_input(state, item, erased(type_of(item)), element)
+            parts_by_key[key] = _add_input(state, item, type.value, element)
         return parts_by_key
+    assert isinstance(type, ListType)
     node = graph.insertNode(graph.create("prim::ListUnpack", [value], len(example)))
-    return [_add_input(state, e, erased(type_of(e)), v) for e, v in zip(example, node.outputs())]
-
-
-def type_of_tuple(example: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
-    """A tuple of `parts`, of the same (named) kind as the example."""
-    return example.__class__(*parts) if hasattr(example, "_fields") else tuple(parts)
+    return [_add_input(state, e, type.element, v) for e, v in zip(example, node.outputs())]
 
 
 def _gather_attributes(state: TracingState, self_value: Value, module: Any, prefix: str) -> None:

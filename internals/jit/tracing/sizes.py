@@ -65,7 +65,7 @@ class Sizes:
 
     def _number_as_tensor(self: TracingState, n: int, value: Value) -> Any:  # type: ignore[misc]
         value.setType(IntType.get())
-        node = self.add(self.graph.create("prim::NumToTensor", [value]))
+        node = self.graph.insertNode(self.graph.create("prim::NumToTensor", [value]))
         node.output().setType(TensorType(int64, CPU, (), ()))
         with self.paused():
             t = from_array(np.asarray(n, dtype=np.int64))

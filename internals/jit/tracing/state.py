@@ -24,7 +24,7 @@ from internals.core.dispatch_key import DispatchKey
 from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl
 from internals.core.tracer import tracer
-from internals.jit.ir import DictType, Graph, ListType, Node, TensorType, TupleType, Type, Value, type_of
+from internals.jit.ir import Graph, ListType, Node, TensorType, TupleType, Type, Value
 from internals.jit.ir.tensor_text import tensor_text
 from internals.nn import _global_hooks
 
@@ -32,6 +32,7 @@ from .frames import name_of, source_location
 from .python_function import PythonFunctions
 from .script_calls import ScriptCalls
 from .sizes import Sizes
+from .traceable import infer_type
 from .warnings import warn
 
 _TRACER = 1 << DispatchKey.Tracer
@@ -130,15 +131,27 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
                 warn("Encountering a list at the output of the tracer" + CONTAINER)
             return self.list_of([self.output_value(t, number) for t in thing], TensorType.get())
         if isinstance(thing, tuple):
-            return self.tuple_of([self.output_value(t, number) for t in thing], getattr(thing, "_fields", None))
+            return self.tuple_of([self.output_value(t, number) for t in thing])
         if isinstance(thing, dict):
             if self.strict:
                 raise RuntimeError("Encountering a dict at the output of the tracer" + CONTAINER)
+            self._check_dict(thing, number)
             pairs = [v for k, t in thing.items() for v in (self.value_of(k), self.output_value(t, number))]
             return self._dict_of(thing, pairs)
         raise RuntimeError(
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions"
         )
+
+    def _check_dict(self, thing: dict[Any, Any], number: int) -> None:
+        keys_fit = all(isinstance(k, (str, TensorImpl)) for k in thing)
+        tensors = [t for v in thing.values() for t in (v if isinstance(v, tuple) else (v,))]
+        if not keys_fit or not all(isinstance(t, TensorImpl) for t in tensors):
+            with self.paused():
+                shown = ", ".join(f"{k}: {_shown(v) if isinstance(v, TensorImpl) else v}" for k, v in thing.items())
+            raise RuntimeError(
+                f"output {number} ({{{shown}}}) of traced region cannot be understood by the tracer, only outputs matching "
+                "dict[Union[str, Tensor], Union[Tensor, Tuple[Tensor, ...]]] can be a dictionary output of a traced function"
+            )
 
     # Nodes
 
@@ -164,16 +177,17 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         node = self.graph.insertNode(self.graph.create("prim::ListConstruct", values))
         return node.output().setType(ListType(element))
 
-    def tuple_of(self, values: list[Value], names: Any = None) -> Value:
+    def tuple_of(self, values: list[Value]) -> Value:
         node = self.graph.insertNode(self.graph.create("prim::TupleConstruct", values))
-        return node.output().setType(TupleType([v.type() for v in values], names))
+        return node.output().setType(TupleType([v.type() for v in values]))
 
     def _dict_of(self, thing: dict[Any, Any], pairs: list[Value]) -> Value:
         node = self.graph.insertNode(self.graph.create("prim::DictConstruct", pairs))
-        return node.output().setType(erased(type_of(thing)))
+        return node.output().setType(infer_type(thing))
 
-    def warn(self, message: str) -> None:
-        warn(message)
+    def warn(self, message: str, callers: int = 0) -> None:
+        """See `warnings.warn`."""
+        warn(message, callers)
 
     # Modules
 
@@ -228,25 +242,6 @@ CONTAINER = (
     "inputs. Consider using a constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` "
     "instead). If you absolutely need this and know the side effects, pass strict=False to trace() to allow this behavior."
 )
-
-
-def erased(t: Type) -> Type:
-    """The type without what is known of the tensors in its lists and dicts: those may be of any shape."""
-    if isinstance(t, ListType):
-        return ListType(_plain(t.element))
-    if isinstance(t, DictType):
-        return DictType(_plain(t.key), _plain(t.value))
-    if isinstance(t, TupleType):
-        return TupleType([erased(e) for e in t.elements], t.names, t.qualified_name)
-    return t
-
-
-def _plain(t: Type) -> Type:
-    if isinstance(t, TensorType):
-        return TensorType.get()
-    if isinstance(t, TupleType):
-        return TupleType([_plain(e) for e in t.elements], t.names, t.qualified_name)
-    return erased(t)
 
 
 def _shown(t: TensorImpl) -> str:

@@ -11,8 +11,9 @@ How the real one differs: torchvision's models are a package of their own.
 from __future__ import annotations
 
 import warnings
+from itertools import islice
 
-from .frames import innermost
+from .frames import python_frames
 
 
 class TracerWarning(Warning):
@@ -25,9 +26,9 @@ class TracerWarning(Warning):
 TracerWarning.ignore_lib_warnings()
 
 
-def warn(message: str) -> None:
-    """Give a TracerWarning that points at the Python line which is being traced."""
-    frame = innermost()
+def warn(message: str, callers: int = 0) -> None:
+    """Give a TracerWarning that points at the Python line which is being traced, or so many callers further out."""
+    frame = next(islice(python_frames(), callers, None))
     registry = frame.f_globals.setdefault("__warningregistry__", {})
     module = frame.f_globals.get("__name__") or "<unknown>"
     warnings.warn_explicit(message, TracerWarning, frame.f_code.co_filename, frame.f_lineno, module, registry)

@@ -1,0 +1,82 @@
+"""Which values may go into a trace and come out of it (`toTypeInferredIValue` in `torch/csrc/jit/python/pybind_utils.h`).
+
+Tensors, and nested tuples, lists and dicts of tensors. Lists and dicts need elements of one type, and at least one of them, as
+their type has to be told from what is in them. Named tuples become tuples.
+
+How the real one differs: futures, enums and objects of script classes have types there, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import DictType, ListType, TensorType, TupleType, Type, type_of, unify_types
+
+ONLY = (
+    "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of traced functions"
+    ", but instead got value of type {}."
+)
+
+
+def infer_type(value: Any) -> Type:
+    """The type of an input or output. Raises RuntimeError for a value that has none."""
+    try:
+        return _infer(value)
+    except _NoType as error:
+        raise RuntimeError(f"Tracer cannot infer type of {value!r}\n:{error}") from None
+
+
+def check_traceable(inputs: Any) -> TupleType:
+    """The types of all inputs. Raises RuntimeError unless there are only tensors in them."""
+    type = infer_type(tuple(inputs))
+    assert isinstance(type, TupleType)
+    if not _has_only_tensors(type):
+        raise RuntimeError(
+            f"Type '{type.annotation_str}' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of "
+            "Tensors can be traced"
+        )
+    return type
+
+
+class _NoType(Exception):
+    pass
+
+
+def _infer(value: Any) -> Type:
+    if isinstance(value, TensorImpl):
+        return TensorType.get()
+    if isinstance(value, tuple):
+        return TupleType([_infer(v) for v in value])
+    if isinstance(value, list):
+        if not value:
+            raise _NoType("List trace inputs must have elements")
+        return ListType(_common(value, "List inputs to traced functions must have consistent element type"))
+    if isinstance(value, dict):
+        if not value:
+            raise _NoType("Dictionary inputs must have entries")
+        what = "Dictionary inputs to traced functions must have consistent type"
+        return DictType(_common(value, what), _common(value.values(), what))
+    try:
+        return type_of(value)
+    except TypeError:
+        raise _NoType(ONLY.format(type(value).__name__)) from None
+
+
+def _common(values: Iterable[Any], what: str) -> Type:
+    first, *rest = map(_infer, values)
+    for t in rest:
+        unified = unify_types(first, t)
+        if unified is None:
+            raise _NoType(f"{what}. Found {first.annotation_str} and {t.annotation_str}")
+        first = unified
+    return first
+
+
+def _has_only_tensors(type: Type) -> bool:
+    if isinstance(type, TensorType):
+        return True
+    if isinstance(type, (ListType, DictType)):
+        return _has_only_tensors(type.containedTypes()[-1])
+    return isinstance(type, TupleType) and all(map(_has_only_tensors, type.elements))
