@@ -32,8 +32,11 @@ def script(obj: Any) -> Any:
 
         return script_module(obj)
     if inspect.isclass(obj):
-        what = "make an instance and script that" if issubclass(obj, Module) else "classes are not compiled here"
-        raise RuntimeError(f"Type '{obj.__name__}' cannot be compiled since it is a class: {what}")
+        if issubclass(obj, Module):
+            raise RuntimeError(
+                f"Type '{obj}' cannot be compiled since it inherits from nn.Module, pass an instance instead"
+            )
+        raise RuntimeError(f"Type '{obj.__name__}' cannot be compiled: classes are not compiled here")
     if not callable(obj):
         raise TypeError(f"a {type(obj).__name__} cannot be scripted: give a function or an nn.Module")
     from .frontend import script_function

@@ -12,15 +12,20 @@ are views of it.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from internals.nn.module import Module
+from internals.nn.parameter import Parameter
 
+from .arguments import CastError, converter
 from .script_function import ScriptMethod
 
 if TYPE_CHECKING:
     from .ir.class_type import ClassType
     from .ir.graph import Graph
+    from .ir.types import Type
 
 _MEMBERS = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 
@@ -36,6 +41,13 @@ class ScriptModule(Module):
     """What scripted and traced modules have in common. `original_name` is the name of the class they were made from."""
 
     forward = _Forward()
+    _script_methods: dict[str, Any] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        from .frontend.script_methods import collect_stubs
+
+        super().__init_subclass__(**kwargs)
+        collect_stubs(cls)
 
     @classmethod
     def _construct(cls, type: ClassType, original_name: str, values: dict[str, Any]) -> Any:
@@ -67,7 +79,85 @@ class ScriptModule(Module):
                 return self._method(name)
             if name in type.constants:
                 return type.constants[name]
+            if type.findMethod(f"__{name}_getter") is not None:
+                return self._method(f"__{name}_getter")()
         return super().__getattr__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What the class type has keeps its type; constants stay what they are. Other attributes are Python's business.
+
+        Raises RuntimeError for a value of another type, for constants, and for new parameters and modules.
+        """
+        type = self.__dict__.get("_jit_type")
+        if type is None:
+            super().__setattr__(name, value)
+        elif name in type.attributes:
+            set_attribute(self, name, cast(name, value, type.getAttribute(name)))
+        elif name in type.constants:
+            raise RuntimeError(f"Can't set constant '{name}' which has value:{type.constants[name]}")
+        elif type.findMethod(f"__{name}_setter") is not None:
+            self._method(f"__{name}_setter")(value)
+        elif isinstance(value, Module):
+            raise RuntimeError(
+                "Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace existing module "
+                f"'{name}': {value}"
+            )
+        elif isinstance(value, Parameter):
+            raise RuntimeError(f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}")
+        else:
+            object.__setattr__(self, name, value)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        setattr(self, name, module)
+
+    def register_parameter(self, name: str, param: Any) -> None:
+        setattr(self, name, param)
+
+    def define(self, src: str) -> None:
+        """Compile a method that is given as source: `m.define("def twice(self, x):\\n    return self.forward(x) * 2")`."""
+        from .frontend.concrete_type import ConcreteType
+        from .frontend.resolution import frame_resolver
+
+        ConcreteType.of_compiled(self).define_text(src, frame_resolver())
+
+    # As a container, when it was made from one.
+
+    def __len__(self) -> int:
+        return self._method("__len__")() if self._has_method("__len__") else self._not_a_container("__len__")
+
+    def __contains__(self, key: Any) -> bool:
+        return self._method("__contains__")(key) if self._has_method("__contains__") else key in list(iter(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        kind = self._container_kind()
+        return iter(list(self._modules) if kind == "dict" else list(self._modules.values()))
+
+    def __getitem__(self, index: Any) -> Any:
+        kind = self._container_kind()
+        if kind == "dict":
+            return self._modules[index]
+        return list(self._modules.values())[index]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _has_method(self, name: str) -> bool:
+        return self.__dict__["_jit_type"].findMethod(name) is not None
+
+    def _container_kind(self) -> str:
+        concrete = self.__dict__.get("_concrete_type")
+        return (concrete is not None and concrete.iterable_kind) or self._not_a_container("__iter__")
+
+    def _not_a_container(self, method: str) -> Any:
+        raise NotImplementedError(f"a {self.original_name} has no {method}")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Tensors and values are copied, the type and its methods are not."""
+        shared = {"_jit_type", "_concrete_type"}
+        copied = memo[id(self)] = type(self).__new__(type(self))
+        for name, value in self.__dict__.items():
+            copied.__dict__[name] = value if name in shared else copy.deepcopy(value, memo) if name != "_methods" else {}
+        return copied
 
     @property
     def graph(self) -> Graph:
@@ -104,6 +194,14 @@ class ScriptModule(Module):
 
 class RecursiveScriptModule(ScriptModule):
     """A scripted module, made by `jit.script`."""
+
+
+def cast(name: str, value: Any, type: Type) -> Any:
+    """`value` as an attribute of this type: numbers converted, lists copied. Raises RuntimeError."""
+    try:
+        return converter(type)(value)
+    except CastError as why:
+        raise RuntimeError(f"Could not cast attribute '{name}' to type {type.annotation_str}: {why}") from None
 
 
 def get_attribute(module: Module, name: str) -> Any:

@@ -43,6 +43,7 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.config = config
+        self.block_size = config.block_size
         self.transformer = nn.ModuleDict(
             {
                 "wte": nn.Embedding(config.vocab_size, config.n_embd),
@@ -61,10 +62,8 @@ class GPT(nn.Module):
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         length = idx.size(1)
-        if length > self.config.block_size:
-            raise AssertionError(
-                f"Cannot forward sequence of length {length}, block size is only {self.config.block_size}"
-            )
+        if length > self.block_size:
+            raise AssertionError(f"Cannot forward sequence of length {length}, block size is only {self.block_size}")
         positions = torch.arange(length, dtype=torch.long, device=idx.device)
         x = self.transformer.drop(self.transformer.wte(idx) + self.transformer.wpe(positions))
         for block in self.transformer.h:
@@ -82,7 +81,7 @@ class GPT(nn.Module):
         With `top_k` only the k best are drawn from: `top_k=1` always takes the best. Call `eval()` first, or dropout is active.
         """
         for _ in range(max_new_tokens):
-            logits, _ = self(idx[:, -self.config.block_size :])
+            logits, _ = self(idx[:, -self.block_size :])
             logits = logits[:, -1] / temperature
             if top_k is not None:
                 best, _ = torch.topk(logits, min(top_k, logits.size(-1)))

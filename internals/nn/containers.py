@@ -4,7 +4,7 @@ A plain Python list of layers, assigned to a module, would hide them: the module
 These are lists and dictionaries that are modules themselves. Their members are children named "0", "1", ... or by their keys;
 `Sequential` also knows what to do with them: call one after the other.
 
-How the real one differs: they can be compiled by TorchScript. `ParameterList` and `ParameterDict` are in the same file there.
+How the real one differs: `ParameterList` and `ParameterDict` are in the same file there.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Sequential(_Numbered):
         else:
             self.extend(args)
 
-    def forward(self, input: Any) -> Any:
-        for module in self._modules.values():
+    def forward(self, input):  # type: ignore[no-untyped-def]
+        for module in self:
             input = module(input)
         return input
 

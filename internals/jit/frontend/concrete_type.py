@@ -139,7 +139,7 @@ class ConcreteType:
         if accessor is not None:
             self.define_property(accessor, name)
             return True
-        method = getattr(self.python_class, name, None)
+        method = getattr(self.python_class, "_script_methods", {}).get(name) or getattr(self.python_class, name, None)
         if not isinstance(method, (types.FunctionType, types.MethodType)) or modifiers.is_ignored(method):
             return False
         self.define(method, name)

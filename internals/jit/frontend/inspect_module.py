@@ -22,8 +22,8 @@ from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.formats import layout
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.arguments import CastError, converter
 from internals.jit.ir import ClassAttribute, Source, SourceRange, Type
+from internals.jit.script_module import cast
 from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
 from internals.nn.parameter_containers import ParameterDict, ParameterList
@@ -235,16 +235,6 @@ def attribute_value(module: Module, name: str, attribute_type: Type) -> Any:
     """The value of an attribute as the compiled module has it: numbers converted to its type, lists copied."""
     value = getattr(module, name)
     return cast(name, value.value if isinstance(value, Attribute) else value, attribute_type)
-
-
-def cast(name: str, value: Any, attribute_type: Type) -> Any:
-    """`value` as one of this type. Raises RuntimeError."""
-    try:
-        return converter(attribute_type)(value)
-    except CastError as why:
-        raise RuntimeError(
-            f"Could not cast attribute '{name}' to type {attribute_type.annotation_str}: {why}"
-        ) from None
 
 
 def _warn(message: str) -> None:

@@ -49,15 +49,12 @@ def methods_to_compile(module: Module) -> list[str]:
 
 def build(module: Module, concrete: ConcreteType) -> Any:
     """The compiled module for `module`, which is of this concrete type. Submodules are built first."""
-    from internals.jit.script_module import RecursiveScriptModule, ScriptModule
+    from internals.jit.script_module import RecursiveScriptModule
 
     values: dict[str, Any] = {
         name: attribute_value(module, name, attribute.type) for name, attribute in concrete.attributes.items()
     }
-    for name, submodule in concrete.submodules.items():
-        child = module._modules[name]
-        compiled = isinstance(child, ScriptModule) and "_jit_type" in child.__dict__
-        values[name] = child if compiled else build(child, submodule)
+    values |= build_submodules(module, concrete)
     scripted = RecursiveScriptModule._construct(concrete.jit_type, type(module).__name__, values)
     scripted.__dict__["_concrete_type"] = concrete
     scripted.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
@@ -66,10 +63,22 @@ def build(module: Module, concrete: ConcreteType) -> Any:
     return scripted
 
 
+def build_submodules(module: Module, concrete: ConcreteType) -> dict[str, Any]:
+    """The compiled submodules. What is compiled already is taken as it is."""
+    from internals.jit.script_module import ScriptModule
+
+    made = {}
+    for name, submodule in concrete.submodules.items():
+        child = module._modules[name]
+        is_compiled = isinstance(child, ScriptModule) and "_jit_type" in child.__dict__
+        made[name] = child if is_compiled else build(child, submodule)
+    return made
+
+
 def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]) -> None:
     """Compile these methods, the properties, and the length of a container. What is compiled already stays."""
     for name in names:
-        concrete.define(getattr(module, name), name)
+        concrete.compile_method(name)
     for name in concrete.properties:
         concrete.define_property(name)
     if isinstance(module, (ModuleList, Sequential, ModuleDict)):

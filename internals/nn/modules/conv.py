@@ -59,7 +59,7 @@ class _ConvNd(Module):
         self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
-        self._reversed_padding_repeated_twice = _padding_for_pad(padding, kernel_size, dilation)
+        self._reversed_padding_repeated_twice: list[int] = _padding_for_pad(padding, kernel_size, dilation)
         rows, columns = (in_channels, out_channels) if transposed else (out_channels, in_channels)
         self.weight = Parameter(empty((rows, columns // groups, *kernel_size), device=device, dtype=dtype))
         if bias:
@@ -71,12 +71,6 @@ class _ConvNd(Module):
     def reset_parameters(self) -> None:
         init.kaiming_uniform_(self.weight, a=sqrt(5))
         reset_bias(self.weight, self.bias)
-
-    def padded(self, input: Tensor) -> tuple[Tensor, Any]:
-        """What to convolve, and with which padding: other modes than zeros are padded beforehand."""
-        if self.padding_mode == "zeros":
-            return input, self.padding
-        return F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), (0,) * len(self.kernel_size)
 
     def extra_repr(self) -> str:
         s = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -115,8 +109,10 @@ class Conv1d(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        x, padding = self.padded(input)
-        return F.conv1d(x, weight, bias, self.stride, padding, self.dilation, self.groups)
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
+            return F.conv1d(input, weight, bias, self.stride, (0,), self.dilation, self.groups)
+        return F.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class Conv2d(_ConvNd):
@@ -139,8 +135,10 @@ class Conv2d(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        x, padding = self.padded(input)
-        return F.conv2d(x, weight, bias, self.stride, padding, self.dilation, self.groups)
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
+            return F.conv2d(input, weight, bias, self.stride, (0, 0), self.dilation, self.groups)
+        return F.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -213,10 +211,12 @@ class ConvTranspose2d(_ConvTransposeNd):
         )
 
 
-def _padding_for_pad(padding: str | tuple[int, ...], kernel_size: Sequence[int], dilation: Sequence[int]) -> Any:
+def _padding_for_pad(
+    padding: str | tuple[int, ...], kernel_size: Sequence[int], dilation: Sequence[int]
+) -> list[int]:
     """The padding as `F.pad` wants it: (before, after) of the last dimension first. "same" may differ on both sides."""
     if not isinstance(padding, str):
-        return _reverse_repeat_tuple(padding, 2)
+        return list(_reverse_repeat_tuple(padding, 2))
     totals = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, kernel_size)]
     return [n for total in reversed(totals) for n in (total // 2, total - total // 2)]
 

@@ -40,7 +40,7 @@ class _MaxPoolNd(Module):
 class MaxPool1d(_MaxPoolNd):
     """The largest element of every window: (N, C, L) to (N, C, L')."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.max_pool1d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
@@ -52,7 +52,7 @@ class MaxPool2d(_MaxPoolNd):
     H' = (H + 2 padding - dilation (KH - 1) - 1) // stride + 1, rounded up with `ceil_mode`.
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
         return F.max_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
