@@ -27,7 +27,7 @@ def f(x):
 >>> torch.tensor([1.0, 2.0, 3.0])
 ### unary
 def f(x, n: int):
-    return -x, -n, -3, ~n
+    return -x, -n, -3, -2.5, ~x.int()
 >>> torch.ones(2), 4
 ### bool tensor
 def f(x):
@@ -812,7 +812,7 @@ def g(a: int, b: int, c: int):
     return a * 100 + b * 10 + c
 def f(t: Tuple[int, int]):
     return g(1, *t)
->>> (2, 3)
+>>> ((2, 3),)
 ### closure
 def make():
     def inner(x):

@@ -135,12 +135,12 @@ def f(x, n: int):
 ### tuple slice
 def f(t: Tuple[int, float, str]):
     return t[1:], t[:2], t[0:1]
->>> (1, 2.0, "a")
+>>> ((1, 2.0, "a"),)
 ### tuple unpack
 def f(t: Tuple[int, Tuple[int, int]]):
     a, (b, c) = t
     return a + b * c
->>> (1, (2, 3))
+>>> ((1, (2, 3)),)
 ### tuple swap
 def f(a: int, b: int):
     a, b = b, a
@@ -150,7 +150,7 @@ def f(a: int, b: int):
 def f(t: Tuple[int, int, int, int]):
     a, *b, c = t
     return a, b, c
->>> (1, 2, 3, 4)
+>>> ((1, 2, 3, 4),)
 ### tuple compare
 def f(t: Tuple[int, int], u: Tuple[int, int]):
     return t == u
@@ -168,7 +168,7 @@ def f(x, c: bool):
 ### tuple call
 def f(xs: Tuple[int, int]):
     return tuple(xs)
->>> (1, 2)
+>>> ((1, 2),)
 ### tuple to list argument
 def f(x):
     s = (2, 3)
@@ -233,7 +233,7 @@ def f(d: Dict[int, str]):
 >>> {1: "a", 2: "b"}
 ### strings
 def f(s: str):
-    return s + "x", s[0], s[1:], s == "ab", len(s), "a" in s
+    return s + "x", s[0], s[1:], s == "ab", len(s)
 >>> "abc"
 ### string methods
 def f(s: str):

@@ -407,9 +407,6 @@ def f(x):
 def f():
     d: Dict[str, int] = {1: 2}
     return d
-### tensor to int list
-def f(x):
-    return torch.zeros(x, 2)
 ### comprehension filter
 def f(xs: List[int]):
     return [v for v in xs if v > 1]

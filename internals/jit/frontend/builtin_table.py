@@ -45,6 +45,7 @@ def register_builtin(function: Callable[..., Any], symbol: str) -> None:
 def _table() -> dict[Any, str]:
     import internals
     from internals._generated import functions, nn_functions
+    from internals.core.device import device
     from internals.jit.frontend.modifiers import is_scripting
     from internals.jit.operators import find_operators
     from internals.jit.runtime import future
@@ -53,7 +54,7 @@ def _table() -> dict[Any, str]:
     table |= {getattr(cmath, name): f"aten::{name}" for name in CMATH}
     table |= {cmath.phase: "aten::angle", cmath.rect: "aten::polar", math.remainder: "aten::mathremainder"}
     table |= {OrderedDict: "aten::dict", dict: "aten::dict", warnings.warn: "aten::warn"}
-    table[is_scripting] = "aten::is_scripting"
+    table |= {is_scripting: "aten::is_scripting", device: "aten::device"}
     if hasattr(future, "wait"):
         table[future.wait] = "aten::wait"
     for module in (functions, nn_functions):

@@ -91,7 +91,6 @@ def emit_tolist(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValu
             f"{spell(element)} is not one of the supported element types for tolist: int, float, complex, bool",
         )
     node = c.graph.create("prim::tolist", [value, c.constant(depth), c.constant(code)])
-    node.setSourceRange(call.range)
     return SimpleValue(c.graph.insertNode(node).output().setType(hint))
 
 

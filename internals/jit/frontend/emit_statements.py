@@ -109,11 +109,10 @@ def emit_raise(c: Compiler, stmt: tree.Raise) -> None:
 
 
 def emit_assert(c: Compiler, stmt: tree.Assert) -> None:
-    """`assert test, msg` is `if test: pass` `else: raise AssertionError("AssertionError: " + msg)`."""
+    """`assert test, msg` is `if test: pass` `else: raise AssertionError(msg)`."""
     condition = emit_condition(c, stmt.test)
     where = stmt.range
-    said = stmt.msg if stmt.msg is not None else tree.StringLiteral(where, "")
-    message = tree.BinOp(where, "+", tree.StringLiteral(where, "AssertionError: "), said)
+    message = stmt.msg if stmt.msg is not None else tree.StringLiteral(where, "")
     exception = tree.Apply(where, tree.Var(where, tree.Ident(where, "AssertionError")), (message,))
     emit_if_else(c, where, condition, (), (tree.Raise(where, exception),))
 

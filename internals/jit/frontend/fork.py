@@ -37,7 +37,7 @@ def emit_fork_node(
     def in_subgraph(v: Value) -> Value:
         if v not in here:
             node.addInput(v)
-            here[v] = subgraph.addInput().setType(v.type())
+            here[v] = subgraph.addInput().copyMetadata(v)
         return here[v]
 
     for each in block.nodes():

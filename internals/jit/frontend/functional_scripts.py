@@ -36,7 +36,11 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
 def _sources() -> dict[Any, Any]:
     from internals.nn import functional
 
-    from . import functional_sources as sources
+    from . import functional_sources, functional_sources_attention, functional_sources_layers
 
-    names = [name for name, value in vars(sources).items() if getattr(value, "__module__", "") == sources.__name__]
-    return {getattr(functional, name): getattr(sources, name) for name in names if hasattr(functional, name)}
+    found = {}
+    for sources in (functional_sources, functional_sources_attention, functional_sources_layers):
+        for name, value in vars(sources).items():
+            if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
+                found[getattr(functional, name)] = value
+    return found

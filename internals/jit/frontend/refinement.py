@@ -26,11 +26,9 @@ from internals.jit.ir import (
     AnyTupleType,
     AnyType,
     BoolType,
-    DictType,
     ListType,
     NoneType,
     OptionalType,
-    StringType,
     TupleType,
     Type,
     Value,
@@ -120,9 +118,7 @@ def emit_condition(c: Compiler, expr: tree.Expr) -> Condition:
 
 
 def emit_bool(c: Compiler, where: SourceRange, value: Value) -> Value:
-    """`bool(value)`; for a list, string or dict, whether it is not empty. Raises RuntimeError for other things."""
-    if isinstance(value.type(), (ListType, StringType, DictType)):
-        return c.insert("aten::gt", [c.insert("aten::len", [value], where), 0], where)
+    """`bool(value)`. Raises RuntimeError for what has no truth value in this language."""
     try:
         out = c.environment.get("bool", where).call(where, c, [c.named(value)], [], 0).as_value(where, c)
     except RuntimeError:

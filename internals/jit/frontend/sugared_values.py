@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import (
+    BoolType,
     ClassType,
     DeviceObjType,
     DictType,
@@ -250,7 +251,7 @@ class TensorCast(SugaredValue):
 
 
 class CastValue(BuiltinFunction):
-    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`: nothing at all if x is of that type already."""
+    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`: nothing at all if x is of that type already. A list is true if it is not empty."""
 
     def __init__(self, target: Type, symbol: str) -> None:
         super().__init__(symbol)
@@ -263,6 +264,8 @@ class CastValue(BuiltinFunction):
             value = args[0].get(c)
             if value.type().isSubtypeOf(self.target):
                 return SimpleValue(value)
+            if isinstance(self.target, BoolType) and isinstance(value.type(), (ListType, StringType, DictType)):
+                return SimpleValue(c.insert("aten::gt", [c.insert("aten::len", [value], where), 0], where))
         return super().call(where, c, args, kwargs, n_binders)
 
 
@@ -320,7 +323,10 @@ class MagicMethod(SugaredValue):
 
 
 class ExceptionValue(SugaredValue):
-    """An exception class: what `raise` takes. Calling it gives an `ExceptionMessage`."""
+    """An exception class: what `raise` takes. Calling it gives an `ExceptionMessage`.
+
+    Of an exception that is known by name only, which is AssertionError, the name becomes a part of the message.
+    """
 
     def __init__(self, name: str, exception: Any = None) -> None:
         self.name, self.exception = name, exception
@@ -337,8 +343,12 @@ class ExceptionValue(SugaredValue):
             message = args[0].get(c)
         else:
             message = c.tuple_construct([a.get(c) for a in (*args, *kwargs)])
-        name = None if self.exception is None else c.constant(self.name, where)
-        return ExceptionMessage(message, name)
+        if self.exception is not None:
+            return ExceptionMessage(message, c.constant(self.name, where))
+        prefix = c.constant(f"{self.name}: ", where)
+        if not isinstance(message.type(), StringType):
+            message = c.insert("aten::str", [message], where)
+        return ExceptionMessage(c.insert("aten::add", [prefix, message], where), None)
 
 
 class ExceptionMessage(SugaredValue):

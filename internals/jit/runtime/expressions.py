@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from internals.jit.ir import Node, TupleType
+from internals.jit.ir import IntType, Node, TupleType
 
 from .node_functions import PLACES
 
@@ -46,7 +46,8 @@ def itself(node: Node, inputs: Sequence[str]) -> str:
 
 
 def nothing(node: Node, inputs: Sequence[str]) -> str:
-    return "None"
+    """What is never read. An int all the same, if one is expected: a loop may carry it through checks for overflow."""
+    return "0" if isinstance(node.output().type(), IntType) else "None"
 
 
 FORMS: dict[str, Callable[[Node, Sequence[str]], str]] = {

@@ -1,0 +1,40 @@
+"""Programs that do not compile are refused in PyTorch's words, with the same place marked."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+from internals.jit.frontend import script_function
+from tests.jit_programs import Program, load, place_free
+from tests.jit_programs_errors import ERRORS
+
+
+def refusal(program: Program, directory: Path, torch_name: str) -> tuple[str, str]:
+    """The name and the text of the error that compiling the program raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python itself finds some of them odd
+        f = load(program, directory, torch_name).f
+    with pytest.raises(Exception) as refused:
+        if torch_name == "torch":
+            import torch
+
+            torch.jit.script(f)
+        else:
+            script_function(f)
+    return type(refused.value).__name__, place_free(str(refused.value))
+
+
+@pytest.mark.parametrize("program", ERRORS, ids=lambda p: p.name)
+def test_refused_in_pytorchs_words(program: Program, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    assert refusal(program, tmp_path, "internals") == refusal(program, tmp_path, "torch")
+
+
+@pytest.mark.parametrize("program", ERRORS, ids=lambda p: p.name)
+def test_refusals_show_the_place(program: Program, tmp_path: Path) -> None:
+    name, text = refusal(program, tmp_path, "internals")
+    assert name in ("RuntimeError", "NotSupportedError", "UnsupportedNodeError", "ValueError")
+    assert "<--- HERE" in text or program.name == "bare list"

@@ -1,0 +1,50 @@
+"""What small programs compile to: graphs that verify, and that read as PyTorch's do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from internals.jit.frontend import script_function
+from tests.jit_programs import Program, load, normalized
+from tests.jit_programs_basic import ARITHMETIC, CALLS, CONDITIONS, LOOPS
+from tests.jit_programs_containers import CONTAINERS, INDEXING
+
+PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING]
+# Where the text may differ, and why.
+DIFFERENT = {
+    "broadcasting list": "PyTorch prints an empty list constant as annotate(List[int], [])",
+    "any all": "PyTorch tries the overload without dimensions first",
+}
+
+
+def compiled(program: Program, directory: Path) -> object:
+    f = load(program, directory, "internals").f
+    return f if hasattr(f, "graph") else script_function(f)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+def test_graphs_verify(program: Program, tmp_path: Path) -> None:
+    graph = compiled(program, tmp_path).graph  # type: ignore[attr-defined]
+    graph.lint()
+    kinds = {node.kind() for node in graph.nodes()}
+    assert not kinds & {"prim::Load", "prim::Store", "prim::ReturnStmt", "prim::ComprehensionScope"}
+
+
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.name not in DIFFERENT], ids=lambda p: p.name)
+def test_graphs_read_as_pytorchs(program: Program, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    f = load(program, tmp_path, "torch").f
+    real = f if hasattr(f, "graph") else torch.jit.script(f)
+    ours = compiled(program, tmp_path)
+    assert normalized(str(ours.graph)) == normalized(str(real.graph))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+def test_schemas_read_as_pytorchs(program: Program, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    f = load(program, tmp_path, "torch").f
+    real = f if hasattr(f, "graph") else torch.jit.script(f)
+    ours = compiled(program, tmp_path).schema  # type: ignore[attr-defined]
+    assert str(ours).removeprefix("__torch__.") == str(real.schema).removeprefix("__torch__.")
