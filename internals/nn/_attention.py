@@ -10,12 +10,14 @@ How the real one differs: it serves `__torch_function__` and TorchScript in betw
 from __future__ import annotations
 
 import warnings
-from math import inf, sqrt
+from math import sqrt
 from typing import Any
 
 import internals
+from internals import Tensor
 from internals._generated import functions as F
 from internals._generated.nn_functions import linear, pad, scaled_dot_product_attention
+from internals.core.dtype import dtype as DType
 
 
 def multi_head_attention_forward(
@@ -171,24 +173,24 @@ def _canonical_masks(
 
 
 def _canonical_mask(
-    mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
-) -> Any:
+    mask: Tensor | None, mask_name: str, other_type: DType | None, other_name: str, target_type: DType, check_other: bool = True
+) -> Tensor | None:
     """A bool mask as numbers to add: -inf for True, 0 for False. Raises AssertionError for a mask of integers."""
     if mask is None:
         return None
-    if mask.dtype is not internals.bool and not mask.is_floating_point():
+    if mask.dtype != internals.bool and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
-    if check_other and other_type is not None and mask.dtype is not other_type:
+    if check_other and other_type is not None and mask.dtype != other_type:
         warnings.warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
             stacklevel=2,
         )
     if mask.is_floating_point():
         return mask
-    return F.zeros_like(mask, dtype=target_type).masked_fill_(mask, -inf)
+    return F.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
 
 
-def _none_or_dtype(input: Any) -> Any:
+def _none_or_dtype(input: Tensor | None) -> DType | None:
     return None if input is None else input.dtype
 
 
