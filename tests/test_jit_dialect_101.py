@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from internals.jit.ir import TensorType
 from internals.jit.ir.parser import parse_ir
 
 # (what PyTorch 2.13 prints, what PyTorch 1.0.1 printed)
@@ -281,6 +282,23 @@ graph(%self.1 : __torch__.Net, %x : Float(1, 4, strides=[4, 1])):
     assert g.dump(style="1.0.1") == (
         "graph(%x : Float(1, 4)\n      %weight : Tensor) {\n"
         "  %y : Float(1, 3) = aten::mm(%x, %weight), scope: __module.fc\n  return (%y);\n}\n"
+    )
+
+
+def test_parameters_come_in_the_order_they_were_declared_and_once() -> None:
+    g = parse_ir("""
+graph(%self : __torch__.Net, %x : Tensor):
+  %b : Tensor = prim::GetAttr[name="bias"](%self)
+  %w : Tensor = prim::GetAttr[name="weight"](%self)
+  %v : Tensor = prim::GetAttr[name="weight"](%self)
+  %y : Tensor = aten::addmm(%b, %v, %w, %x, %x)
+  return (%y)
+""")
+    for name in ("weight", "bias"):
+        g.inputs()[0].type().addAttribute(name, TensorType.get(), "parameter")
+    assert g.dump(style="1.0.1") == (
+        "graph(%x : Tensor\n      %w : Tensor\n      %b : Tensor) {\n"
+        "  %y : Tensor = aten::addmm(%b, %w, %w, %x, %x)\n  return (%y);\n}\n"
     )
 
 

@@ -224,3 +224,14 @@ def graphs(draw: st.DrawFn) -> Graph:
 def test_generated_graphs_are_read_back_as_they_were(g: Graph) -> None:
     assert str(parse_ir(str(g))) == str(g)
     assert str(parse_ir(str(g.copy()))) == str(g.copy())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from([LOOP, GROUPS, *(constant(*v) for v in VALUES + TENSORS)]), st.data())
+def test_a_damaged_text_is_read_or_refused_but_never_breaks_the_reader(text: str, data: st.DataObject) -> None:
+    at, cut = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 4))
+    put = data.draw(st.text("%()[]{}<>=:,.-#\"'\\ \n019aT|!?*+^@é", max_size=2))
+    try:
+        parse_ir(text[:at] + put + text[at + cut :], parse_tensor_constants=True)
+    except RuntimeError as refused:
+        assert "HERE" in str(refused) or "Invalid name" in str(refused) or "device" in str(refused)

@@ -34,7 +34,7 @@ from .graph import Graph
 from .node import Node
 from .printer import tensor_literal
 from .tensor_type import TensorType
-from .types import FutureType, ListType, NoneType, NumberType, OptionalType, StringType, TupleType, Type
+from .types import FutureType, ListType, OptionalType, TupleType, Type
 from .value import Value, base_name
 
 # Then and now
@@ -44,6 +44,7 @@ RENAMED = {
     "aten::IntImplicit": "prim::ImplicitTensorToNum", "aten::FloatImplicit": "prim::ImplicitTensorToNum",
     "aten::ScalarImplicit": "prim::ImplicitTensorToNum",
 }  # fmt: skip
+SPELLED = {"StringType": "string", "NoneType": "None", "NumberType": "Scalar"}
 RENAMED_ON_LISTS = {"aten::__getitem__": "aten::select"}
 
 # Arguments that came later, by operator ("*" is any), and the values with which an operator does what it did before.
@@ -95,7 +96,9 @@ class _Dump:
         self.names = _names(graph)
         used = Counter(v for call in self.calls.values() for v in call.inputs)
         used.update(v for b in _all_blocks(graph.block()) for v in b.outputs())
-        hidden = [n for n in self.calls if n.kind() == "prim::Constant" and n.output().hasUses() and not used[n.output()]]
+        hidden = [
+            n for n in self.calls if n.kind() == "prim::Constant" and n.output().hasUses() and not used[n.output()]
+        ]
         self.hidden = {*hidden, *(v.node() for v in (*self.modules, *self.parameters))}
         self.groups: list[Node] = []
 
@@ -119,7 +122,9 @@ class _Dump:
     # The text
 
     def text(self) -> str:
-        inputs = [v for v in self.graph.inputs() if v not in self.modules] + self.parameters
+        inputs = [v for v in self.graph.inputs() if v not in self.modules] + list(
+            dict.fromkeys(self.parameters.values())
+        )
         lines = ["graph(" + "\n      ".join(map(self._typed, inputs)) + ") {"]
         for node in self.graph.nodes():
             lines += self._lines(node, 1)
@@ -168,7 +173,10 @@ class _Dump:
         return ", ".join(map(self._name, values))
 
     def _name(self, value: Value | Filled) -> str:
-        return f"%{value.number}" if isinstance(value, Filled) else f"%{self.names.get(value, value.unique())}"
+        if isinstance(value, Filled):
+            return f"%{value.number}"
+        value = self.parameters.get(value, value)
+        return f"%{self.names.get(value, value.unique())}"
 
 
 def _is_new(kind: str, argument: str, value: Value) -> bool:
@@ -177,17 +185,28 @@ def _is_new(kind: str, argument: str, value: Value) -> bool:
     return old is not None and value.isConstant() and value.toIValue() in old
 
 
-def _parameters(graph: Graph) -> tuple[list[Value], list[Value]]:
-    """The values that are modules, and what is fetched from them; nothing if a module is used for something else."""
+def _parameters(graph: Graph) -> tuple[list[Value], dict[Value, Value]]:
+    """The values that are modules, and what is fetched from them: value → the first that is the same parameter.
+
+    Parameters are in the order in which the modules declare them. Nothing if a module is used for something else.
+    """
     modules = [v for v in graph.inputs() if isinstance(v.type(), ClassType)]
-    parameters: list[Value] = []
+    paths: dict[Value, tuple[tuple[int, str], ...]] = dict.fromkeys(modules, ())
+    found: dict[Value, tuple[tuple[int, str], ...]] = {}
     for module in modules:  # grows while it is walked
+        declared = list(module.type().attributes)  # type: ignore[attr-defined]
         for user, _ in module.uses():
             if user.kind() != "prim::GetAttr":
-                return [], []
-            into = modules if isinstance(user.output().type(), ClassType) else parameters
-            into.append(user.output())
-    return modules, [v for n in _all_nodes(graph.block()) for v in n.outputs() if v in parameters]
+                return [], {}
+            name, value = user.s("name"), user.output()
+            path = (*paths[module], (declared.index(name) if name in declared else len(found), name))
+            if isinstance(value.type(), ClassType):
+                paths[value] = path
+                modules.append(value)
+            else:
+                found[value] = path
+    first: dict[tuple[tuple[int, str], ...], Value] = {}
+    return modules, {v: first.setdefault(found[v], v) for v in sorted(found, key=found.__getitem__)}
 
 
 def _names(graph: Graph) -> dict[Value, str]:
@@ -240,8 +259,7 @@ def type_text(type: Type) -> str:
         return f"Future[{type_text(type.element)}]"
     if isinstance(type, TupleType):
         return f"({', '.join(map(type_text, type.elements))})"
-    special = {StringType: "string", NoneType: "None", NumberType: "Scalar"}
-    return special.get(type.__class__) or type.repr_str()
+    return SPELLED.get(type.kind()) or type.repr_str()
 
 
 def _tensor_type(type: TensorType) -> str:

@@ -20,7 +20,7 @@ from internals.core.device import device
 from internals.core.dtype import dtype, float32, int64
 
 from .tensor_type import TensorType
-from .token_reader import IDENT, NUMBER, STRING, TokenReader, unquote
+from .token_reader import IDENT, NUMBER, STRING, Token, TokenReader
 from .type_parser import DTYPES, TypeParser
 from .types import BoolType, ComplexType, DeviceObjType, DictType, FloatType, ListType, OptionalType, TupleType, Type
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .node import Node
 
 WORDS: dict[str, Any] = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
+NUMBERS: dict[type[Type], type] = {BoolType: bool, FloatType: float, ComplexType: complex}
 
 # The elements of a tensor as C++ prints them, then device, type and sizes.
 _ELEMENTS = re.compile(
@@ -65,7 +66,7 @@ class LiteralParser:
             return self._elements(elements, expected)
         token = reader.current
         if token.kind == STRING:
-            text = unquote(reader.next().text)
+            text = reader.string()
             return device(text) if isinstance(expected, DeviceObjType) else text
         if token.text == "<":
             return self._placeholder(expected)
@@ -76,7 +77,7 @@ class LiteralParser:
         if token.text == "{":
             return self._braces(expected)
         if token.kind == NUMBER or token.text in ("-", "inf", "nan"):
-            return as_type(self._number(), expected)
+            return self._as_type(self._number(), expected, token)
         if token.text in WORDS:
             return WORDS[reader.next().text]
         if token.text == "torch":
@@ -102,6 +103,13 @@ class LiteralParser:
         imaginary = self._real()
         return complex(real, imaginary.imag)
 
+    def _as_type(self, value: Any, expected: Type | None, token: Token) -> Any:
+        """A number as a value of the type `expected`: 1 is True for a bool and 1.0 for a float."""
+        python = next((p for t, p in NUMBERS.items() if isinstance(expected, t)), None)
+        if python is not None and isinstance(value, complex) and python is not complex:
+            raise self.reader.error(f"a complex number is no {expected}", token)
+        return python(value) if python else value
+
     def _real(self) -> int | float | complex:
         sign = -1 if not self.reader.accept("+") and self.reader.accept("-") else 1
         token = self.reader.next()
@@ -118,7 +126,7 @@ class LiteralParser:
     def _device(self) -> device:
         for sign in ("torch", ".", "device", "("):
             self.reader.expect(sign)
-        found = device(unquote(self.reader.expect_kind(STRING).text))
+        found = device(self.reader.string())
         self.reader.expect(")")
         return found
 
@@ -147,12 +155,19 @@ class LiteralParser:
             key = self.value(key_type)
             if not found and reader.accept("}"):
                 self._allow_tensor(opening.start, "Single-element tensor constant encountered")
-                return _filled(complex(*key) if isinstance(key, tuple) else key, expected)
+                return _filled(self._element(key, opening), expected)
             reader.expect(":")
             found[key] = self.value(value_type)
             if not reader.accept(",") and not reader.at("}"):
                 raise reader.expected("}")
         return found
+
+    def _element(self, written: Any, place: Token) -> int | float | complex:
+        """The one element of a tensor; `(1,2)` is a complex number."""
+        parts = written if isinstance(written, tuple) and len(written) == 2 else (written,)
+        if not all(isinstance(p, (int, float) if len(parts) == 2 else (int, float, complex)) for p in parts):
+            raise self.reader.error("a number is expected between the braces of a tensor", place)
+        return complex(*parts) if len(parts) == 2 else parts[0]
 
     # Tensors and graphs
 
@@ -184,7 +199,10 @@ class LiteralParser:
         self._allow_tensor(start, "Tensor constant encountered")
         sizes = [int(s) for s in match["sizes"].split(",") if s]
         kind = DTYPES.get(match["dtype"])
-        values = [] if kind is None else _numbers(match["body"])
+        try:
+            values = _numbers(match["body"])
+        except ValueError:
+            values = []
         n = 1
         for s in sizes:
             n *= s
@@ -227,14 +245,6 @@ def kind_of(value: Any) -> str:
     return "ival"
 
 
-def as_type(value: Any, expected: Type | None) -> Any:
-    """A number as a value of the type `expected`: 1 is True for a bool and 1.0 for a float."""
-    for type, python in ((BoolType, bool), (FloatType, float), (ComplexType, complex)):
-        if isinstance(expected, type):
-            return python(value)
-    return value
-
-
 def _numbers(body: str) -> list[float]:
     scale, values = 1.0, []
     for word in _HEADINGS.sub(" *1 ", _SCALE.sub(r"*\1", body)).split():
@@ -251,7 +261,7 @@ def _filled(number: Any, expected: Type | None) -> Any:
 
     known = expected if isinstance(expected, TensorType) else TensorType.get()
     kind: dtype = known.dtype() or (float32 if isinstance(number, float) else int64)
-    t = fn.full(size=known.sizes() or [], fill_value=number, dtype=kind, device=known.device())
+    t = fn.full(known.sizes() or [], fill_value=number, dtype=kind, device=known.device())
     return _with_strides(t, expected)
 
 
@@ -261,4 +271,4 @@ def _with_strides(t: Any, expected: Type | None) -> Any:
     strides = expected.strides() if isinstance(expected, TensorType) else None
     if strides is None or list(t.stride()) == strides or list(t.size()) != expected.sizes():  # type: ignore[union-attr]
         return t
-    return fn.empty_strided(size=list(t.size()), stride=strides, dtype=t.dtype).copy_(t)
+    return fn.empty_strided(list(t.size()), stride=strides, dtype=t.dtype).copy_(t)

@@ -90,13 +90,21 @@ class TokenReader:
             if not self.accept(separator):
                 raise self.expected(closing)
 
-    def integer(self) -> int:
-        """A whole number, with its sign."""
-        negative = self.accept("-")
+    def integer(self, signed: bool = True) -> int:
+        """A whole number, with a minus before it if `signed`."""
+        negative = signed and self.accept("-")
         token = self.expect_kind(NUMBER)
         if not token.text.isdigit():
             raise self.error(f"expected an integer but found {token.text}", token)
         return -int(token.text) if negative else int(token.text)
+
+    def string(self) -> str:
+        """The string that a quoted literal stands for."""
+        token = self.expect_kind(STRING)
+        try:
+            return unquote(token.text)
+        except ValueError as why:
+            raise self.error(str(why), token) from None
 
     def raw(self, pattern: re.Pattern[str], expected: str) -> str:
         """What matches `pattern` right after the last token consumed, blanks included."""
@@ -144,7 +152,7 @@ def unquote(literal: str) -> str:
     """The string that a quoted literal stands for.
 
     A byte that is not ASCII is written as three digits in base 8. Those of a negative `char` come out of PyTorch's printer as
-    signs below "0" (`é` as `\\0)+\\/.)`); the same sum of three digits reads them, too.
+    signs below "0" (`é` as `\\0)+\\/.)`); the same sum of three digits reads them, too. Raises ValueError for less than three.
     """
     body, out, i = literal[1:-1], bytearray(), 0
     while i < len(body):

@@ -179,7 +179,7 @@ class TypeParser:
             elif self.reader.accept("*"):
                 sizes.append(None)
             else:
-                sizes.append(int(self.reader.expect_kind(NUMBER).text))
+                sizes.append(self.reader.integer(signed=False))
 
         self.reader.items("(", ",", ")", detail)
         rank_known = ranked is not None or bool(sizes)
