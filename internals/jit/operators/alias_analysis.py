@@ -19,8 +19,8 @@ annotation is fresh. Control flow, containers and subgraphs have rules of their 
 Everything is "may": a wrong yes costs an optimisation, a wrong no would break the program. The database is a snapshot: of a
 graph that was changed otherwise than by its own moves, make a new one.
 
-How the real one differs: in PyTorch the output of a Loop does not alias its input, which is what it is when the loop does not run;
-and it counts random numbers as independent of each other, where we keep them in order.
+How the real one differs: in PyTorch the output of a Loop does not alias its input, which is what it is when the loop does not
+run; and it counts random numbers as independent of each other, where we keep them in order.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ CREATORS = frozenset({
 SAME_AS_INPUT = frozenset({"prim::unchecked_cast", "prim::profile", "prim::Guard", "prim::SumToSize"})
 CHUNKS = frozenset({"prim::ConstantChunk", "prim::BroadcastingChunk"})
 SUBGRAPHS = frozenset({"prim::FusionGroup", "prim::DifferentiableGraph", "prim::FunctionalGraph"})
+TALKS = frozenset({"prim::Print", "prim::RaiseException", "aten::warn"})  # and no more than that
 CALLS = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::Enter", "prim::Exit"})
 
 
@@ -116,10 +117,15 @@ class AliasDb(TopologicalMoves):
             found |= self._contained(block.outputs()).union(*(self.reads(n) for n in block.nodes()))
         return frozenset(found)
 
-    def keeps_its_place(self, node: Node) -> bool:
-        """Whether the order of `node` among others of its sort can be seen: printing, raising, drawing random numbers."""
+    def ordered_by(self, node: Node) -> frozenset[str]:
+        """Why the place of `node` among others can be seen: it does something in the world, it draws random numbers."""
+        reasons = set()
+        if has_side_effects(node):
+            reasons.add("effects")
+        if is_nondeterministic(node) or (has_side_effects(node) and node.kind() not in TALKS):
+            reasons.add("random")
         inside = (n for b in node.blocks() for n in b.nodes())
-        return has_side_effects(node) or is_nondeterministic(node) or any(map(self.keeps_its_place, inside))
+        return frozenset(reasons).union(*map(self.ordered_by, inside))
 
     def dump(self) -> str:
         """The graph, the arrows and the writes as text."""
@@ -206,7 +212,7 @@ class AliasDb(TopologicalMoves):
             self._point_all(node.outputs(), block.outputs())
 
     def _analyze_loop(self, node: Node) -> None:
-        """The arrows from the block's inputs to its outputs may close a ring; following them finds every location all the same."""
+        """The arrows between the inputs and outputs of the block may close a ring, which following them can cope with."""
         body, carried = node.blocks()[0], node.inputs()[2:]
         self._point_all(body.inputs()[1:], carried)
         self._analyze_block(body)
@@ -281,12 +287,11 @@ class AliasDb(TopologicalMoves):
             self._point(value, source)
         if sources:
             return
-        inside = [actual[name] for part in info.contained for name in part.before if name in actual] if info else []
-        element = self.dag.element(value)
-        for source in inside:  # -> Tensor(a)[]: a fresh list of views
-            element.contains[self.dag.element(source)] = None
-        if not inside:
-            self._set_fresh(value)
+        for part in info.contained if info else ():
+            for name in part.before:
+                if name in actual:  # -> Tensor(a)[]: a fresh list of views, and what is taken from a list is a wildcard
+                    self._set_wildcard(actual[name])
+        self._set_fresh(value)
 
     def _set_fresh(self, value: Value) -> None:
         """Memory of its own; if it is a container, then of unknown contents."""

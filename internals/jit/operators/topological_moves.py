@@ -26,7 +26,7 @@ class TopologicalMoves:
 
         def reads(self, node: Node) -> Locations: ...
         def writes(self, node: Node) -> Locations: ...
-        def keeps_its_place(self, node: Node) -> bool: ...
+        def ordered_by(self, node: Node) -> frozenset[str]: ...
 
     def moveBeforeTopologicallyValid(self, node: Node, target: Node) -> bool:
         """Move `node` before `target`, with its dependencies, if that is safe. False, and nothing moved, if it isn't."""
@@ -82,7 +82,7 @@ class _WorkingSet:
         self.nodes: list[Node] = []
         self.reads: set[object] = set()
         self.writes: set[object] = set()
-        self.keeps_place = False
+        self.ordered_by: set[str] = set()
         if node is not None:
             self.add(node)
 
@@ -97,13 +97,13 @@ class _WorkingSet:
         self.nodes.append(node)
         self.reads |= self.db.reads(node)
         self.writes |= self.db.writes(node)
-        self.keeps_place = self.keeps_place or self.db.keeps_its_place(node)
+        self.ordered_by |= self.db.ordered_by(node)
 
     def depends_on(self, node: Node) -> bool:
         """Whether the order of the set and `node` matters."""
         if not self.nodes:
             return False
-        if self.keeps_place and self.db.keeps_its_place(node):
+        if not self.ordered_by.isdisjoint(self.db.ordered_by(node)):
             return True
         if any(_uses(node, n) if self.forward else _uses(n, node) for n in self.nodes):
             return True
