@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 class Node(HasAttributes):
     """Made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or `Block.appendNode`.
 
-    `pyobj` is the callable of a `^Name` node (PythonOp).
+    `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` tells the calls by which an inlined node came here, outermost
+    first: where each call stood, and the name of the function called.
     """
 
     __slots__ = ("graph", "_kind", "_inputs", "_outputs", "_blocks", "_attributes", "_block", "_prev", "_next", "_position",
-                 "_scope", "_range", "_operator", "pyobj", "__weakref__")  # fmt: skip
+                 "_scope", "_range", "_operator", "pyobj", "callstack", "__weakref__")  # fmt: skip
 
     def __init__(self, graph: Graph, kind: str) -> None:
         self.graph, self._kind = graph, kind
@@ -49,6 +50,7 @@ class Node(HasAttributes):
         self._range: Any = graph.current_source_range
         self._operator: Any = _UNKNOWN
         self.pyobj: Any = None
+        self.callstack: tuple[tuple[Any, str], ...] = ()
 
     def kind(self) -> str:
         return self._kind
@@ -358,8 +360,8 @@ class Node(HasAttributes):
         return self
 
     def copyMetadata(self, other: Node) -> Node:
-        """Take scope and source range of `other`."""
-        self._scope, self._range = other._scope, other._range
+        """Take scope, source range and call stack of `other`."""
+        self._scope, self._range, self.callstack = other._scope, other._range, other.callstack
         return self
 
     def __str__(self) -> str:

@@ -13,8 +13,10 @@ Callees are inlined before they are inserted. The copies keep the scope and sour
 that is `__module.fc`), and the result takes the name that the call's result had. The constant `%fn` stays behind for dead code
 elimination.
 
+Every inserted node remembers the calls it came by (`Node.callstack`), for error messages.
+
 How the real one differs: it inserts the callee's "optimized graph", which has been through a few passes of its own and is kept
-with the function; and it notes on every node from which call it came, for stack traces.
+with the function.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class _Inliner:
                 changed |= self.block(b)
             function = _callee(node)
             if function is not None:
-                _replace_call(node, self.body(function))
+                _replace_call(node, self.body(function), function.name)
                 changed = True
         return changed
 
@@ -77,13 +79,25 @@ def _callee(node: Node) -> Any:
     return function if getattr(function, "graph", None) is not None else None
 
 
-def _replace_call(call: Node, body: Graph) -> None:
+def _replace_call(call: Node, body: Graph, name: str) -> None:
     graph = call.owningGraph()
     arguments = call.inputs()[1:] if call.kind() == "prim::CallFunction" else call.inputs()
+    before = call.prev()
     with graph.insert_point_guard(call):
         results = graph.insertGraph(body, arguments)
+    _note_call(before, call, (*call.callstack, (call.sourceRange(), name)))
     for old, new in zip(call.outputs(), results, strict=True):
         if old.hasDebugName():
             new.setDebugName(old.debugName())
         old.replaceAllUsesWith(new)
     call.destroy()
+
+
+def _note_call(node: Node, call: Node, callstack: tuple[tuple[Any, str], ...]) -> None:
+    """Put `callstack` before that of the nodes after `node` and before `call`, for error messages."""
+    while (node := node.next()) is not call:
+        waiting = [node]
+        while waiting:
+            inner = waiting.pop()
+            inner.callstack = callstack + inner.callstack
+            waiting += [n for b in inner.blocks() for n in b.nodes()]

@@ -30,7 +30,7 @@ from typing import Any
 from internals.jit.ir import Block, FunctionType, Graph, Node, Value, constant_of
 from internals.jit.operators.c_math import INT_MAX, wrap
 
-from .errors import CodeFrame, raise_from
+from .errors import raise_at
 from .expressions import python_form
 from .int_overflow import PlainInts, operator_name
 from .naming import Naming, identifier
@@ -40,7 +40,6 @@ from .shortcuts import Shortcut, is_number, shortcut
 
 DEEPEST_EXPRESSION = 8
 REUSE = {"+": "add_over", "-": "sub_over", "*": "mul_over"}
-CALLS = ("prim::CallFunction", "prim::CallMethod")
 _number = itertools.count()
 
 
@@ -77,8 +76,7 @@ class EmittedFunction:
         while tb is not None and tb.tb_frame.f_code.co_filename != self.filename:
             tb = tb.tb_next
         if tb is not None and tb.tb_lineno in self.nodes:
-            node = self.nodes[tb.tb_lineno]
-            raise_from(error, [CodeFrame(node.sourceRange(), self.script_name)], in_call=node.kind() in CALLS)
+            raise_at(error, self.nodes[tb.tb_lineno], self.script_name)
 
     def node_at(self, line: int) -> Node | None:
         """The node that line `line` of the source stands for; None for lines that only move values."""

@@ -17,7 +17,10 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Node
 
 HEAD = "The following operation failed in the TorchScript interpreter.\n"
 
@@ -55,22 +58,35 @@ class Failure(NamedTuple):
         return f"{HEAD}Traceback of TorchScript (most recent call last):\n{frames}{self.last_line}\n"
 
 
-def raise_from(error: Exception, frames: Sequence[CodeFrame], in_call: bool = False) -> None:
-    """Raise what a script raises when `error` came up in one of its operators, at the last of `frames`.
+def raise_at(error: Exception, node: Node, function: str, outer: Sequence[CodeFrame] = ()) -> None:
+    """Raise what a script raises when `error` came up at `node` of `function`, which was called from `outer`.
 
-    in_call: the operator was a call of another script, whose own frames go behind ours.
+    If the node calls another script, the frames of that go behind ours. If it holds a part of this one, those are ours.
     """
-    inner = getattr(error, "torchscript", None) if in_call else None
-    if inner is None:
-        kind: type[Exception] = RuntimeError
-        if isinstance(error, (Error, NotImplementedError)):
-            kind = Error if isinstance(error, Error) else NotImplementedError
-        name = getattr(error, "python_class_name", None)
-        failure = Failure(tuple(frames), f"{name or 'RuntimeError'}: {message_of(error)}", kind, name)
-        cause: BaseException | None = error
-    else:
-        failure = inner._replace(frames=(*frames, *inner.frames))
-        cause = error.__cause__
+    inner = getattr(error, "torchscript", None)
+    frames = [*outer, *frames_of(node, function)]
+    if inner is not None and node.hasAttribute("Subgraph"):
+        frames = [*outer, *(f._replace(function=f.function or function) for f in inner.frames)]
+        raise_failure(inner._replace(frames=tuple(frames)), error.__cause__)
+    if inner is not None and node.kind() in ("prim::CallFunction", "prim::CallMethod"):
+        raise_failure(inner._replace(frames=(*frames, *inner.frames)), error.__cause__)
+    kind: type[Exception] = RuntimeError
+    if isinstance(error, (Error, NotImplementedError)):
+        kind = Error if isinstance(error, Error) else NotImplementedError
+    name = getattr(error, "python_class_name", None)
+    raise_failure(Failure(tuple(frames), f"{name or 'RuntimeError'}: {message_of(error)}", kind, name), error)
+
+
+def frames_of(node: Node, function: str) -> list[CodeFrame]:
+    """The frames of a node of `function`: one, and one more for every call it was inlined from."""
+    frames = []
+    for where, callee in node.callstack:
+        frames.append(CodeFrame(where, function))
+        function = callee
+    return [*frames, CodeFrame(node.sourceRange(), function)]
+
+
+def raise_failure(failure: Failure, cause: BaseException | None) -> None:
     raised = failure.kind(failure.text())
     raised.torchscript = failure  # type: ignore[attr-defined]
     if isinstance(raised, Error):
@@ -87,6 +103,6 @@ def message_of(error: Exception) -> str:
 
 def python_error(error: Exception) -> RuntimeError:
     """An error out of Python code that a script called: its type, its message, and the stack there, innermost first."""
-    own = [f for f in traceback.extract_tb(error.__traceback__)[1:]]
+    own = traceback.extract_tb(error.__traceback__)[1:]
     stack = "".join(f"  {f.filename}({f.lineno}): {f.name}\n" for f in reversed(own))
     return RuntimeError(f"{type(error).__name__}: {error}\n\nAt:\n{stack}")

@@ -45,14 +45,19 @@ class Future:
         self._finished.set()
 
 
-def fork(function: Callable[..., Any], *inputs: Any) -> Future:
-    """Start `function(*inputs)` in a thread."""
+def wait(future: Future) -> Any:
+    """The value of a future, once it is there."""
+    return future.wait()
+
+
+def fork(function: Callable[..., Any], *inputs: Any, **named: Any) -> Future:
+    """Start `function(*inputs, **named)` in a thread. Returns the future of its result."""
     future, recording = Future(), is_grad_enabled()
 
     def run() -> None:
         set_grad_mode(recording)
         try:
-            future.set_result(function(*inputs))
+            future.set_result(function(*inputs, **named))
         except BaseException as error:
             future.set_exception(error)
         finally:

@@ -19,8 +19,6 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from internals.core.grad_mode import grad_mode, is_grad_enabled
-from internals.core.hot import hot
-from internals.core.tracer import tracer
 from internals.jit.ir import Graph
 from internals.jit.passes import PassRecord
 
@@ -68,6 +66,16 @@ class ExecutionPlan:
     def interpret(self, *args: Any) -> Any:
         return run_code(self.code, args)
 
+    def run(self, *args: Any) -> Any:
+        """With the executor that this thread has chosen. Raises what the script raises, with the place where it happened."""
+        if changed.threads and settings.executor == "interpreter":
+            return self.interpret(*args)
+        try:
+            return self.function(*args)
+        except Exception as error:
+            self.explain(error)
+            raise
+
     def explain(self, error: Exception) -> None:
         """Raise `error` anew, saying where in the script it came up. The interpreter has done so already."""
         if self._emitted is not None:
@@ -98,8 +106,8 @@ class GraphExecutor:
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any) -> Any:
-        if hot.off and tracer.state is not None or changed.threads:
-            return self._run_specially(args)
+        if changed.threads:
+            return self.plan_for(*args).run(*args)
         known = self._recording if not grad_mode.off or is_grad_enabled() else self._not_recording
         try:
             plan = known.get(self._key(args))
@@ -107,17 +115,6 @@ class GraphExecutor:
             plan = None
         if plan is None:
             plan = self.plan_for(*args)
-        try:
-            return plan.function(*args)
-        except Exception as error:
-            plan.explain(error)
-            raise
-
-    def _run_specially(self, args: tuple[Any, ...]) -> Any:
-        """In a thread whose settings are not the usual ones."""
-        plan = self.plan_for(*args)
-        if settings.executor == "interpreter":
-            return plan.interpret(*args)
         try:
             return plan.function(*args)
         except Exception as error:

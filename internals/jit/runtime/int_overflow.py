@@ -79,13 +79,20 @@ class PlainInts:
                 self.wrap.add(output)
 
     def is_counter(self, start: Value, value: Value, end: Value) -> bool:
-        """Whether each turn adds a small constant to a value that starts small."""
-        step = end.node()
-        if self.size(start) > SMALL + 1 or operator_name(step) != "aten::add.int" or value not in step.inputs():
+        """Whether each turn adds small constants to a value that starts small (several if the loop was unrolled)."""
+        if self.size(start) > SMALL + 1:
             return False
-        a, b = step.inputs()
-        other = b if a is value else a
-        return other.isConstant() and self.size(other) < 16
+        total = 0
+        while end is not value:
+            step = end.node()
+            if operator_name(step) != "aten::add.int":
+                return False
+            constants = [v for v in step.inputs() if v.isConstant()]
+            if len(constants) != 1:
+                return False
+            total += abs(constant_of(constants[0]))
+            (end,) = [v for v in step.inputs() if v is not constants[0]]
+        return total.bit_length() < 16
 
     def sums_only(self, value: Value) -> set[Node] | None:
         """The sums that `value` goes through on its way around the loop; None if it goes anywhere else."""

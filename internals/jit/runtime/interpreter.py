@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .code import Code, Instruction
-from .errors import CodeFrame, raise_from
+from .errors import CodeFrame, frames_of, raise_at
 
 
 class Frame:
@@ -58,7 +58,7 @@ class Interpreter:
         try:
             frame.pc += METHODS.get(instruction.op, Interpreter.operation)(self, frame, instruction)
         except Exception as error:
-            raise_from(error, self.call_stack())
+            raise_at(error, frame.code.source[frame.pc], frame.code.name, self.callers())
         return bool(self.frames)
 
     def result(self) -> Any:
@@ -67,9 +67,9 @@ class Interpreter:
             raise RuntimeError(f"the script is still running: it is at instruction {self.frames[-1].pc}")
         return self.stack[0] if self.n_outputs == 1 else tuple(self.stack) or None
 
-    def call_stack(self) -> list[CodeFrame]:
-        """The places all frames are at, outermost first."""
-        return [CodeFrame(f.code.source[f.pc].sourceRange(), f.code.name) for f in self.frames]
+    def callers(self) -> list[CodeFrame]:
+        """The places all frames but the innermost are at, outermost first."""
+        return [at for f in self.frames[:-1] for at in frames_of(f.code.source[f.pc], f.code.name)]
 
     # One method for each instruction that moves values or jumps
 

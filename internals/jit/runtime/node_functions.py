@@ -265,8 +265,7 @@ def run_subgraph(graph: Graph) -> Function:
     """A function that runs `graph` as it is, for nodes that hold one."""
     from .graph_executor import ExecutionPlan
 
-    plan = ExecutionPlan(graph, "", None)
-    return lambda *inputs: plan.function(*inputs)
+    return ExecutionPlan(graph, "", None).run
 
 
 def unchanged(value: Any) -> Any:

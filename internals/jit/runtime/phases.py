@@ -67,16 +67,11 @@ def optimize(graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text
 
 def _named(names: tuple[str, ...]) -> Iterator[Pass]:
     load_passes()
-    for name in names:
-        if name in passes.PASSES:
-            yield find_pass(name)
+    yield from map(find_pass, names)
 
 
 @functools.cache
 def load_passes() -> None:
     """Import every module of `internals.jit.passes`, so that its passes are in the table."""
     for module in pkgutil.iter_modules(passes.__path__):
-        try:  # while parts are still being written
-            importlib.import_module(f"{passes.__name__}.{module.name}")
-        except ImportError:
-            pass
+        importlib.import_module(f"{passes.__name__}.{module.name}")

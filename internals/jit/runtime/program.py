@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from internals.jit.operators.c_math import wrap
 
-from .errors import CodeFrame, raise_from
+from .errors import raise_at
 from .int_overflow import PlainInts
 from .shortcuts import is_number, shortcut
 
@@ -103,8 +103,7 @@ def run_code(code: Code, args: Sequence[Any]) -> Any:
                 results = [r[i] for i in ending[1]]
                 return results[0] if len(results) == 1 else tuple(results) or None
     except Exception as error:
-        is_call = code.instructions[pc].op == "CALL"
-        raise_from(error, [CodeFrame(code.source[pc].sourceRange(), code.name)], in_call=is_call)
+        raise_at(error, code.source[pc], code.name)
 
 
 def tie(code: Code) -> Program:
