@@ -1,15 +1,18 @@
 """A graph with the memory made visible: who writes where, and who shares with whom.
 
-    graph(%x : Tensor, %y : Tensor):
-      %3 : int = prim::Constant[value=0]()
-      %row : Tensor = aten::select(%x, %3, %3)            # %row shares memory with %x
-      %5 : Tensor = aten::add_(%row!, %y, %3)             # writes %row, and with it %x; %5 shares memory with %row
-      %z : Tensor = aten::mul(%x, %y)
-      return (%z)
+    graph(%x : Tensor):
+      %2 : int = prim::Constant[value=0]()
+      %f : Tensor = aten::relu(%x)
+      %row : Tensor = aten::select(%x, %2, %2)  # %row may share memory with %x
+      %5 : Tensor = aten::neg_(%row!)           # writes %row, may change %x; %5 may share memory with %row
+      %g : Tensor = aten::relu(%x)
+      return (%f, %g)
 
-An input that a node writes to has a `!` behind it, as in the operator's schema. The comment says which other values may have been
-changed by that, and from which inputs an output may have its memory. A pass may not move `mul` above `add_` here, although
-it uses no output of it: that is the question for which `AliasDb` exists, and this is its answer in print.
+An input that a node writes to has a `!` behind it, as in the operator's schema. The comment says which other values may have
+changed by that, and from which inputs an output may have its memory. `%f` and `%g` are the same expression, and neither takes
+what `neg_` gives; yet a pass may not merge them, because `neg_` changes `%x` in between. Whether it does is the question for which `AliasDb`
+exists, and this is its answer in print. It is a cautious one: two inputs of a graph may share memory for all it knows, and
+so may anything that was once an element of a list.
 
 How the real one differs: `AliasDb::dump` there prints the points-to graph and the lists of writes instead.
 """
@@ -55,14 +58,16 @@ def annotate_aliases(graph: Graph) -> str:
 def _remarks(db: Any, node: Node, earlier: Sequence[Value]) -> Iterator[str]:
     """What there is to say of a node. `earlier` are the values made before it."""
     written = written_inputs(node)
-    changed = [v for v in earlier if v not in written and any(db.may_alias(v, w) for w in written)]
+    around = _around(node)
+    others = [v for v in earlier if v not in written and v.node() not in around]
+    changed = [v for v in others if any(db.may_alias(v, w) for w in written)]
     if written:
-        yield f"writes {_list(written)}" + (f", and with it {_list(changed)}" if changed else "")
+        yield f"writes {_list(written)}" + (f", may change {_list(changed)}" if changed else "")
     sources = dict.fromkeys([*node.inputs(), *(v for b in node.blocks() for v in b.outputs())])
     for output in node.outputs():
         shared = [v for v in sources if db.may_alias(output, v)]
         if shared:
-            yield f"%{output.debugName()} shares memory with {_list(shared)}"
+            yield f"%{output.debugName()} may share memory with {_list(shared)}"
 
 
 def written_inputs(node: Node) -> list[Value]:
@@ -88,6 +93,12 @@ def _in_order(block: Block) -> Iterator[Node]:
         yield node
         for inner in node.blocks():
             yield from _in_order(inner)
+
+
+def _around(node: Node) -> list[Node]:
+    """The nodes in whose blocks it is. Their outputs are not there yet when it runs."""
+    owner = node.owningBlock().owningNode()
+    return [] if owner is None else [owner, *_around(owner)]
 
 
 def _list(values: Sequence[Value]) -> str:
