@@ -34,10 +34,9 @@ def test_a_write_through_a_view_of_a_view() -> None:
     ]  # fmt: skip
 
 
-def test_arms_and_groups() -> None:
+def test_arms() -> None:
     lines = annotated("%r : Tensor = prim::If(%c)\n  block0():\n    %y : Tensor = aten::relu_(%x)\n    -> (%y)\n"
-                      "  block1():\n    %z : Tensor = aten::relu(%x)\n    -> (%z)\n"
-                      "%g : Tensor = prim::FusionGroup_0(%r)", "%x : Tensor, %c : bool", "%g")  # fmt: skip
+                      "  block1():\n    %z : Tensor = aten::relu(%x)\n    -> (%z)", "%x : Tensor, %c : bool", "%r")  # fmt: skip
     assert lines[0] == "%r : Tensor = prim::If(%c) # %r may share memory with %y, %z"
     assert lines[1] == "%y : Tensor = aten::relu_(%x!) # writes %x; %y may share memory with %x"
     assert lines[2] == "%z : Tensor = aten::relu(%x)"

@@ -10,9 +10,9 @@
 
 An input that a node writes to has a `!` behind it, as in the operator's schema. The comment says which other values may have
 changed by that, and from which inputs an output may have its memory. `%f` and `%g` are the same expression, and neither takes
-what `neg_` gives; yet a pass may not merge them, because `neg_` changes `%x` in between. Whether it does is the question for which `AliasDb`
-exists, and this is its answer in print. It is a cautious one: two inputs of a graph may share memory for all it knows, and
-so may anything that was once an element of a list.
+what `neg_` gives; yet a pass may not merge them, because `neg_` changes `%x` in between. Whether it does is the question for
+which `AliasDb` exists, and this is its answer in print. It is a cautious one: two inputs of a graph may share memory for all it
+knows, and so may anything that was once an element of a list.
 
 How the real one differs: `AliasDb::dump` there prints the points-to graph and the lists of writes instead.
 """
