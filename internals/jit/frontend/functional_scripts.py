@@ -25,10 +25,13 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
     from internals.nn import functional
 
     from . import functional_sources as sources
+    from . import functional_sources_layers as layers
 
+    flag = {"index": 6, "arg_name": "return_indices", "default": False}
     if obj is functional.max_pool2d:
-        functions = {"if_true": sources.max_pool2d_with_indices, "if_false": sources.max_pool2d}
-        return {"index": 6, "arg_name": "return_indices", "default": False, **functions}
+        return {**flag, "if_true": sources.max_pool2d_with_indices, "if_false": sources.max_pool2d}
+    if obj is functional.max_pool1d:
+        return {**flag, "if_true": layers.max_pool1d_with_indices, "if_false": layers.max_pool1d}
     return None
 
 

@@ -8,12 +8,9 @@ How the real one differs: there is only one, with annotations, which serves Pyth
 from __future__ import annotations
 
 import math
-from typing import Optional, Tuple
 
 import internals as torch
 from internals import Tensor
-
-# ruff: noqa: UP006, UP007, UP045  # types as the language spells them
 from internals.nn import functional as F
 from internals.nn._attention import _canonical_mask, _none_or_dtype
 
@@ -24,34 +21,36 @@ def multi_head_attention_forward(
     value: Tensor,
     embed_dim_to_check: int,
     num_heads: int,
-    in_proj_weight: Optional[Tensor],
-    in_proj_bias: Optional[Tensor],
-    bias_k: Optional[Tensor],
-    bias_v: Optional[Tensor],
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
     add_zero_attn: bool,
     dropout_p: float,
     out_proj_weight: Tensor,
-    out_proj_bias: Optional[Tensor],
+    out_proj_bias: Tensor | None,
     training: bool = True,
-    key_padding_mask: Optional[Tensor] = None,
+    key_padding_mask: Tensor | None = None,
     need_weights: bool = True,
-    attn_mask: Optional[Tensor] = None,
+    attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
-    q_proj_weight: Optional[Tensor] = None,
-    k_proj_weight: Optional[Tensor] = None,
-    v_proj_weight: Optional[Tensor] = None,
-    static_k: Optional[Tensor] = None,
-    static_v: Optional[Tensor] = None,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
-) -> Tuple[Tensor, Optional[Tensor]]:
+) -> tuple[Tensor, Tensor | None]:
     is_batched = query.dim() == 3
     if not is_batched:
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     target_length, batch, embed_dim = query.shape
-    assert embed_dim == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
+    assert embed_dim == embed_dim_to_check, (
+        f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
+    )
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
     key_padding_mask = _canonical_mask(
@@ -109,7 +108,7 @@ def multi_head_attention_forward(
 
     if not training:
         dropout_p = 0.0
-    weights: Optional[Tensor] = None
+    weights: Tensor | None = None
     if need_weights:
         q = q * math.sqrt(1.0 / float(q.size(-1)))
         if attn_mask is None:
@@ -146,8 +145,8 @@ def multi_head_attention_forward(
 
 
 def _projected(
-    q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, bias: Optional[Tensor]
-) -> Tuple[Tensor, Tensor, Tensor]:
+    q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, bias: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
     if bias is None:
         return F.linear(q, w_q), F.linear(k, w_k), F.linear(v, w_v)
     b_q, b_k, b_v = bias.chunk(3)

@@ -21,6 +21,7 @@ class _InstanceNorm(_NormBase):
     Raises ValueError for another number of dimensions, or, if `affine`, of channels.
     """
 
+    __constants__ = [*_NormBase.__constants__, "unbatched_dims"]
     unbatched_dims: int
 
     def __init__(

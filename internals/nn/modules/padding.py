@@ -18,7 +18,7 @@ from internals.nn.modules.utils import _ntuple
 class _PadNd(Module):
     """`mode` is what `F.pad` calls it; `sides` how many numbers there are."""
 
-    __constants__ = ["padding"]
+    __constants__ = ["padding", "mode"]
     mode: str
     sides: int
 
@@ -34,7 +34,7 @@ class _PadNd(Module):
 
 
 class _ConstantPadNd(_PadNd):
-    __constants__ = ["padding", "value"]
+    __constants__ = ["padding", "value", "mode"]
     mode = "constant"
 
     def __init__(self, padding: Any, value: float) -> None:
@@ -112,7 +112,7 @@ class CircularPad1d(_PadNd):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (2, 3):
             raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
-        return super().forward(input)
+        return F.pad(input, self.padding, self.mode)
 
 
 class CircularPad2d(_PadNd):
@@ -123,4 +123,4 @@ class CircularPad2d(_PadNd):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
             raise ValueError(f"expected 3D or 4D input (got {input.dim()}D input)")
-        return super().forward(input)
+        return F.pad(input, self.padding, self.mode)
