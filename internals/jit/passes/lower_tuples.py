@@ -138,7 +138,7 @@ def _flatten_outputs(node: Node, before: Node) -> None:
         parts = [node.insertOutput(i + 1 + j).setType(t) for j, t in enumerate(type.elements)]
         construct = _construct(node.owningGraph(), parts).copyMetadata(node).insertBefore(before)
         construct.output().setType(type)
-        before = construct.next()
+        before = construct  # a tuple inside this one is constructed before it
         value.replaceAllUsesWith(construct.output())
         node.eraseOutput(i)
 

@@ -25,7 +25,9 @@ def _elements(value: Value, facts: Facts) -> list[Value] | None:
 
 
 def _length(node: Node, facts: Facts) -> Constant | None:
-    elements = _elements(node.input(0), facts)
+    elements, known = _elements(node.input(0), facts), constant(node.input(0))
+    if isinstance(known, (list, str)):
+        return Constant(len(known))
     return None if elements is None else Constant(len(elements))
 
 

@@ -1,7 +1,7 @@
 """The passes by name, and how one is run: timed, its changes noticed, the graph verified afterwards if that was asked for.
 
 A pass is a function `(graph) -> bool` that rewrites a graph in place and says whether it changed it. `@graph_pass("title")`
-enters it in `PASSES`. That is all there is to it, so one written in a notebook is as good as ours:
+enters it in `PASSES` (`load_passes()` has them all entered that are ours). So one written in a notebook is as good as any:
 
     @graph_pass("relu of relu is relu")
     def relu_twice(graph):
@@ -24,7 +24,9 @@ verify the graph after a pass.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+import pkgutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -117,12 +119,22 @@ def find_pass(p: Pass | PassFunction | str) -> Pass:
         return p
     if isinstance(p, str):
         if p not in PASSES:
+            load_passes()
+        if p not in PASSES:
             raise KeyError(f"no pass is called '{p}'; there are: {', '.join(sorted(PASSES))}")
         return PASSES[p]
     name = getattr(p, "__name__", type(p).__name__)
     entry = PASSES.get(name)
     function = getattr(p, "__wrapped__", p)
     return entry if entry is not None and entry.function is function else Pass(name, name.replace("_", " "), function)
+
+
+@functools.cache
+def load_passes() -> None:
+    """Import every file of this package, so that `PASSES` has all of ours."""
+    package = __name__.rpartition(".")[0]
+    for module in pkgutil.iter_modules([os.path.dirname(__file__)]):
+        importlib.import_module(f"{package}.{module.name}")
 
 
 def run_pass(

@@ -1,0 +1,130 @@
+"""Writes become new tensors, where nobody can tell (`torch/csrc/jit/passes/remove_mutation.cpp`, `remove_inplace_ops.cpp`).
+
+A write ties down everything around it: no pass may move, merge or remove what may read that memory. Often it is only thrift
+(`y = x * 2; y.relu_()`), and nobody else has y. Then the same can be said without a write:
+
+    %y  = aten::mul(%x, %two)                  %y  = aten::mul(%x, %two)
+    %y1 = aten::relu_(%y)           becomes    %y1 = aten::relu(%y)
+    use of %y                                  use of %y1
+
+`op_` becomes `op`, `zero_` becomes `zeros_like`, `fill_` becomes `full_like`; every later use of %y becomes one of the result.
+That is right only if all of these hold:
+
+| guard                                                    | why                                                 |
+|----------------------------------------------------------|-----------------------------------------------------|
+| an operator in the same block made %y, in new memory     | no caller, no list, no outer round of a loop has it |
+| no value used after the write may share memory with %y   | a view would still show the old numbers             |
+| for `add_ sub_ mul_ div_`: the types tell that dtype and | `y += z` keeps the dtype and size of y, `y + z` may |
+| size of %y cover those of the other operand              | not                                                 |
+
+A program that the write would have stopped (`exp_` of a tensor of ints) runs on after this pass.
+
+How the real one differs: `remove_inplace_ops`, for exporters, replaces every `add_ sub_ mul_ div_` and asks nothing.
+`remove_mutation` asks what is asked here, but does not look at dtypes and sizes. Both exist today; 1.0.1 had the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from internals.jit.ir import BoolType, FloatType, IntType, TensorType
+from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.passes.registry import graph_pass
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, Graph, Node, Value
+
+# The dtype of the result is that of the tensor, whatever it is: in place nothing else would have worked.
+UNARY = frozenset(
+    "abs_ ceil_ clamp_ cos_ erf_ exp_ expm1_ floor_ hardtanh_ log_ log10_ log1p_ log2_ neg_ reciprocal_ relu_ round_ rsqrt_ "
+    "sigmoid_ sign_ sin_ sinh_ cosh_ sqrt_ square_ tan_ tanh_ trunc_ leaky_relu_ threshold_ elu_ fill_ zero_".split()
+)
+BINARY = frozenset("add_ sub_ mul_ div_".split())
+LIKE = {"aten::zero_": "aten::zeros_like", "aten::fill_": "aten::full_like"}
+CATEGORY = {BoolType: 0, IntType: 1, FloatType: 2}
+
+
+@graph_pass("writes nobody can tell from new tensors")
+def remove_inplace(graph: Graph) -> bool:
+    """Replace in-place operators by their out-of-place counterparts where no other value shares the memory."""
+    changed = False
+    while _remove_one(graph.block(), AliasDb(graph)):
+        changed = True
+    return changed
+
+
+def _remove_one(block: Block, aliases: AliasDb) -> bool:
+    for node in block.nodes():
+        if any(_remove_one(b, aliases) for b in node.blocks()):
+            return True
+        if _keeps_dtype_and_size(node) and _is_alone(node, aliases):
+            _replace(node)
+            return True
+    return False
+
+
+def _keeps_dtype_and_size(node: Node) -> bool:
+    """Whether the operator without `_` gives a tensor like the one that is written to."""
+    name = node.kind().removeprefix("aten::")
+    if (
+        name not in UNARY | BINARY
+        or not node.kind().startswith("aten::")
+        or not isinstance(node.input(0).type(), TensorType)
+    ):
+        return False
+    if name in UNARY:
+        return not any(isinstance(v.type(), TensorType) for v in node.inputs()[1:])
+    mine, other = node.input(0).type(), node.input(1).type()
+    dtype = mine.dtype()
+    if dtype is None or (name == "div_" and (node.inputsSize() != 2 or not dtype.is_floating_point)):
+        return False
+    if isinstance(other, TensorType):
+        sizes, theirs = mine.sizes(), other.sizes()
+        return other.dtype() is dtype and sizes is not None and theirs is not None and _fits(theirs, sizes)
+    return CATEGORY.get(other.__class__, 3) <= dtype.category
+
+
+def _fits(sizes: list[int], into: list[int]) -> bool:
+    """Whether a tensor of `sizes` can be broadcast to `into`, so that the result has no other size."""
+    return len(sizes) <= len(into) and all(a in (1, b) for a, b in zip(sizes[::-1], into[::-1]))
+
+
+def _is_alone(node: Node, aliases: AliasDb) -> bool:
+    """Whether what is written to is new memory, and no other value that may share it is used afterwards."""
+    written = node.input(0)
+    maker = written.node()
+    if (
+        maker.kind() == "prim::Param"
+        or maker.owningBlock() is not node.owningBlock()
+        or maker.blocks()
+        or maker.hasSideEffects()
+    ):
+        return False
+    if aliases.may_alias_wildcard([written]) or aliases.may_contain_alias(maker.inputs(), [written]):
+        return False
+    others = [v for v in _all_values(node.owningGraph().block()) if v is not written and v is not node.output()]
+    sharing = [v for v in others if aliases.may_contain_alias([v], [written])]
+    return not any(use.user.isAfter(node) for v in sharing for use in v.uses())
+
+
+def _all_values(block: Block) -> Iterator[Value]:
+    for node in (block.paramNode(), *block.nodes()):
+        yield from node.outputs()
+        for b in node.blocks():
+            yield from _all_values(b)
+
+
+def _replace(node: Node) -> None:
+    graph, written = node.owningGraph(), node.input(0)
+    kind = node.kind()
+    with graph.insert_point_guard(node):
+        if kind in LIKE:
+            new = graph.insert(LIKE[kind], [*node.inputs(), *[None] * 5])
+        else:
+            new = graph.insert(kind.removesuffix("_"), node.inputs())
+    new.node().copyMetadata(node)
+    new.copyMetadata(node.output())
+    written.replaceAllUsesAfterNodeWith(node, new)
+    node.output().replaceAllUsesWith(new)
+    node.destroy()

@@ -1,0 +1,170 @@
+"""Peephole rules, one example each that fires and one for each guard; and real PyTorch on the same text."""
+
+from __future__ import annotations
+
+import pytest
+
+from internals.jit.passes.peephole import RULES, rules
+from tests.jit_pass_support import after, by_torch, canonical, parsed
+
+F = "Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)"
+HEAD = f"graph(%x : Tensor, %f : {F}, %l : Long(2, device=cpu), %b : Bool(2, device=cpu), %i : int, %s : float, %o : Tensor?, %c : bool):\n"
+
+
+def body(lines: str, result: str = "%r", constants: str = "") -> str:
+    """A graph of these lines, separated by semicolons. `one zero none true false` are constants."""
+    names = {"one": "int = prim::Constant[value=1]", "zero": "int = prim::Constant[value=0]", "none": "NoneType = prim::Constant",
+             "two": "int = prim::Constant[value=2]", "true": "bool = prim::Constant[value=1]", "false": "bool = prim::Constant[value=0]"}  # fmt: skip
+    text = "".join(f"  %{n} : {v}()\n" for n, v in names.items() if f"%{n}" in lines + result)
+    return (
+        HEAD
+        + text
+        + "".join(f"  {line.strip()}\n" for line in lines.split(";") if line.strip())
+        + f"  return ({result})\n"
+    )
+
+
+T = "%r : Tensor = aten::exp(%a)"  # so that what is looked at does not reach the caller
+
+FIRES = [
+    (f"%t : Tensor = aten::t(%x); %a : Tensor = aten::t(%t); {T}", "%r : Tensor = aten::exp(%x)"),
+    (f"%a : Tensor = aten::type_as(%f, %f); {T}", "%r : Tensor = aten::exp(%f)"),
+    (f"%a : Tensor = aten::mul(%f, %one); {T}", "%r : Tensor = aten::exp(%f)"),
+    (f"%a : Tensor = aten::div(%f, %one); {T}", "%r : Tensor = aten::exp(%f)"),
+    (f"%a : Tensor = aten::add(%f, %zero, %one); {T}", "%r : Tensor = aten::exp(%f)"),
+    (f"%a : Tensor = aten::sub(%f, %zero, %one); {T}", "%r : Tensor = aten::exp(%f)"),
+    (f"%a : Tensor = aten::mul(%l, %one); {T}", "%r : Tensor = aten::exp(%l)"),
+    ("%r : int = aten::add(%i, %zero)", "%i"),
+    ("%r : int = aten::add(%zero, %i)", "%i"),
+    ("%r : int = aten::sub(%i, %zero)", "%i"),
+    ("%r : int = aten::mul(%one, %i)", "%i"),
+    ("%r : int = aten::floordiv(%i, %one)", "%i"),
+    ("%a : int = aten::add(%i, %one); %r : int = aten::add(%a, %one)", "%r : int = aten::add(%i, %two)"),
+    ("%t : Tensor = prim::NumToTensor(%i); %r : int = aten::Int(%t)", "%i"),
+    ("%t : Tensor = prim::NumToTensor(%s); %r : float = aten::Float(%t)", "%s"),
+    ("%r : int = aten::Int(%i)", "%i"),
+    ("%r : float = aten::Float(%s)", "%s"),
+    ("%r : bool = aten::eq(%i, %i)", "%true"),
+    ("%r : bool = aten::ne(%i, %i)", "%false"),
+    ("%r : bool = aten::__is__(%x, %none)", "%false"),
+    ("%r : bool = aten::__isnot__(%none, %x)", "%true"),
+    ("%r : bool = aten::__is__(%none, %none)", "%true"),
+    ("%r : Tensor = aten::_unwrap_optional(%x)", "%x"),
+    ("%r : Tensor = prim::unchecked_cast(%x)", "%x"),
+    ("%r : int = aten::dim(%f)", "%two"),
+    ("%r : int = aten::size(%f, %zero)", "%two"),
+    ("%a : int[] = aten::size(%f); %r : int = aten::len(%a)", "%two"),
+    ("%r : bool = aten::is_floating_point(%f)", "%true"),
+    ("%r : bool = aten::is_complex(%f)", "%false"),
+    ("%r : bool = prim::is_cuda(%f)", "%false"),
+    ("%a : Tensor[] = prim::ListConstruct(%x, %f); %r : int = aten::len(%a)", "%two"),
+    ("%a : Tensor[] = prim::ListConstruct(%x, %f); %r : Tensor = aten::__getitem__(%a, %one)", "%f"),
+    ("%a : Tensor[] = prim::ListConstruct(%f); %p : Tensor = prim::ListUnpack(%a); %r : Tensor = aten::exp(%p)", "%r : Tensor = aten::exp(%f)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lines, expected", FIRES)
+def test_a_rule_fires(lines: str, expected: str) -> None:
+    wanted = body(expected) if "=" in expected else body("", expected)
+    assert canonical(after("peephole", body(lines))) == canonical(parsed(wanted))
+
+
+HOLDS = [
+    f"%a : Tensor = aten::mul(%x, %one); {T}",  # who knows its dtype
+    f"%a : Tensor = aten::mul(%b, %one); {T}",  # an int64
+    f"%a : Tensor = aten::div(%l, %one); {T}",  # a float
+    "%r : Tensor = aten::mul(%f, %one)",  # a new tensor for the caller, not the caller's own
+    "%r : Tensor = aten::mul(%f, %one); %w : Tensor = aten::zero_(%f)",
+    f"%a : Tensor = aten::mul(%f, %one); %w : Tensor = aten::zero_(%f); {T}",
+    f"%a : Tensor = aten::mul(%f, %one); %w : Tensor = aten::zero_(%a); {T}",
+    f"%a : Tensor = aten::add(%f, %zero, %two); {T}",
+    f"%a : Tensor = aten::type_as(%f, %x); {T}",
+    f"%a : Tensor = aten::type_as(%f, %l); {T}",
+    "%r : bool = aten::eq(%s, %s)",  # NaN
+    "%r : bool = aten::__is__(%o, %none)",
+    "%t : Tensor = prim::NumToTensor(%s); %r : int = aten::Int(%t)",
+    "%t : Tensor = prim::NumToTensor(%i); %w : Tensor = aten::zero_(%t); %r : int = aten::Int(%t)",
+    "%r : int = aten::dim(%x)",
+    "%w : Tensor = aten::t_(%f); %r : int = aten::size(%f, %zero)",
+    "%r : int[] = aten::size(%f)",  # a list for the caller
+    "%a : Tensor[] = prim::ListConstruct(%x, %f); %w : Tensor[] = aten::append(%a, %x); %r : int = aten::len(%a)",
+    "%a : Tensor[] = prim::ListConstruct(%x, %f); %r : Tensor = aten::__getitem__(%a, %two)",
+]
+
+
+@pytest.mark.parametrize("lines", HOLDS)
+def test_a_guard_holds(lines: str) -> None:
+    assert canonical(after("peephole", body(lines))) == canonical(parsed(body(lines)))
+
+
+def test_lists_are_joined_and_cut() -> None:
+    text = body("""%a : Tensor[] = prim::ListConstruct(%x, %f); %j : Tensor[] = aten::add(%a, %a);
+                   %p : Tensor[] = aten::slice(%j, %one, %none, %one); %r : Tensor = aten::cat(%p, %zero)""")
+    expected = body("%p : Tensor[] = prim::ListConstruct(%f, %x, %f); %r : Tensor = aten::cat(%p, %zero)")
+    assert canonical(after("peephole", text)) == canonical(parsed(expected))
+
+
+def test_sizes_that_stay_inside_are_a_constant() -> None:
+    graph = after("peephole", body("%a : int[] = aten::size(%f); %r : Tensor = aten::expand(%f, %a, %false)"))
+    assert [n.kind() for n in graph.nodes()] == []
+
+
+def test_true_if_c_else_false_is_c() -> None:
+    text = (
+        HEAD
+        + """  %true : bool = prim::Constant[value=1]()
+  %false : bool = prim::Constant[value=0]()
+  %r : bool = prim::If(%c)
+    block0():
+      -> (%true)
+    block1():
+      -> (%false)
+  return (%r)
+"""
+    )
+    assert canonical(after("peephole", text)) == canonical(parsed(body("", "%c")))
+    swapped = text.replace("(%true)", "(%q)").replace("(%false)", "(%true)").replace("(%q)", "(%false)")
+    assert len(after("peephole", swapped).findAllNodes("prim::If")) == 1
+
+
+def test_the_dtype_of_a_known_tensor_is_its_number() -> None:
+    graph = after("peephole", body("%r : int = prim::dtype(%f)"))
+    assert graph.outputs()[0].toIValue() == 6
+
+
+def test_a_device_is_a_constant() -> None:
+    graph = after("peephole", body("%r : Device = prim::device(%f)"))
+    assert str(graph.outputs()[0].toIValue()) == "cpu"
+
+
+def test_the_table_can_be_read() -> None:
+    text = rules()
+    assert len(text.splitlines()) == len(RULES)
+    assert any(line.startswith("t(t(x)) ") and line.endswith("->  x") for line in text.splitlines())
+
+
+# Where PyTorch has the same rule, it makes the same of it
+SAME = [
+    lines
+    for lines, _ in FIRES
+    if not any(
+        k in lines for k in ("%f, %one", "%l, %one", "%f, %zero", "Float(%s)", "%zero, %i", "%one, %i", "len(%a)")
+    )
+]
+
+
+@pytest.mark.parametrize("lines", SAME)
+def test_pytorch_does_the_same(lines: str) -> None:
+    assert canonical(after("peephole", body(lines))) == by_torch("peephole", body(lines))
+
+
+@pytest.mark.parametrize(
+    "lines, theirs",
+    [
+        ("%r : bool = aten::eq(%s, %s)", "bool = prim::Constant[value=1]"),
+        (f"%a : Tensor = aten::div(%x, %one); {T}", "aten::exp(%0)"),
+    ],
+)
+def test_what_pytorch_gets_wrong_is_not_copied(lines: str, theirs: str) -> None:
+    assert theirs in by_torch("peephole", body(lines))
+    assert theirs not in canonical(after("peephole", body(lines)))
