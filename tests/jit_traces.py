@@ -43,11 +43,9 @@ def trace(lib: Any, source: str, shapes: Any, **options: Any) -> Any:
 
 
 def normalised(text: Any) -> str:
-    """A graph's text without places in files, without mangled names, modules called by their class."""
-    text = re.sub(r" # \S+:\d+:\d+$", "", str(text), flags=re.MULTILINE)
-    text = text.replace("internals.", "torch.")
-    text = re.sub(r"___torch_mangle_\d+\.", "", text)
-    return re.sub(r"__torch__\.torch\.nn\.[\w.]*\.(\w+)", r"__torch__.nn.\1", text)
+    """A graph's text without places in files, without mangled names, modules called by their class alone."""
+    text = re.sub(r" # [^%]*:\d+:\d+$", "", str(text), flags=re.MULTILINE)
+    return re.sub(r"__torch__\.(?:\w+\.)*(\w+)", r"__torch__.\1", text.replace("internals.", "torch."))
 
 
 def graphs(module: Any) -> dict[str, str]:

@@ -63,7 +63,7 @@ def _tensors(actual: Any, expected: Any, matches: Any, rtol: float, atol: float)
     a, b, equal = array(actual), array(expected), array(matches)
     with np.errstate(all="ignore"):
         absolute = np.where(equal, 0, abs(a - b))
-        relative = np.where(equal, 0, (absolute / abs(b)).astype(np.result_type(a, np.float32)))
+        relative = np.where(equal, 0, (absolute / abs(b)).astype(a.dtype if a.dtype.kind in "fc" else np.float32))
     text = f"{_head('Tensor-likes', rtol, atol)}Mismatched elements: {wrong} / {n} ({wrong / n:.1%})\n"
     return text + "\n".join(
         f"Greatest {name} difference: {_greatest(d)}{_allowed(t, rtol, atol)}"
