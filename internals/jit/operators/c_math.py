@@ -46,7 +46,7 @@ def integral(fn: Function) -> Function:
 
     def call(x: Any) -> int:
         if -(2.0**63) <= x < 2.0**63:
-            return fn(x)  # type: ignore[no-any-return]
+            return fn(x)
         raise RuntimeError(f"Cannot convert float {x:f} to integer")
 
     return call
@@ -123,7 +123,7 @@ def power(a: Any, b: Any) -> float:
     """`a ** b`. Raises RuntimeError for 0 to a negative power."""
     if a == 0 and b < 0:
         raise RuntimeError("0.0 cannot be raised to a negative power")
-    return power_unchecked(a, b)  # type: ignore[no-any-return]
+    return power_unchecked(a, b)
 
 
 def power_complex(a: Any, b: Any) -> complex:
@@ -131,7 +131,7 @@ def power_complex(a: Any, b: Any) -> complex:
     if a == 0:
         real = complex(b).real
         return 0j if real > 0 else complex(math.inf if real < 0 else math.nan, math.nan)
-    return exp_complex(b * cmath.log(a))  # type: ignore[no-any-return]
+    return exp_complex(b * cmath.log(a))
 
 
 def tgamma(x: Any) -> Any:

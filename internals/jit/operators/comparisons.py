@@ -42,7 +42,7 @@ for name, fn, of_lists in (("eq", operator.eq, equal), ("ne", operator.ne, unequ
     register_operator(f"aten::{name}.bool_list(bool[] a, bool[] b) -> bool", fn)
     register_operator(f"aten::{name}.str_list(str[] a, str[] b) -> bool", fn)
 
-for name, fn in {"lt": operator.lt, "gt": operator.gt, "le": operator.le, "ge": operator.ge}.items():
+for name, compare in {"lt": operator.lt, "gt": operator.gt, "le": operator.le, "ge": operator.ge}.items():
     for overload in ("int", "float", "int_float", "float_int", ""):
-        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({NUMBERS[overload]}) -> bool", fn)
-    register_operator(f"aten::{name}.str(str a, str b) -> bool", fn)
+        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({NUMBERS[overload]}) -> bool", compare)
+    register_operator(f"aten::{name}.str(str a, str b) -> bool", compare)

@@ -52,7 +52,7 @@ def int_of_text(text: str) -> int:
 
 
 def number_of(x: Any) -> Any:
-    return x.item() if isinstance(x, TensorImpl) else x
+    return x.item() if hasattr(x, "item") else x
 
 
 def narrowed(value: Any, kind: type, name: str) -> Any:
@@ -73,8 +73,9 @@ def complex_of_parts(x: Any, y: Any) -> complex:
     return complex(*(narrowed(number_of(part), float, "double") for part in (x, y)))
 
 
-for x, y in (pair.split("_") for pair in "Tensor_Tensor int_bool bool_int float_bool bool_float float_int int_float int_int bool_bool "
-             "float_float Tensor_float float_Tensor Tensor_int int_Tensor Tensor_bool bool_Tensor".split()):  # fmt: skip
+PAIRS = ("Tensor_Tensor int_bool bool_int float_bool bool_float float_int int_float int_int bool_bool float_float Tensor_float "
+         "float_Tensor Tensor_int int_Tensor Tensor_bool bool_Tensor")  # fmt: skip
+for x, y in (pair.split("_") for pair in PAIRS.split()):
     names = "Tensor a, Tensor b" if x == y == "Tensor" else f"{x} x, {y} y"
     register_operator(f"aten::Complex.{x}_{y}({names}) -> complex", complex_of_parts)
 
@@ -96,7 +97,7 @@ register_operator("aten::str(t elem) -> str", value_text)
 
 
 @op("aten::ScalarImplicit(Tensor a) -> Scalar")
-def scalar_implicit(a: TensorImpl) -> Any:
+def scalar_implicit(a: Any) -> Any:
     """The number in a tensor that nobody asked to convert. Raises RuntimeError unless it is 0-d and needs no gradient."""
     if a.requires_grad:
         raise RuntimeError("Cannot input a tensor that requires grad as a scalar argument")
@@ -107,7 +108,7 @@ def scalar_implicit(a: TensorImpl) -> Any:
 
 @op("aten::FloatImplicit(Tensor a) -> float")
 def float_implicit(a: TensorImpl) -> float:
-    return narrowed(scalar_implicit(a), float, "double")  # type: ignore[no-any-return]
+    return narrowed(scalar_implicit(a), float, "double")
 
 
 @op("aten::ComplexImplicit(Tensor a) -> complex")
@@ -129,7 +130,7 @@ def number_to_tensor(a: Any) -> TensorImpl:
     """A 0-d tensor: int64, float64, complex128 or bool."""
     from internals.construction import tensor
 
-    return tensor(a, dtype=_DTYPES[type(a)])  # type: ignore[no-any-return]
+    return tensor(a, dtype=_DTYPES[type(a)])
 
 
 _DTYPES = {bool: dt.bool_, int: dt.int64, float: dt.float64, complex: dt.complex128}

@@ -30,6 +30,7 @@ def checked(index: int, n: int) -> int:
 # Reading
 
 register_operator("aten::len.t(t[] a) -> int", len)
+register_operator("aten::len.any(Any[] a) -> int", len)
 
 
 @op("aten::__getitem__.t(t[](a) list, int idx) -> t(*)", "aten::select.t(t[](a) list, int idx) -> t(*)")
@@ -145,11 +146,18 @@ def add_(self: List[Any], b: List[Any]) -> List[Any]:
 
 @op("aten::mul_.t(t[](a!) l, int n) -> t[](a!)")
 def mul_(l: List[Any], n: int) -> List[Any]:  # noqa: E741
-    l *= n
+    l *= n  # noqa: E741
     return l
 
 
 # Order and sums
+
+
+def _compare(a: Any, b: Any) -> int:
+    return -1 if bool(a < b) else int(bool(b < a))
+
+
+_key = cmp_to_key(_compare)
 
 for t in ("int", "float", "Tensor", "bool", "str"):
     register_operator(f"aten::sorted.{t}({t}[](a) input) -> {t}[]", lambda input: sorted(input, key=_key))
@@ -157,8 +165,9 @@ register_operator("aten::sorted.any(t[](a) self) -> t[]", lambda self: sorted(se
 
 
 @op("aten::sort.int(int[](a!) self, bool reverse=False) -> ()", "aten::sort.float(float[](a!) self, bool reverse=False) -> ()",
-    "aten::sort.Tensor(Tensor[](a!) self, bool reverse=False) -> ()", "aten::sort.bool(bool[](a!) self, bool reverse=False) -> ()",
-    "aten::sort.str(str[](a!) self, bool reverse=False) -> ()", "aten::sort.any(t[](a!) self, bool reverse=False) -> ()")  # fmt: skip
+    "aten::sort.Tensor(Tensor[](a!) self, bool reverse=False) -> ()",
+    "aten::sort.bool(bool[](a!) self, bool reverse=False) -> ()", "aten::sort.str(str[](a!) self, bool reverse=False) -> ()",
+    "aten::sort.any(t[](a!) self, bool reverse=False) -> ()")  # fmt: skip
 def sort(self: List[Any], reverse: bool) -> None:
     self.sort(key=_key, reverse=reverse)
 
@@ -225,13 +234,6 @@ register_operator("prim::rangelist(int n) -> int[]", lambda n: list(range(n)))
 def size_if_not_equal(self_size: List[int], other_size: List[int]) -> List[int] | None:
     """What a gradient must be summed to, or None when it has that size already."""
     return None if list(self_size) == list(other_size) else list(self_size)
-
-
-def _less(a: Any, b: Any) -> int:
-    return -1 if bool(a < b) else int(bool(b < a))
-
-
-_key = cmp_to_key(_less)
 
 
 def _shown(value: Any) -> str:

@@ -78,6 +78,7 @@ def polar(a: Any, b: Any) -> complex:
 ALL = "int:int complex:complex float:float int_complex:complex complex_int:complex float_complex:complex complex_float:complex"
 REALS = "int:{0} float:{0} int_float:{0} float_int:{0} Scalar:{1}"
 
+fn: Function
 for name, fn in {"add": add, "sub": sub, "mul": mul}.items():
     binary(f"aten::{name}", fn, f"{ALL} int_float:float float_int:float Scalar:Scalar")
 binary("aten::div", div, "int:float complex:complex float:float Scalar:float")
@@ -193,7 +194,8 @@ def factorial(a: int) -> int:
 
 
 @op("aten::divmod.int(int x, int y) -> (int, int)", "aten::divmod.float(float x, float y) -> (float, float)",
-    "aten::divmod.int_float(int x, float y) -> (float, float)", "aten::divmod.float_int(float x, int y) -> (float, float)")  # fmt: skip
+    "aten::divmod.int_float(int x, float y) -> (float, float)",
+    "aten::divmod.float_int(float x, int y) -> (float, float)")  # fmt: skip
 def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
     """Raises RuntimeError when `y` is 0."""
     if y == 0:

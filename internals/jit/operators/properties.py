@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from internals.jit.ir.graph import Graph
     from internals.jit.ir.node import Node
 
 # They do something in the world, or depend on what others have done there.
@@ -21,7 +22,7 @@ SIDE_EFFECTS = frozenset({
     "prim::SetAttr", "prim::Enter", "prim::Exit",
     "prim::AddStatValue", "prim::TimePoint", "prim::BailOut", "prim::BailoutTemplate",
     "aten::wait", "aten::save", "aten::manual_seed",
-    "aten::set_grad_enabled", "aten::backward", "aten::grad", "aten::seed",
+    "aten::set_grad_enabled", "aten::is_grad_enabled", "aten::backward", "aten::grad", "aten::seed",
 })  # fmt: skip
 
 # They take numbers from a generator: PyTorch's tag `nondeterministic_seeded`. The same names, followed by `_`, write.
@@ -31,6 +32,7 @@ NONDETERMINISTIC = frozenset({
     "aten::bernoulli", "aten::bernoulli_", "aten::multinomial", "aten::poisson", "aten::binomial",
     "aten::normal", "aten::normal_", "aten::uniform_", "aten::random_", "aten::exponential_", "aten::cauchy_",
     "aten::rand", "aten::rand_like", "aten::randint", "aten::randint_like", "aten::randn", "aten::randn_like", "aten::randperm",
+    "aten::is_grad_enabled",  # not random, but not the same everywhere either
     "aten::rrelu", "aten::rrelu_", "aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::scaled_dot_product_attention",
 })  # fmt: skip
 
@@ -49,6 +51,11 @@ def is_nondeterministic(node: Node) -> bool:
         train = node.inputsAt(2)
         return not (train.isConstant() and train.toIValue() is False)
     return True
+
+
+def changes_grad_mode(graph: Graph) -> bool:
+    """Whether part of it runs without gradients. Then nodes are not merged or gathered: the same node means something else there."""
+    return graph.findNode("aten::set_grad_enabled") is not None
 
 
 def is_mutable(node: Node) -> bool:

@@ -33,6 +33,8 @@ from internals.jit.schema import FunctionSchema
 from internals.jit.schema_parser import parse_schema
 from internals.jit.type_variables import evaluate, match_type_variables
 
+from .overload_order import OVERLOAD_ORDER
+
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
@@ -105,8 +107,16 @@ class _Registry:
             self.by_symbol.setdefault(operator.name.partition(".")[0], []).append(operator)
         for symbol, found in self.jit_only.items():
             self.by_symbol.setdefault(symbol, []).extend(found)
+        for symbol, order in OVERLOAD_ORDER.items():
+            _sort(self.by_symbol.get(symbol, []), order.split())
         self.matched.clear()
         self.seen = now
+
+
+def _sort(operators: list[Operator], order: list[str]) -> None:
+    """Sort by the names of the overloads; those that `order` doesn't mention stay behind the others."""
+    place = {name: i for i, name in enumerate(order)}
+    operators.sort(key=lambda o: place.get(o.name.partition(".")[2] or "-", len(place)))
 
 
 _registry = _Registry()
@@ -144,7 +154,9 @@ def operator_for(node: Node) -> Operator | None:
     types = tuple([_ANY_TENSOR if isinstance(t, TensorType) else t for t in (v.type() for v in node.inputs())])
     key = kind, types
     if key not in _registry.matched:
-        _registry.matched[key] = next((o for o in candidates if accepts(o.schema, types)), None)
+        # In a node `max(x, y)` and `max(x, out=y)` look alike; the first is meant.
+        ordered = sorted(candidates, key=lambda o: any(a.is_out for a in o.schema.arguments))
+        _registry.matched[key] = next((o for o in ordered if accepts(o.schema, types)), None)
     return _registry.matched[key]
 
 

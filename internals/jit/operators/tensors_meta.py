@@ -14,6 +14,7 @@ from typing import Any
 
 from internals import construction
 from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
 from internals.core.device import device
 from internals.core.tensor_impl import TensorImpl as Tensor
 
@@ -59,9 +60,7 @@ def len_(t: Any) -> int:
 @op("aten::_infer_size(int[] a, int[] b) -> int[]", "aten::broadcast_shapes(int[] a, int[] b) -> int[]")
 def infer_size(a: Sequence[int], b: Sequence[int]) -> list[int]:
     """What two sizes are broadcast to. Raises RuntimeError when they don't fit."""
-    from internals.core.geometry import broadcast_shapes
-
-    return list(broadcast_shapes(tuple(a), tuple(b)))
+    return list(broadcast_shapes(a, b))
 
 
 # What else there is to know
@@ -128,7 +127,8 @@ def to(self: Any, device: Any, dtype: int | None, copy: bool) -> Any:
 
 
 register_operator(
-    "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)",
+    "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) "
+    "-> Tensor(b|a)",
     lambda self, device, dtype, non_blocking, copy: to(self, device, dtype, copy),
 )
 register_operator(
