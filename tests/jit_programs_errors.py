@@ -165,10 +165,6 @@ def f(x):
 def f(xs: List[int]):
     xs[0:1] = [1]
     return xs
-### global int
-K = 3
-def f(x):
-    return x + K
 ### global list
 K = [1, 2]
 def f(x):

@@ -15,7 +15,6 @@ PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING]
 # Where the text may differ, and why.
 DIFFERENT = {
     "broadcasting list": "PyTorch prints an empty list constant as annotate(List[int], [])",
-    "any all": "PyTorch tries the overload without dimensions first",
 }
 
 

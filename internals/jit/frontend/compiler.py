@@ -263,7 +263,7 @@ class Compiler:
             obj = self.resolver(name)
         except NameError:
             return None
-        return to_sugared_value(obj, self, where)
+        return to_sugared_value(obj, self, where, is_constant=True)
 
     def type_of_annotation(self, expr: tree.Expr) -> Type:
         """The type an annotation means. Raises RuntimeError if it means none."""

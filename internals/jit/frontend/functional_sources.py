@@ -84,21 +84,24 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    result = input * aten.softplus(input).tanh()
+    x = input.clone() if inplace else input
+    result = x * aten.softplus(x).tanh()
     if inplace:
         return input.copy_(result)
     return result
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    result = aten.hardtanh(input + 3, 0.0, 6.0) / 6
+    x = input.clone() if inplace else input
+    result = aten.hardtanh(x + 3, 0.0, 6.0) / 6
     if inplace:
         return input.copy_(result)
     return result
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    result = input * aten.hardtanh(input + 3, 0.0, 6.0) / 6
+    x = input.clone() if inplace else input
+    result = x * aten.hardtanh(x + 3, 0.0, 6.0) / 6
     if inplace:
         return input.copy_(result)
     return result
@@ -257,11 +260,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: BroadcastingList2[int]) -> T
 
 
 def pad(input: Tensor, pad: List[int], mode: str = "constant", value: Optional[float] = None) -> Tensor:
-    assert mode == "constant", "only constant padding is supported in a scripted function"
-    filling = 0.0
-    if value is not None:
-        filling = value
-    return torch.constant_pad_nd(input, pad, filling)
+    return aten.pad(input, pad, mode, value)
 
 
 # Losses
