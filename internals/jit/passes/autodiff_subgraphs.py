@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
 from internals.jit.passes.dce import dce
 from internals.jit.passes.differentiate import Gradient, differentiate
@@ -46,7 +47,7 @@ INLINE_THRESHOLD = 5
 @graph_pass("gather what can be differentiated symbolically")
 def create_autodiff_subgraphs(graph: Graph) -> bool:
     """Put differentiable nodes into `prim::DifferentiableGraph` groups of at least `CREATE_THRESHOLD` nodes."""
-    changed = _slice(graph.block(), Reorder(graph))
+    changed = not changes_grad_mode(graph) and _slice(graph.block(), Reorder(graph))
     return changed and (cse(graph) or changed)
 
 

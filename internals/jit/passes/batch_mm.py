@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.overloads import constant, overload_of
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import Reorder
@@ -44,7 +45,7 @@ def batch_mm(graph: Graph) -> bool:
     from internals.jit.passes.dce import dce
     from internals.jit.passes.peephole import peephole
 
-    if graph.findNode("aten::mm") is None:
+    if graph.findNode("aten::mm") is None or changes_grad_mode(graph):
         return False
     reorder = Reorder(graph)
     changed = reduce_trees(graph.block(), reorder)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from internals.jit.ir.tensor_type import TensorType
-from internals.jit.passes.symbolic_gradients import gradient_of
+from internals.jit.passes.symbolic_gradients import autograd_add, gradient_of
 
 if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node, Value
@@ -87,7 +87,7 @@ def _write_reverse(gradient: Gradient, reverse: Block) -> dict[Value, Value]:
 
     def add(v: Value, dv: Value) -> None:
         before = gradients.get(v)
-        gradients[v] = dv if before is None else _autograd_add(graph, before, dv)
+        gradients[v] = dv if before is None else autograd_add(before, dv)
 
     def find(v: Value) -> Value:
         if v not in gradients:
@@ -128,10 +128,6 @@ def _grad_of(node: Node, dys: list[Value]) -> list[Value | None]:
     if not linear.outputsSize():
         linear.destroy()
     return dvs
-
-
-def _autograd_add(graph: Graph, a: Value, b: Value) -> Value:
-    return graph.insertNode(graph.create("prim::AutogradAdd", (a, b))).output()
 
 
 # 2. Cleaning

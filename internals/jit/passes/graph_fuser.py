@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.fuser_chunks import fuse_chunk, move_chunk_up, split_broadcasting_chunks
 from internals.jit.passes.fuser_shapes import drop_outputs_used_only_in_size, simplify_shape_expressions
 from internals.jit.passes.overloads import NOT_CONSTANT, named_constant, overload_of
@@ -49,13 +50,13 @@ SIMPLE_MAPS = frozenset({
     "aten::max.other", "aten::min.other", "aten::atan2", "aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar", "aten::pow.Scalar",
     # of one argument
     "aten::abs", "aten::acos", "aten::asin", "aten::atan", "aten::ceil", "aten::cos", "aten::cosh", "aten::exp", "aten::expm1",
-    "aten::floor", "aten::frac", "aten::lgamma", "aten::log", "aten::log10", "aten::log1p", "aten::log2", "aten::relu",
+    "aten::floor", "aten::frac", "aten::log", "aten::log1p", "aten::log2", "aten::relu",
     "aten::round", "aten::rsqrt", "aten::sigmoid", "aten::sin", "aten::sinh", "aten::sqrt", "aten::tan", "aten::tanh",
     "aten::trunc",
     # comparison and choice
     "aten::eq.Tensor", "aten::ne.Tensor", "aten::ge.Tensor", "aten::gt.Tensor", "aten::le.Tensor", "aten::lt.Tensor",
     "aten::eq.Scalar", "aten::ne.Scalar", "aten::ge.Scalar", "aten::gt.Scalar", "aten::le.Scalar", "aten::lt.Scalar",
-    "aten::where.self", "aten::clamp", "aten::type_as", "aten::_cast_Float",
+    "aten::where.self", "aten::clamp", "aten::type_as",
 })
 # fmt: on
 
@@ -66,7 +67,7 @@ def graph_fuser(graph: Graph) -> bool:
     from internals.jit.passes.cse import cse
     from internals.jit.passes.dce import dce
 
-    if not GraphFuser(graph.block(), Reorder(graph)).run():
+    if changes_grad_mode(graph) or not GraphFuser(graph.block(), Reorder(graph)).run():
         return False
     cse(graph)
     dce(graph)

@@ -28,6 +28,7 @@ from internals.core.dtype import bool_ as bool_dtype
 from internals.core.grad_mode import set_grad_mode
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import TupleType
+from internals.jit.ir.unify import unify_types
 from internals.jit.passes.overloads import NOT_CONSTANT, constant
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.shape_arguments import ArgumentTypes
@@ -139,9 +140,15 @@ class _Propagation:
             if self.aliases is not None and any(self.aliases.may_alias(v, r) for r in self.resized):
                 t = t.with_(sizes=None, strides=None)
             t = t.with_(requires_grad=old.requires_grad())
+        elif not _holds_tensors(t):
+            return  # an `int?` stays one, although an int goes in here
         if t != old:
             v.setType(t)
             self.changed = True
+
+
+def _holds_tensors(t: Any) -> bool:
+    return isinstance(t, TensorType) or any(map(_holds_tensors, t.containedTypes()))
 
 
 def _run(node: Node) -> list[TensorType] | None:
@@ -209,9 +216,7 @@ def _is_tensor(v: Value) -> bool:
 
 def _agree(a: Any, b: Any) -> Any:
     """What two types agree on; they are of the same value, seen from two arms or two rounds."""
-    if isinstance(a, TensorType) and isinstance(b, TensorType):
-        return a.merge(b)
-    return a
+    return unify_types(a, b) or b
 
 
 def _tuple_types(node: Node) -> list[Any]:

@@ -201,38 +201,39 @@ def _rules(rule: Rule, names: str) -> dict[str, Rule]:
 # fmt: off
 # For all overloads of a name.
 BY_KIND: dict[str, Rule] = {
-    **_rules(same,             "neg abs relu relu6 leaky_relu elu selu celu gelu silu mish hardtanh hardswish hardsigmoid softplus "
-                               "ceil floor round trunc frac sign contiguous clone detach alias flip roll tril triu square dropout "
-                               "alpha_dropout feature_dropout batch_norm layer_norm group_norm instance_norm masked_fill_ fill_ "
-                               "zero_ add_ sub_ mul_ div_ relu_ clamp_ neg_ exp_ sigmoid_ tanh_ copy_"),
-    **_rules(same_if_floating, "clamp clamp_min clamp_max threshold"),
-    **_rules(to_float,         "sigmoid tanh exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan sinh cosh asin acos atan "
-                               "asinh acosh atanh erf erfc erfinv lgamma digamma reciprocal logit log_sigmoid"),
+    **_rules(same,             "neg abs relu leaky_relu elu gelu silu hardtanh softplus "
+                               "ceil floor round trunc frac sign square contiguous clone detach alias flip "
+                               "roll tril triu dropout batch_norm layer_norm group_norm "
+                               "masked_fill_ fill_ zero_ add_ sub_ mul_ div_ relu_ clamp_ neg_ exp_ "
+                               "sigmoid_ tanh_ copy_"),
+    **_rules(same_if_floating, "clamp clamp_min clamp_max"),
+    **_rules(to_float,         "sigmoid tanh exp expm1 log log1p log2 sqrt rsqrt sin cos tan sinh cosh asin acos atan "
+                               "asinh acosh atanh erf erfc reciprocal log_sigmoid"),
     **_rules(with_dtype,       "softmax log_softmax"),
     **_rules(cumulate,         "cumsum cumprod"),
     **_rules(to_bool,          "logical_not isnan isinf isfinite"),
     **_rules(broadcast,        "add sub mul rsub maximum minimum fmod remainder floor_divide pow bitwise_and bitwise_or "
-                               "bitwise_xor __and__ __or__ __xor__ fmax fmin"),
-    **_rules(divide,           "true_divide atan2 hypot"),
+                               "bitwise_xor __and__ __or__ __xor__"),
+    **_rules(divide,           "true_divide atan2"),
     **_rules(compare,          "lt le gt ge eq ne logical_and logical_or logical_xor isclose"),
     **_rules(where,            "where"),
     **_rules(masked_fill,      "masked_fill"),
     **_rules(type_as,          "type_as"),
-    **_rules(views.convolution, "conv1d conv2d conv3d"),
+    **_rules(views.convolution, "conv1d conv2d"),
     **_rules(views.pool2d,     "max_pool2d avg_pool2d"),
 }
 # For one overload.
 BY_OVERLOAD: dict[str, Rule] = {
     **_rules(broadcast,        "max.other min.other"),
     **_rules(divide,           "div.Tensor div.Scalar"),
-    **_rules(reduce_all,       "max min median dist dot"),
+    **_rules(reduce_all,       "max min dot"),
     **_rules(sum_all,          "sum prod"),
     **_rules(mean_all,         "mean std var"),
     **_rules(sum_dims,         "sum.dim_IntList prod.dim_int"),
     **_rules(reduce_dims,      "mean.dim amax amin logsumexp"),
     **_rules(bool_reduce,      "all any all.dim any.dim"),
     **_rules(index_reduce,     "argmax argmin"),
-    **_rules(value_and_index,  "max.dim min.dim median.dim"),
+    **_rules(value_and_index,  "max.dim min.dim"),
     **_rules(mm,               "mm"),
     **_rules(addmm,            "addmm"),
     **_rules(bmm,              "bmm"),

@@ -15,7 +15,8 @@ inputs, None where there is none. What a formula computes is linear in `dy`; tha
 
 How the real one differs: three formulas of 1.0.1 gave other gradients than autograd and are not copied: `max` and `min` where
 both are equal gave zero to both sides, `clamp` gave zero at the bounds, `where` made NaN of an infinite gradient it was to drop.
-Its list had convolution and batch norm, in the form that its decomposition of layers produced, and lacked the last lines here.
+Its list had convolution and batch norm, in the form that its decomposition of layers produced, and two operators that are
+not here (`threshold`, `log10`); it lacked the last lines.
 Today most are TorchScript source (`symbolic_script.cpp`), compiled when first needed.
 """
 
@@ -152,7 +153,6 @@ FORMULAS: dict[str, Formula] = {
     "aten::sigmoid":           lambda n, dy: ((1 - n.y) * n.y * dy,),
     "aten::tanh":              lambda n, dy: (dy * (1 - n.y * n.y),),
     "aten::relu":              lambda n, dy: (dy * (n.y > 0).type_as(n.y),),
-    "aten::threshold":         lambda n, dy: (dy * (n.self > n.threshold).type_as(n.y),),
     "aten::clamp":             lambda n, dy: (_inside(n, dy),),
     "aten::log_softmax.int":   lambda n, dy: (dy - n.y.exp() * dy.op("sum", _dims(n), True, None),),
     "aten::softmax.int":       lambda n, dy: (n.y * (dy - (dy * n.y).op("sum", _dims(n), True, None)),),
@@ -163,7 +163,6 @@ FORMULAS: dict[str, Formula] = {
     "aten::log":               lambda n, dy: (dy / n.self,),
     "aten::log1p":             lambda n, dy: (dy / (n.self + 1),),
     "aten::log2":              lambda n, dy: (dy / (n.self * 0.6931471805599453),),
-    "aten::log10":             lambda n, dy: (dy / (n.self * 2.3025850929940456),),
     "aten::rsqrt":             lambda n, dy: (dy * n.y.pow(3) * -0.5,),
 
     # trigonometry
@@ -266,6 +265,12 @@ def gradient_of(node: Node, dys: Sequence[Value]) -> list[Value | None]:
     return [None if r is None else r.value for r in results]
 
 
+def autograd_add(a: Value, b: Value) -> Value:
+    """The sum of two gradients, either of which may be undefined, at the insert point."""
+    graph = a.node().owningGraph()
+    return graph.insertNode(graph.create("prim::AutogradAdd", (a, b))).output()
+
+
 def size_before(node: Node, v: Value) -> Value:
     """`v.size()`, asked right before `node`."""
     graph = node.owningGraph()
@@ -312,8 +317,7 @@ def _cat(n: Arguments, dys: Sequence[Sym]) -> Sym:
     graph: Graph = n.node.owningGraph()
     pieces = []
     for i, dy in enumerate(dys):
-        zero = n.output(i).zero()
-        pieces.append(graph.insert("prim::AutogradAdd", [dy.value, zero.value]))
+        pieces.append(autograd_add(dy.value, n.output(i).zero().value))
     construct = graph.insertNode(graph.create("prim::ListConstruct", pieces))
     construct.output().setType(ListType(TensorType.get()))
     return Sym(construct.output()).op("cat", n.node.i("dim"))

@@ -1,0 +1,216 @@
+"""Every symbolic gradient against numbers: once for the gradient, once more for the gradient of the gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import internals
+from internals.autograd.gradcheck import gradcheck, gradgradcheck
+from internals.jit.ir import Graph, TensorType
+from internals.jit.ir.parser import parse_ir
+from internals.jit.passes.autodiff_subgraphs import GROUP, pack_gradient
+from internals.jit.passes.differentiate import differentiate
+from internals.jit.passes.subgraph_utils import create_singleton, subgraph_of
+from internals.jit.passes.symbolic_gradients import CONDITIONS, FORMULAS, is_differentiable
+from internals.jit.runtime.graph_executor import ExecutionPlan
+
+# What follows the operator's tensors: the constants of a call, by overload. The tensors' sizes and range come first.
+PLAIN, POSITIVE, INSIDE, BETWEEN_STEPS = (-2.0, 2.0), (0.3, 2.0), (-0.8, 0.8), (0.1, 0.4)
+ONE: Any = ((3, 4),)
+TWO: Any = ((3, 4), (3, 4))
+BROADCAST: Any = ((3, 4), (4,))
+CASES: dict[str, tuple[Any, tuple[float, float], tuple[Any, ...]]] = {
+    "aten::add.Tensor": (BROADCAST, PLAIN, (2,)),
+    "aten::add.Scalar": (ONE, PLAIN, (1.5, 1)),
+    "aten::sub.Tensor": (((4,), (3, 4)), PLAIN, (3,)),
+    "aten::sub.Scalar": (ONE, PLAIN, (1.5, 1)),
+    "aten::mul.Tensor": (((3, 1), (1, 4)), PLAIN, ()),
+    "aten::mul.Scalar": (ONE, PLAIN, (2.5,)),
+    "aten::div.Tensor": (BROADCAST, POSITIVE, ()),
+    "aten::div.Scalar": (ONE, PLAIN, (2.5,)),
+    "aten::fmod.Scalar": (ONE, BETWEEN_STEPS, (0.7,)),
+    "aten::remainder.Scalar": (ONE, BETWEEN_STEPS, (0.7,)),
+    "aten::max.other": (BROADCAST, PLAIN, ()),
+    "aten::min.other": (BROADCAST, PLAIN, ()),
+    "aten::clamp": (ONE, PLAIN, (-1.0, 1.0)),
+    "aten::log_softmax.int": (ONE, PLAIN, (1, None)),
+    "aten::softmax.int": (ONE, PLAIN, (-1, None)),
+    "aten::pow.Tensor_Scalar": (ONE, POSITIVE, (3,)),
+    "aten::mm": (((2, 3), (3, 4)), PLAIN, ()),
+    "aten::bmm": (((2, 2, 3), (2, 3, 4)), PLAIN, ()),
+    "aten::addmm": (((4,), (2, 3), (3, 4)), PLAIN, (0.5, 2.0)),
+    "aten::type_as": (TWO, PLAIN, ()),
+    "aten::unsqueeze": (ONE, PLAIN, (1,)),
+    "aten::view": (ONE, PLAIN, ([4, 3],)),
+    "aten::reshape": (ONE, PLAIN, ([2, 6],)),
+    "aten::expand": (((3, 1),), PLAIN, ([2, 3, 4], False)),
+    "prim::AutogradAdd": (TWO, PLAIN, ()),
+    "aten::avg_pool2d": (((1, 2, 4, 4),), PLAIN, ([2, 2], [2, 2], [0, 0], False, True, None)),
+}
+POSITIVE_ONLY = {f"aten::{n}" for n in ("log", "log1p", "log2", "rsqrt", "sqrt", "reciprocal")}
+INSIDE_ONLY = {"aten::asin", "aten::acos", "aten::tan"}
+STEPS = {f"aten::{n}" for n in ("frac", "ceil", "floor", "round", "trunc")}
+TESTED_ELSEWHERE = {"aten::where.self", "prim::SumToSize", "prim::ConstantChunk", "aten::max_pool2d_with_indices"}
+COMPARISONS = {f"aten::{n}.{o}" for n in ("lt", "le", "gt", "ge", "eq", "ne") for o in ("Tensor", "Scalar")}
+
+
+def case(key: str) -> tuple[Any, tuple[float, float], tuple[Any, ...]]:
+    if key in CASES:
+        return CASES[key]
+    chosen = POSITIVE if key in POSITIVE_ONLY else INSIDE if key in INSIDE_ONLY else BETWEEN_STEPS if key in STEPS else PLAIN
+    return ONE, chosen, ()
+
+
+def make(sizes: Any, low: float, high: float, dtype: Any = internals.float64) -> Any:
+    t = internals.rand(*sizes, dtype=dtype) * (high - low) + low
+    return t.requires_grad_()
+
+
+def call_graph(kind: str, inputs: list[Any], constants: tuple[Any, ...]) -> Graph:
+    """The graph of one call."""
+    graph = Graph()
+    values = []
+    for t in inputs:
+        v = graph.addInput()
+        v.inferTypeFrom(t)
+        values.append(v)
+    values += [graph.insertConstant(c) for c in constants]
+    graph.registerOutput(graph.insert(kind, values).setType(TensorType.get()))
+    return graph
+
+
+def differentiated(graph: Graph) -> Any:
+    """The graph as a function whose operators are one differentiable group."""
+    graph = graph.copy()
+    node = next(n for n in graph.nodes() if n.kind() != "prim::Constant")
+    group = create_singleton(node, GROUP)
+    gradient = differentiate(subgraph_of(group))
+    pack_gradient(gradient, group)
+    graph.lint()
+    gradient.f.lint()
+    gradient.df.lint()
+    return ExecutionPlan(graph, "f", None).function
+
+
+@pytest.mark.parametrize("key", sorted(set(FORMULAS) - COMPARISONS - TESTED_ELSEWHERE))
+def test_formula(key: str) -> None:
+    internals.manual_seed(0)
+    sizes, (low, high), constants = case(key)
+    inputs = [make(s, low, high) for s in sizes]
+    f = differentiated(call_graph(key.partition(".")[0], inputs, constants))
+    assert f(*inputs).grad_fn.name() == "DifferentiableGraphBackward"
+    assert gradcheck(f, inputs)
+    if key not in STEPS | {"aten::avg_pool2d"}:
+        assert gradgradcheck(f, inputs)
+
+
+@pytest.mark.parametrize("key", sorted(COMPARISONS))
+def test_comparisons_have_no_gradient(key: str) -> None:
+    kind, _, overload = key.partition(".")
+    x, y = make((3,), *PLAIN), make((3,), *PLAIN)
+    graph = call_graph(kind, [x, y] if overload == "Tensor" else [x], () if overload == "Tensor" else (0.5,))
+    assert not differentiated(graph)(*([x, y] if overload == "Tensor" else [x])).requires_grad
+
+
+def test_where() -> None:
+    internals.manual_seed(0)
+    condition = internals.tensor([[True], [False], [True]])
+    x, y = make((3, 4), *PLAIN), make((4,), *PLAIN)
+    f = differentiated(call_graph("aten::where", [condition, x, y], ()))
+    assert gradcheck(lambda a, b: f(condition, a, b), [x, y])
+    assert gradgradcheck(lambda a, b: f(condition, a, b), [x, y])
+
+
+def test_sum_to_size() -> None:
+    x = make((2, 3, 4), *PLAIN)
+    graph = parse_ir("graph(%x : Double(2, 3, 4, device=cpu), %s : int[]):\n  %y : Tensor = prim::SumToSize(%x, %s)\n  return (%y)")
+    f = differentiated(graph)
+    for size in ([2, 3, 4], [1, 3, 1], [3, 1], [4], []):
+        assert f(x, size).shape == internals.Size(size)
+        assert gradcheck(lambda t, size=size: f(t, size), [x])
+        assert gradgradcheck(lambda t, size=size: f(t, size), [x])
+
+
+@pytest.mark.parametrize("used", [(0,), (1,), (0, 1, 2)])
+def test_chunk_with_pieces_nobody_uses(used: tuple[int, ...]) -> None:
+    x = make((2, 5), *PLAIN)
+    graph = parse_ir(
+        "graph(%x : Tensor):\n  %a : Tensor, %b : Tensor, %c : Tensor = prim::ConstantChunk[chunks=3, dim=1](%x)\n"
+        "  return (%a, %b, %c)"
+    )
+    f = differentiated(graph)
+    assert gradcheck(lambda t: [f(t)[i] for i in used], [x])
+    assert gradgradcheck(lambda t: [f(t)[i] for i in used], [x])
+
+
+def test_max_pool() -> None:
+    internals.manual_seed(0)
+    x = make((1, 2, 4, 4), *PLAIN)
+    graph = parse_ir(
+        """graph(%x : Tensor):
+  %two : int[] = prim::Constant[value=[2, 2]]()
+  %none : int[] = prim::Constant[value=[0, 0]]()
+  %one : int[] = prim::Constant[value=[1, 1]]()
+  %no : bool = prim::Constant[value=0]()
+  %y : Tensor, %i : Tensor = aten::max_pool2d_with_indices(%x, %two, %two, %none, %one, %no)
+  return (%y, %i)"""
+    )
+    f = differentiated(graph)
+    assert gradcheck(lambda t: f(t)[0], [x])
+    assert not f(x)[1].requires_grad
+
+
+def test_ties_of_max_are_shared_as_in_autograd() -> None:
+    """1.0.1 gave nothing to either side."""
+    x, y = internals.ones(3, requires_grad=True), internals.ones(3, requires_grad=True)
+    f = differentiated(call_graph("aten::max", [x, y], ()))
+    f(x, y).sum().backward()
+    assert x.grad.tolist() == y.grad.tolist() == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, None), (None, 1.0), (None, 1), (-1, 1)])
+def test_clamp_at_its_bounds(low: Any, high: Any) -> None:
+    x = internals.tensor([-2.0, -1.0, 0.0, 1.0, 2.0], requires_grad=True)
+    differentiated(call_graph("aten::clamp", [x], (low, high)))(x).sum().backward()
+    expected = internals.tensor(x.tolist(), requires_grad=True)
+    expected.clamp(low, high).sum().backward()
+    assert x.grad.tolist() == expected.grad.tolist()
+
+
+def test_conditions_hold_a_formula_back() -> None:
+    assert set(CONDITIONS) <= set(FORMULAS)
+    graph = parse_ir("graph(%x : Tensor, %s : int[]):\n  %y : Tensor = aten::view(%x, %s)\n  return (%y)")
+    assert not is_differentiable(next(graph.nodes()))
+    node = next(graph.nodes())
+    with pytest.raises(RuntimeError, match="differentiation of aten::view is not supported, or it is missing necessary type"):
+        from internals.jit.passes.symbolic_gradients import gradient_of
+
+        gradient_of(node, [graph.inputs()[0]])
+
+
+def test_backward_twice_is_an_error_of_autograds() -> None:
+    x = make((3,), *PLAIN)
+    y = differentiated(call_graph("aten::exp", [x], ()))(x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        y.backward()
+
+
+def test_a_capture_that_was_written_to_is_noticed() -> None:
+    x = make((3,), *PLAIN)
+    w = x * 1
+    y = differentiated(call_graph("aten::sin", [w], ()))(w)
+    w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_inputs_are_detached_and_nothing_is_recorded_without_grad_mode() -> None:
+    x = make((3,), *PLAIN)
+    f = differentiated(call_graph("aten::exp", [x], ()))
+    with internals.no_grad():
+        assert not f(x).requires_grad
+    assert not f(x.detach()).requires_grad
+    assert f(x).grad_fn.next_functions[0][0].name() == "AccumulateGrad"
