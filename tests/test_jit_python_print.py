@@ -234,3 +234,11 @@ def test_functions_printed_together_share_names_of_temporaries_and_constants() -
     printer.function("f", parse_ir(text))
     printer.function("g", parse_ir(text))
     assert "  _0 = torch.relu(x)\n" in printer.text() and "  _1 = torch.relu(x)\n" in printer.text()
+
+
+def test_a_very_long_chain_of_calls() -> None:
+    lines = "".join(f"  %{i + 1} : Tensor = aten::relu(%{i})\n" for i in range(3000))
+    text = code(f"graph(%0 : Tensor):\n{lines}  return (%3000)\n")
+    assert text.count("torch.relu(") == 3000 and text.startswith(
+        "def f(argument_0: Tensor) -> Tensor:\n  _0 = torch.relu("
+    )

@@ -41,24 +41,30 @@ def constants_in_order(block: Block, seen: set[Node]) -> list[Node]:
 def _scan_block(block: Block, found: set[Node]) -> None:
     _scan_node(block.returnNode(), found)
     for node in block.nodes(reverse=True):
-        _scan_node(node, found)
+        if node not in found:
+            for inner in node.blocks():
+                _scan_block(inner, found)
+            _scan_node(node, found)
 
 
-def _scan_node(node: Node, found: set[Node]) -> Node:
-    """Mark what can be written inside `node`; returns the first node that runs before all of it."""
-    if node in found:
-        return node
-    for block in node.blocks():
-        _scan_block(block, found)
-    expected = _previous(node)
-    for value in reversed(node.inputs()):
-        maker = value.node()
-        if maker is expected and _can_inline(value):
-            expected = _scan_node(maker, found)
-            found.add(maker)
-        elif is_constant(maker):
-            found.add(maker)
-    return expected
+def _scan_node(root: Node, found: set[Node]) -> None:
+    """Mark what can be written inside `root`, by a walk of the tree of its operands, last operand first."""
+    expected = _previous(root)
+    walk = [(root, iter(reversed(root.inputs())))]
+    while walk:
+        node, operands = walk[-1]
+        for value in operands:
+            maker = value.node()
+            if maker is expected and _can_inline(value):
+                expected = _previous(maker)
+                walk.append((maker, iter(reversed(maker.inputs()))))
+                break
+            if is_constant(maker):
+                found.add(maker)
+        else:
+            walk.pop()
+            if node is not root:
+                found.add(node)
 
 
 def _previous(node: Node) -> Node:

@@ -207,15 +207,18 @@ class PythonPrinter:
             self.define(v.node(), self.use(v))
 
     def collect_earlier(self, user: Node, offset: int, found: list[Value]) -> None:
-        was_here = user in self.split_at
-        for i in range(offset, self.split_at.get(user, -1), -1):
-            node = user.input(i).node()
-            if node in self.inlined and not is_constant(node):
-                found.append(user.input(i))
-        self.split_at[user] = offset
-        if not was_here and user in self.inlined:
+        """The inlined operands of `user` up to number `offset`; if it is inlined itself, those before it there; and so on."""
+        while True:
+            was_here = user in self.split_at
+            for i in range(offset, self.split_at.get(user, -1), -1):
+                node = user.input(i).node()
+                if node in self.inlined and not is_constant(node):
+                    found.append(user.input(i))
+            self.split_at[user] = offset
+            if was_here or user not in self.inlined:
+                return
             (use,) = user.output().uses()
-            self.collect_earlier(use.user, use.offset - 1, found)
+            user, offset = use.user, use.offset - 1
 
     def define(self, node: Node, text: str) -> None:
         """`outputs = text`, or `text` alone."""
