@@ -83,8 +83,7 @@ OVERLOAD_ORDER: dict[str, str] = {
     "aten::sort": "- stable values_stable values int float Tensor bool str any",
     "aten::std": "- dim correction correction_out out",
     "aten::sub": (
-        "Tensor Scalar out int complex float int_complex complex_int float_complex complex_float int_float "
-        "float_int -"
+        "Tensor Scalar out int complex float int_complex complex_int float_complex complex_float int_float float_int -"
     ),
     "aten::sum": "dim_IntList - IntList_out int float complex bool",
     "aten::to": "device dtype other dtype_layout prim_Device prim_dtype prim_other",

@@ -54,7 +54,7 @@ def is_nondeterministic(node: Node) -> bool:
 
 
 def changes_grad_mode(graph: Graph) -> bool:
-    """Whether part of it runs without gradients. Nodes are not merged or gathered then: the same one means something else there."""
+    """Whether part of it runs without gradients. Nodes are not merged or gathered then: the same means something else."""
     return graph.findNode("aten::set_grad_enabled") is not None
 
 
