@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import typing
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from internals.jit.ir.parser import parse_ir
 from internals.jit.python_print import PythonPrinter
 from internals.jit.schema_parser import parse_schema
 from tests.jit_ir_sources import PROGRAMS, compiled
+from tests.jit_sources import define
 from tests.support import oracle
 
 
@@ -242,3 +245,16 @@ def test_a_very_long_chain_of_calls() -> None:
     assert text.count("torch.relu(") == 3000 and text.startswith(
         "def f(argument_0: Tensor) -> Tensor:\n  _0 = torch.relu("
     )
+
+
+def without_mangling(text: str) -> str:
+    return re.sub(r"___torch_mangle_\d+\.", "", text)
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("isinstance", "fork")])
+def test_what_we_compile_is_printed_as_what_they_compile(name: str) -> None:
+    torch = oracle()
+    names = {n: getattr(typing, n) for n in ("Any", "Dict", "List", "Optional", "Tuple")}
+    theirs = torch.jit.script(define(PROGRAMS[name], torch=torch, Tensor=torch.Tensor, **names))
+    ours = internals.jit.script(define(PROGRAMS[name], torch=internals, Tensor=internals.Tensor, **names))
+    assert without_mangling(ours.code) == without_mangling(theirs.code)

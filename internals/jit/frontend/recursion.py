@@ -38,6 +38,7 @@ _in_progress: dict[Any, BeingCompiled] = {}
 
 def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
     """The compiled form of `fn`, made now or earlier."""
+    from internals.jit.names import qualified_name, take_name
     from internals.jit.script_function import ScriptFunction
 
     from .build_tree import default_arguments, tree_of
@@ -55,7 +56,8 @@ def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
         )
     finally:
         del _in_progress[fn]
-    _compiled[fn] = ScriptFunction(fn.__name__, graph, schema, python_function=fn)
+    name = take_name(qualified_name(fn))
+    _compiled[fn] = ScriptFunction(fn.__name__, graph, schema, qualified_name=name, python_function=fn)
     return _compiled[fn]
 
 
@@ -69,7 +71,9 @@ def compile_function(fn: Callable[..., Any], where: SourceRange) -> Any:
 def ensure_compiled(function: Any, where: SourceRange) -> None:
     """Raises RuntimeError for a function that is being compiled: it is calling itself."""
     if isinstance(function, BeingCompiled):
-        raise error(where, f" {function.what} '{function.name}' is called recursively. Recursive calls are not supported")
+        raise error(
+            where, f" {function.what} '{function.name}' is called recursively. Recursive calls are not supported"
+        )
 
 
 def is_compiled_function(obj: Any) -> bool:

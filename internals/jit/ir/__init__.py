@@ -14,8 +14,10 @@ from .class_type import ClassAttribute, ClassType
 from .constants import constant_of, insert_constant, is_constant, is_constant_value, type_of
 from .graph import Graph
 from .node import Node
+from .parser import parse_ir
 from .source_range import Frame, Source, SourceRange, StackRange, shown_name
 from .tensor_type import TensorType, contiguous_strides, type_verbosity
+from .type_parser import parse_type
 from .types import (
     AnyListType,
     AnyTupleType,
@@ -42,12 +44,13 @@ from .types import (
 )  # fmt: skip
 from .unify import unify_type_list, unify_types
 from .value import Use, Value, base_name, is_valid_name
+from .verifier import VerificationError, verify
 
 __all__ = [
     "AnyListType", "AnyTupleType", "AnyType", "Attribute", "Block", "BoolType", "ClassAttribute", "ClassType",
     "ComplexType", "DeviceObjType", "DictType", "FloatType", "Frame", "FunctionType", "FutureType", "GeneratorType",
     "Graph", "IntType", "ListType", "Node", "NoneType", "NumberType", "OptionalType", "PyObjectType", "Source",
-    "SourceRange", "StackRange", "StringType", "TensorType", "TupleType", "Type", "Use", "Value", "VarType", "base_name",
-    "constant_of", "contiguous_strides", "insert_constant", "is_constant", "is_constant_value", "is_valid_name", "optional",
-    "shown_name", "type_of", "type_verbosity", "unify_type_list", "unify_types",
+    "SourceRange", "StackRange", "StringType", "TensorType", "TupleType", "Type", "Use", "Value", "VarType", "VerificationError",
+    "base_name", "constant_of", "contiguous_strides", "insert_constant", "is_constant", "is_constant_value", "is_valid_name", "optional",
+    "parse_ir", "parse_type", "shown_name", "type_of", "type_verbosity", "unify_type_list", "unify_types", "verify",
 ]  # fmt: skip
