@@ -51,6 +51,6 @@ __all__ = [
     "ComplexType", "DeviceObjType", "DictType", "FloatType", "Frame", "FunctionType", "FutureType", "GeneratorType",
     "Graph", "IntType", "ListType", "Node", "NoneType", "NumberType", "OptionalType", "PyObjectType", "Source",
     "SourceRange", "StackRange", "StringType", "TensorType", "TupleType", "Type", "Use", "Value", "VarType", "VerificationError",
-    "base_name", "constant_of", "contiguous_strides", "insert_constant", "is_constant", "is_constant_value", "is_valid_name", "optional",
-    "parse_ir", "parse_type", "shown_name", "type_of", "type_verbosity", "unify_type_list", "unify_types", "verify",
+    "base_name", "constant_of", "contiguous_strides", "insert_constant", "is_constant", "is_constant_value", "is_valid_name",
+    "optional", "parse_ir", "parse_type", "shown_name", "type_of", "type_verbosity", "unify_type_list", "unify_types", "verify",
 ]  # fmt: skip
