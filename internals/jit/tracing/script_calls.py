@@ -39,6 +39,5 @@ class ScriptCalls:
         output = self.add(node).output().setType(function.schema.returns[0].type)
         with self.paused():
             result = function.executor(*args)
-        if result is not None and not isinstance(result, (bool, int, float, str)):
-            self.set_value(result, output)
+        self.set_value(result, output)
         return result

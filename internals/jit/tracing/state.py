@@ -58,18 +58,40 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
         return id(thing) in self._values
 
     def set_value(self, thing: Any, value: Value) -> None:
-        """From now on `value` stands for this tensor (or module, or list or tuple of tensors, whose elements are unpacked)."""
+        """From now on `value` stands for this tensor or module; lists, tuples and dicts of tensors are unpacked.
+
+        Raises RuntimeError for anything else.
+        """
         if isinstance(thing, TensorImpl):
-            type = value.type()
-            if isinstance(type, TensorType) and not type.isComplete() and value.node().kind() != "prim::NumToTensor":
+            known = value.type()
+            if isinstance(known, TensorType) and not known.isComplete():
                 value.inferTypeFrom(thing)
         elif isinstance(thing, (list, tuple)):
-            kind = "prim::ListUnpack" if isinstance(thing, list) else "prim::TupleUnpack"
-            unpack = self.add(self.graph.create(kind, [value], len(thing)))
-            for part, output in zip(thing, unpack.outputs()):
-                self.set_value(part, output)
+            self._unpack(thing, value)
             return
+        elif isinstance(thing, dict):
+            for key, item in thing.items():
+                self.set_value(
+                    item, self.add(self.graph.create("aten::__getitem__", [value, self.constant(key)])).output()
+                )
+            return
+        elif not hasattr(thing, "_jit_type"):
+            kind = {int: "Int", float: "Double", str: "String", bool: "Bool", type(None): "None"}.get(
+                type(thing), "Object"
+            )
+            raise RuntimeError(
+                f"Tracer cannot set value trace for type {kind}. Supported types are tensor, tensor list, and tuple of tensors."
+            )
         self._values[id(thing)] = thing, value
+
+    def _unpack(self, parts: list[Any] | tuple[Any, ...], value: Value) -> None:
+        kind = "prim::ListUnpack" if isinstance(parts, list) else "prim::TupleUnpack"
+        unpack = self.graph.insertNode(self.graph.create(kind, [value], len(parts)))
+        type = value.type()
+        for i, (part, output) in enumerate(zip(parts, unpack.outputs())):
+            if isinstance(type, TupleType):
+                output.setType(type.elements[i])
+            self.set_value(part, output)
 
     def forget(self, thing: Any) -> None:
         self._values.pop(id(thing), None)
@@ -87,7 +109,7 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
             if not value.hasDebugName():
                 value.setDebugName(name_of(thing))
             return value
-        if isinstance(thing, list):
+        if isinstance(thing, list) and all(isinstance(t, TensorImpl) for t in thing):
             return self.list_of([self.value_of(t) for t in thing], TensorType.get())
         if isinstance(thing, tuple):
             return self.tuple_of([self.value_of(t) for t in thing])
@@ -98,8 +120,8 @@ class TracingState(Sizes, PythonFunctions, ScriptCalls):
             return self._values[id(thing)][1]
         if hasattr(thing, "_jit_type"):
             raise RuntimeError(
-                f"Tried to trace {thing} but it is not part of the active trace. Modules that are called during a trace must be "
-                "registered as submodules of the thing being traced."
+                f"Tried to trace <{thing._jit_type.qualified_name} object> but it is not part of the active trace. Modules that "
+                "are called during a trace must be registered as submodules of the thing being traced."
             )
         return self.constant(thing)
 
