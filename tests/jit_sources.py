@@ -17,7 +17,7 @@ def define(text: str, **names: Any) -> Any:
     path = Path(_files.name) / f"source_{next(_numbers)}.py"
     path.write_bytes(textwrap.dedent(text).encode())
     module: dict[str, Any] = {"__name__": "user", "__file__": str(path), **names}
-    exec(compile(path.read_bytes(), str(path), "exec"), module)
+    exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module)
     return [v for k, v in module.items() if getattr(v, "__module__", "") == "user" and k not in names][-1]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 _MANGLE = "___torch_mangle_"
+_THEIRS = dict.fromkeys(("internals.nn.containers", "internals.nn.parameter_containers"), "internals.nn.modules.container")
 _taken: set[str] = set()
 _next = 0
 
@@ -20,7 +21,9 @@ def qualified_name(thing: Any) -> str:
     name = getattr(thing, "__name__", type(thing).__name__)
     if name == "<lambda>":
         name = "_lambda"
-    module = module.replace("<", "_").replace(">", "_")
+    module = _THEIRS.get(module, module).replace("<", "_").replace(">", "_")
+    if module.startswith("internals.nn."):
+        module = "torch" + module.removeprefix("internals")  # the layers have the names they have in PyTorch
     prefix = "__torch__" if module == "__main__" else f"__torch__.{module}"
     return f"{prefix}.{name}"
 

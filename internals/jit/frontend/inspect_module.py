@@ -33,7 +33,7 @@ from .annotations import type_of_annotation
 from .builtin_table import find_builtin
 from .concrete_type import ConcreteType, type_store
 from .infer_type import CannotInfer, infer_type, to_ir_value
-from .resolution import Resolver, mapping_resolver
+from .resolution import Resolver, closure_of, mapping_resolver
 from .script_time import Attribute
 
 # Of the instance, what belongs to `nn.Module` itself.
@@ -172,12 +172,18 @@ def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
     for each in cls.__mro__:
         if each is Module:
             break
-        resolver = mapping_resolver(vars(sys.modules.get(each.__module__, typing)))
+        resolver = mapping_resolver(names_in(each))
         for name, annotation in inspect.get_annotations(each).items():
             found.setdefault(name, (annotation, resolver))
     return {
         name: (annotation, resolver) for name, (annotation, resolver) in found.items() if annotation not in (Any, "Any")
     }
+
+
+def names_in(cls: type) -> dict[str, Any]:
+    """What names mean in the body of a class: what they mean in its methods, or in its module."""
+    method = next((each for each in vars(cls).values() if isinstance(each, types.FunctionType)), None)
+    return closure_of(method) if method is not None else vars(sys.modules.get(cls.__module__, typing))
 
 
 def is_final(annotation: Any) -> bool:

@@ -74,7 +74,9 @@ class MethodValue(SugaredValue):
         return SimpleValue(node.output().setType(matched.return_types[0]))
 
 
-def attribute_of_object(c: Compiler, owner: Value, t: ClassType, name: str) -> SugaredValue | None:
+def attribute_of_object(
+    c: Compiler, owner: Value, t: ClassType, name: str, where: SourceRange | None = None
+) -> SugaredValue | None:
     """An attribute, constant or method of an object whose type says all there is."""
     method = t.findMethod(name)
     if method is not None:
@@ -82,12 +84,13 @@ def attribute_of_object(c: Compiler, owner: Value, t: ClassType, name: str) -> S
     if t.hasAttribute(name):
         return SimpleValue(get_attr(c, owner, t, name))
     if name in t.constants:
-        return SimpleValue(c.constant(t.constants[name]))
+        return SimpleValue(c.constant(t.constants[name], where))
     return None
 
 
 def get_attr(c: Compiler, owner: Value, t: ClassType, name: str) -> Value:
     node = c.graph.insertNode(c.graph.create("prim::GetAttr", [owner]).s_("name", name))
+    node.output().setDebugName(f"_{name}" if name.isdigit() else name)
     return node.output().setType(t.getAttribute(name))
 
 
@@ -128,7 +131,7 @@ class ModuleValue(SugaredValue):
 
         if self.type.hasAttribute(name) and isinstance(self.type.getAttribute(name), ClassType):
             return self.submodule(c, name)
-        found = attribute_of_object(c, self.value, self.type, name)
+        found = attribute_of_object(c, self.value, self.type, name, where)
         if found is not None:
             return found
         accessors = self.concrete.property_methods(name)

@@ -154,6 +154,7 @@ def _spell_out_constant(node: Node) -> None:
     construct.output().setType(node.output().type())
     node.replaceAllUsesWith(construct)
     for part in parts:
+        part.node().copyMetadata(node)
         _spell_out_constant(part.node())
 
 

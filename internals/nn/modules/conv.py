@@ -144,7 +144,7 @@ class Conv2d(_ConvNd):
 class _ConvTransposeNd(_ConvNd):
     """What the gradient of a convolution does to its output: every element spreads a kernel over the result."""
 
-    def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> Sequence[int]:
+    def _output_padding(self, input: Tensor, output_size: list[int] | None) -> Sequence[int]:
         """The rows to add at one side: with a stride several output sizes lead to the same input size, and one is asked for.
 
         Raises ValueError for a size that cannot come out.
@@ -184,7 +184,7 @@ class ConvTranspose1d(_ConvTransposeNd):
             True, _single(output_padding), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
-    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         extra = self._output_padding(input, output_size)
         return F.conv_transpose1d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
@@ -204,7 +204,7 @@ class ConvTranspose2d(_ConvTransposeNd):
             True, _pair(output_padding), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
-    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         extra = self._output_padding(input, output_size)
         return F.conv_transpose2d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
