@@ -30,12 +30,21 @@ def clean_up(graph: Graph) -> None:
 
     from .immutable_constants import propagate_immutable_constants
 
+    make_empty_lists(graph)
     normalize_names(graph.block())
     lower_simple_tuples(graph)
     if propagate_immutable_constants(graph):
         dce(graph)
     constant_pooling(graph)
     order_outputs(graph.block())
+
+
+def make_empty_lists(graph: Graph) -> None:
+    """A `[]` that did not become a list of anything is a list of tensors."""
+    for node in graph.findAllNodes("prim::EmptyListLiteral"):
+        made = graph.create("prim::ListConstruct").insertBefore(node).output().setType(node.output().type())
+        node.output().replaceAllUsesWith(made)
+        node.destroy()
 
 
 def normalize_names(block: Block) -> None:
@@ -108,19 +117,9 @@ def _permute(node: Node, order: list[int], inputs_from: int, block_from: int) ->
         outputs = block.outputs()
         for to, i in enumerate(order):
             block.replaceOutput(block_from + to, outputs[block_from + i])
-    n = len(order)
-    for i in order:
-        old = node.outputs()[i]
-        old.replaceAllUsesWith(node.addOutput().copyMetadata(old))
-    for i in reversed(range(n)):
-        node.eraseOutput(i)
-    if node.kind() != "prim::Loop":
-        return
-    inputs, body = node.inputs(), node.blocks()[0]
-    for to, i in enumerate(order):
-        node.replaceInput(inputs_from + to, inputs[inputs_from + i])
-    for i in order:
-        carried = body.inputs()[block_from + i]
-        carried.replaceAllUsesWith(body.addInput().copyMetadata(carried))
-    for i in reversed(range(n)):
-        body.eraseInput(block_from + i)
+    node.permuteOutputs(order)
+    if node.kind() == "prim::Loop":
+        inputs = node.inputs()
+        for to, i in enumerate(order):
+            node.replaceInput(inputs_from + to, inputs[inputs_from + i])
+        node.blocks()[0].paramNode().permuteOutputs([*range(block_from), *(block_from + i for i in order)])

@@ -172,10 +172,16 @@ def emit_string(c: Compiler, expr: tree.StringLiteral, hint: Type | None) -> Val
 
 
 def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
-    """The type of the elements is that of the hint, else what the elements have in common, else Tensor."""
+    """The type of the elements is that of the hint, else what the elements have in common, else Tensor.
+
+    `[]` may still become a list of another type where it is passed (`try_convert_to_type`).
+    """
     if hint is not None and not isinstance(unwrapped(hint), ListType):
         raise error(expr.range, f"Expected an annotation of type List but got {spell(hint)}")
     values = emit_values(c, expr.inputs)
+    if hint is None and not values:  # a list of whatever it is passed as
+        node = c.graph.insertNode(c.graph.create("prim::EmptyListLiteral"))
+        return node.output().setType(ListType(TensorType.get()))
     element: Type | None = TensorType.get()
     if hint is not None:
         wanted = unwrapped(hint)

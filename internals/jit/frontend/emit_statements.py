@@ -197,6 +197,7 @@ def _merge(c: Compiler, where: SourceRange, name: str, blocks: Any, frames: Any,
             values[i] = unit
     true, false = values
     assert true is not None and false is not None
+    known_outside = c.environment.find(name) is not None
     unified = unify_types(true.type(), false.type())
     if unified is not None:
         c.environment.set_type(name, unified)
@@ -206,7 +207,7 @@ def _merge(c: Compiler, where: SourceRange, name: str, blocks: Any, frames: Any,
         f"Type mismatch: {name} is set to type {spell(true.type())} in the true branch and type {spell(false.type())} in the "
         "false branch",
     )
-    if c.environment.find(name) is not None:
+    if known_outside:
         raise mismatch
     c.environment.set_error(name, str(mismatch))
 

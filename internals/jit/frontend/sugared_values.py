@@ -261,11 +261,12 @@ class CastValue(BuiltinFunction):
         self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
     ) -> SugaredValue:
         if len(args) == 1 and not kwargs:
+            zero = c.constant(0)
             value = args[0].get(c)
             if value.type().isSubtypeOf(self.target):
                 return SimpleValue(value)
             if isinstance(self.target, BoolType) and isinstance(value.type(), (ListType, StringType, DictType)):
-                return SimpleValue(c.insert("aten::gt", [c.insert("aten::len", [value], where), 0], where))
+                return SimpleValue(c.insert("aten::gt", [c.insert("aten::len", [value], where), zero], where))
         return super().call(where, c, args, kwargs, n_binders)
 
 

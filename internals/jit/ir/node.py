@@ -177,6 +177,11 @@ class Node(HasAttributes):
         del self._outputs[i]
         self._number_outputs()
 
+    def permuteOutputs(self, order: list[int]) -> None:
+        """Output `order[0]` becomes the first, and so on; everybody goes on using the values they used."""
+        self._outputs = [self._outputs[i] for i in order]
+        self._number_outputs()
+
     def _number_outputs(self) -> None:
         for i, v in enumerate(self._outputs):
             v._offset = i
