@@ -59,7 +59,9 @@ COMPARISONS = {f"aten::{n}.{o}" for n in ("lt", "le", "gt", "ge", "eq", "ne") fo
 def case(key: str) -> tuple[Any, tuple[float, float], tuple[Any, ...]]:
     if key in CASES:
         return CASES[key]
-    chosen = POSITIVE if key in POSITIVE_ONLY else INSIDE if key in INSIDE_ONLY else BETWEEN_STEPS if key in STEPS else PLAIN
+    chosen = (
+        POSITIVE if key in POSITIVE_ONLY else INSIDE if key in INSIDE_ONLY else BETWEEN_STEPS if key in STEPS else PLAIN
+    )
     return ONE, chosen, ()
 
 
@@ -125,7 +127,9 @@ def test_where() -> None:
 
 def test_sum_to_size() -> None:
     x = make((2, 3, 4), *PLAIN)
-    graph = parse_ir("graph(%x : Double(2, 3, 4, device=cpu), %s : int[]):\n  %y : Tensor = prim::SumToSize(%x, %s)\n  return (%y)")
+    graph = parse_ir(
+        "graph(%x : Double(2, 3, 4, device=cpu), %s : int[]):\n  %y : Tensor = prim::SumToSize(%x, %s)\n  return (%y)"
+    )
     f = differentiated(graph)
     for size in ([2, 3, 4], [1, 3, 1], [3, 1], [4], []):
         assert f(x, size).shape == internals.Size(size)
@@ -184,7 +188,9 @@ def test_conditions_hold_a_formula_back() -> None:
     graph = parse_ir("graph(%x : Tensor, %s : int[]):\n  %y : Tensor = aten::view(%x, %s)\n  return (%y)")
     assert not is_differentiable(next(graph.nodes()))
     node = next(graph.nodes())
-    with pytest.raises(RuntimeError, match="differentiation of aten::view is not supported, or it is missing necessary type"):
+    with pytest.raises(
+        RuntimeError, match="differentiation of aten::view is not supported, or it is missing necessary type"
+    ):
         from internals.jit.passes.symbolic_gradients import gradient_of
 
         gradient_of(node, [graph.inputs()[0]])
