@@ -184,7 +184,8 @@ def test_blocks_are_fused_by_themselves() -> None:
 
 def test_a_group_with_pieces_that_do_not_come_out_even() -> None:
     graph = parse_ir(
-        "graph(%x : Tensor):\n  %a : Tensor, %b : Tensor, %c : Tensor = prim::ConstantChunk[chunks=3, dim=0](%x)\n  return (%a, %c)"
+        "graph(%x : Tensor):\n  %a : Tensor, %b : Tensor, %c : Tensor = prim::ConstantChunk[chunks=3, dim=0](%x)\n"
+        "  return (%a, %c)"
     )
     assert [t.tolist() for t in interpret(graph, [torch.arange(5)])] == [[0, 1], [4]]
     with pytest.raises(RuntimeError, match="Expected chunk to return exactly 3 outputs but it returned 2"):
