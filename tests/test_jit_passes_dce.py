@@ -53,6 +53,17 @@ def test_a_write_to_a_live_value_through_a_view_stays() -> None:
     )
 
 
+def test_an_operator_that_may_return_its_argument_is_not_believed() -> None:
+    """The schema of `type_as` promises a new tensor; of a tensor that has that type already, it returns the tensor."""
+    text = """graph(%x : Tensor):
+  %y : Tensor = aten::relu(%x)
+  %z : Tensor = aten::type_as(%y, %x)
+  %w : Tensor = aten::zero_(%y)
+  return (%z)
+"""
+    check_unchanged("dce", text)
+
+
 def test_a_write_to_a_value_nobody_reads_goes() -> None:
     check(
         "dce",

@@ -20,14 +20,14 @@ Everything is "may": a wrong yes costs an optimisation, a wrong no would break t
 graph that was changed otherwise than by its own moves, make a new one.
 
 How the real one differs: in PyTorch the output of a Loop does not alias its input, which is what it is when the loop does not
-run; and it counts random numbers as independent of each other, where we keep them in order.
+run; it believes the schemas of `type_as`, `dropout` and a few more (`PASS_ON`) that they give new memory; and it counts random numbers as independent of each other, where we keep them in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from internals.jit.ir import Block, Graph, Node, Value
+from internals.jit.ir import Block, Graph, Node, TensorType, Value
 from internals.jit.ir.alias_info import AliasInfo
 
 from .memory_dag import NOWHERE, Element, Locations, MemoryDag, is_mutable_type
@@ -46,6 +46,11 @@ CREATORS = frozenset({
     "prim::Load", "prim::isinstance", "prim::AnyDefined",
 })  # fmt: skip
 SAME_AS_INPUT = frozenset({"prim::unchecked_cast", "prim::profile", "prim::Guard", "prim::SumToSize"})
+# Their schemas promise new memory, but what they return may be what they got, or a view of it.
+PASS_ON = frozenset({
+    "aten::type_as", "aten::dropout", "aten::conj_physical", "aten::sum_to_size", "aten::_grad_sum_to_size",
+    "aten::broadcast_tensors", "aten::einsum",
+})  # fmt: skip
 CHUNKS = frozenset({"prim::ConstantChunk", "prim::BroadcastingChunk"})
 SUBGRAPHS = frozenset({"prim::FusionGroup", "prim::DifferentiableGraph", "prim::FunctionalGraph"})
 TALKS = frozenset({"prim::Print", "prim::RaiseException", "aten::warn"})  # and no more than that
@@ -187,6 +192,13 @@ class AliasDb(TopologicalMoves):
         elif kind in SAME_AS_INPUT or kind in CHUNKS:
             for v in node.outputs():
                 self._point(v, node.inputsAt(0))
+        elif kind in PASS_ON:
+            source = node.inputsAt(0)
+            for v in node.outputs():
+                if isinstance(source.type(), TensorType):
+                    self._point(v, source)
+                else:
+                    self._set_wildcard(v)
         elif kind == "prim::SetAttr":
             self._write(node, node.inputsAt(0))
             self._set_wildcard(node.inputsAt(1))
@@ -326,7 +338,7 @@ def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
     if user.kind() == "prim::Return":
         return user.owningBlock() is graph.block()
     schema = user.schema()
-    if schema is None or not user.kind().startswith("aten::") or offset >= len(schema.arguments):
+    if schema is None or not user.kind().startswith("aten::") or offset >= len(schema.arguments) or user.kind() in PASS_ON:
         return False
     gives_containers = any(is_mutable_type(v.type()) and v.type().kind() != "TensorType" for v in user.outputs())
     return schema.arguments[offset].alias_info is None and not gives_containers and not schema.is_vararg

@@ -56,14 +56,14 @@ class _Eliminator:
                 changed |= self.mark(node)
         changed |= self._mark_return(block)
         for node in block.nodes(reverse=True):
+            if not self.live.isdisjoint(node.outputs()) or self.aliases.writes_to_alias(node, self.live):
+                changed |= self.mark(node)
             if node.kind() == "prim::Loop":
                 while self.mark_block(node.blocks()[0]):
                     changed = True
             else:
                 for b in node.blocks():
                     changed |= self.mark_block(b)
-            if not self.live.isdisjoint(node.outputs()) or self.aliases.writes_to_alias(node, self.live):
-                changed |= self.mark(node)
         return changed
 
     def mark(self, node: Node) -> bool:
@@ -88,7 +88,8 @@ class _Eliminator:
             self.live.update(block.outputs())
         elif owner.kind() == "prim::Loop":
             again, *results = block.outputs()
-            self.live.add(again)
+            if owner in self.marked:
+                self.live.add(again)
             for result, carried, after in zip(results, block.inputs()[1:], owner.outputs()):
                 if carried in self.live or after in self.live:
                     self.live.add(result)
@@ -102,6 +103,10 @@ class _Eliminator:
         """Destroy the nodes that were not marked, the last one first, so that each has lost its users by then."""
         changed = False
         for node in block.nodes(reverse=True):
+            if node not in self.marked and not node.hasUses():
+                node.destroy()
+                changed = True
+                continue
             if node.kind() in ("prim::If", "prim::GradOf"):
                 changed |= _erase_unused_outputs(node)
             carried = self._stop_carrying(node) if node.kind() == "prim::Loop" else []
@@ -110,9 +115,6 @@ class _Eliminator:
             for i in carried:
                 node.blocks()[0].eraseInput(i + 1)
             changed |= bool(carried)
-            if node not in self.marked and not node.hasUses():
-                node.destroy()
-                changed = True
         return changed
 
     def _stop_carrying(self, loop: Node) -> list[int]:
