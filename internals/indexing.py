@@ -21,6 +21,7 @@ from internals._generated import ops
 from internals.aten.overlap import check_no_internal_overlap
 from internals.core.arg_types import as_int
 from internals.core.dtype import INTEGRAL, SCALAR_TYPE_NAME, bool_, uint8
+from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl, array, from_array
 from internals.core.tracer import TracedInt, tracer
 
@@ -61,7 +62,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         return _write(sliced, value)
     if isinstance(value, TensorImpl):
         value = _without_leading_ones(value)
-    elif tracer.state is not None:
+    elif hot.off and tracer.state is not None:
         value = from_array(np.asarray(value, self.dtype.np))
     else:
         value = ops.scalar_tensor(value, self.dtype, None, self.device, None)
@@ -143,7 +144,7 @@ def _slice(t: Any, dim: int, item: slice) -> Any:
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     n = sizes[dim]
-    if tracer.state is not None:
+    if hot.off and tracer.state is not None:
         return _slice_for_all_sizes(t, dim, item)
     start, stop, step = item.indices(n)
     if step < 0:
@@ -199,7 +200,7 @@ def _index_tensor(data: Any) -> Any:
 
 def _write(target: Any, value: Any) -> None:
     """Copy `value`, broadcast, into the view `target`."""
-    if tracer.state is not None and not isinstance(value, TensorImpl):
+    if hot.off and tracer.state is not None and not isinstance(value, TensorImpl):
         value = from_array(np.asarray(value, target.dtype.np))
     if not isinstance(value, TensorImpl):
         check_no_internal_overlap(target)
@@ -216,7 +217,7 @@ def _write(target: Any, value: Any) -> None:
 def _without_leading_ones(value: Any) -> Any:
     sizes = value.shape
     first = next((d for d, n in enumerate(sizes) if n != 1), len(sizes))
-    return ops.view(value, sizes[first:]) if first or tracer.state is not None else value
+    return ops.view(value, sizes[first:]) if first or (hot.off and tracer.state is not None) else value
 
 
 def _check_number(self: Any, value: Any) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any, SupportsIndex
 
+from .hot import hot
 from .tracer import tracer
 
 
@@ -20,7 +21,7 @@ class Size(tuple[int, ...]):
     def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Size:
         values: list[Any] = []
         for i, s in enumerate(sizes):
-            if tracer.state is not None and tracer.state.is_traced_number(s):
+            if hot.off and tracer.state is not None and tracer.state.is_traced_number(s):
                 values.append(s)
                 continue
             if not hasattr(s, "__index__"):

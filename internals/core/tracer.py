@@ -16,6 +16,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from .hot import hot
+
 PYTHON_DATAFLOW = (
     " might cause the trace to be incorrect. We can't record the data flow of Python values, so this value will be treated as a "
     "constant in the future. This means that the trace might not generalize to other inputs!"
@@ -64,5 +66,5 @@ class TracedFloat(float):
 
 def warn_if_tracing(what: str, why: str = PYTHON_DATAFLOW) -> None:
     """Give a TracerWarning that begins with `what` if this thread is tracing."""
-    if tracer.state is not None:
+    if hot.off and tracer.state is not None:
         tracer.state.warn(what + why)
