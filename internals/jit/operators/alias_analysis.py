@@ -338,7 +338,12 @@ def _only_reads(user: Node, offset: int, graph: Graph) -> bool:
     if user.kind() == "prim::Return":
         return user.owningBlock() is graph.block()
     schema = user.schema()
-    if schema is None or not user.kind().startswith("aten::") or offset >= len(schema.arguments) or user.kind() in PASS_ON:
+    if (
+        schema is None
+        or not user.kind().startswith("aten::")
+        or offset >= len(schema.arguments)
+        or user.kind() in PASS_ON
+    ):
         return False
     gives_containers = any(is_mutable_type(v.type()) and v.type().kind() != "TensorType" for v in user.outputs())
     return schema.arguments[offset].alias_info is None and not gives_containers and not schema.is_vararg

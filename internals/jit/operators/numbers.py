@@ -203,4 +203,12 @@ def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
         raise RuntimeError(
             "ZeroDivisionError: integer division or modulo by zero" if is_int else "ZeroDivisionError: float divmod()"
         )
-    return divmod(x, y)
+    if type(x) is int and type(y) is int:
+        return divmod(x, y)
+    if type(x) is not type(y):
+        quotient = c_math.floordiv(x, y)
+        return quotient, x - quotient * y
+    rest = c_math.fmod(x, y)
+    if rest and (rest < 0) != (y < 0):
+        rest += y
+    return c_math.div(x - rest, y), rest
