@@ -108,10 +108,10 @@ class ScriptModule(Module):
             object.__setattr__(self, name, value)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        setattr(self, name, module)
+        setattr(self, name, module) if "_jit_type" in self.__dict__ else super().add_module(name, module)
 
     def register_parameter(self, name: str, param: Any) -> None:
-        setattr(self, name, param)
+        setattr(self, name, param) if "_jit_type" in self.__dict__ else super().register_parameter(name, param)
 
     def define(self, src: str) -> None:
         """Compile a method that is given as source: `m.define("def twice(self, x):\\n    return self.forward(x) * 2")`."""
@@ -151,12 +151,19 @@ class ScriptModule(Module):
     def _not_a_container(self, method: str) -> Any:
         raise NotImplementedError(f"a {self.original_name} has no {method}")
 
+    def __copy__(self) -> Any:
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _methods={})
+        return copied
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Tensors and values are copied, the type and its methods are not."""
         shared = {"_jit_type", "_concrete_type"}
         copied = memo[id(self)] = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
-            copied.__dict__[name] = value if name in shared else copy.deepcopy(value, memo) if name != "_methods" else {}
+            copied.__dict__[name] = (
+                value if name in shared else copy.deepcopy(value, memo) if name != "_methods" else {}
+            )
         return copied
 
     @property
@@ -186,10 +193,14 @@ class ScriptModule(Module):
         return self._method("forward").get_debug_state()
 
     def extra_repr(self) -> str:
-        return f"original_name={self.original_name}"
+        own = type(self).__name__ == self.__dict__.get("original_name")  # of a class of the user's own
+        return "" if own else f"original_name={self.original_name}"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_methods": {}}
+        raise RuntimeError(
+            f"Tried to serialize object {self._jit_type.name()} which does not have a __getstate__ method defined! Save the module "
+            "with jit.save, or its state_dict()"
+        )
 
 
 class RecursiveScriptModule(ScriptModule):

@@ -52,6 +52,8 @@ class ConcreteType:
         self.ignored: set[str] = set()
         self.hooks: tuple[Callable[..., Any], ...] = ()
         self.pre_hooks: tuple[Callable[..., Any], ...] = ()
+        self.compiled_hooks: list[ScriptFunction] = []
+        self.compiled_pre_hooks: list[ScriptFunction] = []
         self.properties: dict[str, property] = {}
         self.shared = True
         self._jit_type: ClassType | None = None
@@ -131,7 +133,8 @@ class ConcreteType:
 
     def why_no_attribute(self, name: str) -> str:
         if name in self.ignored:
-            return "(This attribute exists on the Python module, but has been marked to be ignored by `__jit_ignored_attributes__`)"
+            marked = "has been marked to be ignored by `__jit_ignored_attributes__`"
+            return f"(This attribute exists on the Python module, but {marked})"
         return self.failed.get(name, "")
 
     def compile_method(self, name: str, where: SourceRange | None = None) -> bool:

@@ -39,9 +39,9 @@ from .script_time import Attribute
 # Of the instance, what belongs to `nn.Module` itself.
 IGNORED = {
     "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_hooks", "_backward_pre_hooks",
-    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called",
-    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_version",
-    "dump_patches", "_jit_type", "_concrete_type", "_methods", "original_name",
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks", "_version", "dump_patches", "_jit_type", "_concrete_type", "_methods", "original_name",
 }  # fmt: skip
 CONSTANTS = (bool, float, int, str, type(None), device, layout, dtype)
 KINDS = (
@@ -145,7 +145,8 @@ class _Inspector:
             except CannotInfer as why:
                 self.concrete.failed[name] = (
                     "(This attribute exists on the Python module, but we failed to convert Python type: "
-                    f"'{typename(type(value))}' to a TorchScript type. {why}. Its type was inferred; try adding a type annotation for the attribute.)"
+                    f"'{typename(type(value))}' to a TorchScript type. {why}. Its type was inferred; try adding a type "
+                    "annotation for the attribute.)"
                 )
                 continue
             self._add(name, found, "attribute")
@@ -201,12 +202,17 @@ def is_function(value: Any) -> bool:
 
 def properties_of(module: Module) -> dict[str, property]:
     """The properties of a module's class that are to be compiled."""
+    from internals.jit.script_module import ScriptModule
+
     cls = type(module)
     left_out = {*getattr(cls, "__jit_unused_properties__", ()), *getattr(cls, "__jit_ignored_attributes__", ())}
     return {
         name: found
         for name, found in inspect.getmembers(cls, lambda member: isinstance(member, property))
-        if name not in left_out and found.fget is not None and not modifiers.is_unused(found.fget)
+        if name not in left_out
+        and getattr(ScriptModule, name, None) is not found
+        and found.fget is not None
+        and not modifiers.is_unused(found.fget)
     }
 
 

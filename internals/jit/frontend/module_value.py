@@ -7,7 +7,7 @@ of modules are unrolled, because every entry may be of another type.
 What a module is besides its JIT type, its Python class, functions among its attributes, whether it is a list, is told by its
 concrete type (`Concrete`), which `recursive.py` makes.
 
-How the real one differs: forward hooks are compiled into the call, and interfaces stand for modules that are swapped later.
+How the real one differs: interfaces stand for modules that are swapped later.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Concrete(Protocol):
 
     jit_type: ClassType
     iterable_kind: str  # "list", "dict", "parameter_list", "parameter_dict" or ""
+    compiled_hooks: list[Any]
+    compiled_pre_hooks: list[Any]
 
     def submodule(self, name: str) -> Concrete | None: ...
     def function_attribute(self, name: str) -> Any | None:
@@ -159,6 +161,10 @@ class ModuleValue(SugaredValue):
         return SimpleValue(value) if concrete is None else ModuleValue(value, concrete)
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
+        if self.concrete.compiled_hooks or self.concrete.compiled_pre_hooks:
+            from .hooks import call_with_hooks
+
+            return call_with_hooks(self, where, c, args, kwargs, n_binders)
         return self.attr(where, c, "forward").call(where, c, args, kwargs, n_binders)
 
     # As a container.

@@ -18,6 +18,7 @@ from internals.nn.module import Module
 
 from . import modifiers
 from .concrete_type import ConcreteType
+from .hooks import compile_hooks
 from .inspect_module import attribute_value, check_initialized, concrete_type_of
 from .resolution import mapping_resolver
 
@@ -60,6 +61,9 @@ def build(module: Module, concrete: ConcreteType) -> Any:
     scripted.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
     keep_in_python(module, scripted, concrete)
     compile_methods(module, concrete, methods_to_compile(module))
+    compile_hooks(concrete)
+    scripted._forward_pre_hooks.update(enumerate(concrete.compiled_pre_hooks))
+    scripted._forward_hooks.update(enumerate(concrete.compiled_hooks))
     return scripted
 
 

@@ -1,0 +1,136 @@
+"""Forward hooks of scripted modules (`create_hooks_from_stubs` of `torch/jit/_recursive.py`, `ModuleValue::call`).
+
+A forward pre-hook gets the arguments as a tuple and may change them, a forward hook gets the result as well and may change that.
+Hooks are compiled, as functions whose first argument is the module, and a call of the module becomes
+
+    %input : (Tensor) = prim::TupleConstruct(%x)
+    %changed : (Tensor) = prim::CallFunction(%pre_hook, %module, %input)
+    %x.1 : Tensor = prim::TupleUnpack(%changed)
+    %y : Tensor = prim::CallMethod[name="forward"](%module, %x.1)
+    %z : Tensor = prim::CallFunction(%hook, %module, %changed, %y)
+
+A hook must say what it takes and gives: its `input` is a tuple of the types that `forward` takes.
+
+How the real one differs: the types of `output` and of what is returned are checked against `forward` before any call is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.ir import NoneType, TupleType
+
+from . import tree
+from .build_tree import default_arguments, tree_of
+from .compiler import compile_with_schema
+from .resolution import closure_resolver
+from .schema_matching import NamedValue
+from .sugared_values import SimpleValue, SugaredValue
+
+if TYPE_CHECKING:
+    from internals.jit.ir import SourceRange
+    from internals.jit.script_function import ScriptFunction
+
+    from .compiler import Compiler
+    from .concrete_type import ConcreteType
+    from .module_value import ModuleValue
+
+
+def compile_hooks(concrete: ConcreteType) -> None:
+    """Compile the hooks of a module, unless they are. Raises RuntimeError for one whose signature does not fit."""
+    if not concrete.compiled_hooks:
+        concrete.compiled_pre_hooks = [compile_hook(concrete, hook, is_pre=True) for hook in concrete.pre_hooks]
+        concrete.compiled_hooks = [compile_hook(concrete, hook, is_pre=False) for hook in concrete.hooks]
+
+
+def compile_hook(concrete: ConcreteType, hook: Callable[..., Any], is_pre: bool) -> ScriptFunction:
+    from internals.jit.script_function import ScriptFunction
+
+    definition = tree_of(hook, hook.__name__, "RecursiveScriptModule")
+    _check_return(concrete, definition, is_pre)
+    graph, schema = compile_with_schema(
+        definition,
+        closure_resolver(hook),
+        name=hook.__name__,
+        self_type=concrete.jit_type,
+        make_self=concrete.make_self,
+        defaults=default_arguments(hook),
+    )
+    if len(schema.arguments) > 1 and not isinstance(schema.arguments[1].type, TupleType):
+        raise RuntimeError(
+            f"{_kind(is_pre)} '{hook.__name__}' on module '{_module(concrete)}' expected the input argument to be typed as a "
+            f"Tuple but found type: '{schema.arguments[1].type}' instead.\n{_advice(concrete, hook.__name__, is_pre)}"
+        )
+    return ScriptFunction(hook.__name__, graph, schema, python_function=hook, is_method=True)
+
+
+def call_with_hooks(
+    module: ModuleValue,
+    where: SourceRange,
+    c: Compiler,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    n_binders: int,
+) -> SugaredValue:
+    """The call of a module that has hooks, as the compiler emits it."""
+    from .python_values import FunctionValue
+
+    concrete: Any = module.concrete
+    owner = NamedValue(module.value, where)
+    given = c.tuple_construct([arg.get(c) for arg in args])
+    for hook in concrete.compiled_pre_hooks:
+        changed = FunctionValue(hook).call(where, c, [owner, NamedValue(given, where)], kwargs, n_binders)
+        value = changed.as_value(where, c)
+        if not isinstance(value.type(), NoneType):
+            given = value if isinstance(value.type(), TupleType) else c.tuple_construct([value])
+    if concrete.compiled_pre_hooks and args:
+        unpacked = c.graph.insertNode(c.graph.create("prim::TupleUnpack", [given], 0))
+        args = [NamedValue(unpacked.addOutput().setType(t), where) for t in given.type().containedTypes()]
+    result = module.attr(where, c, "forward").call(where, c, args, kwargs, n_binders).as_value(where, c)
+    for hook in concrete.compiled_hooks:
+        taken = [owner, NamedValue(given, where), NamedValue(result, where)]
+        changed = FunctionValue(hook).call(where, c, taken, kwargs, n_binders)
+        value = changed.as_value(where, c)
+        result = result if isinstance(value.type(), NoneType) else value
+    return SimpleValue(result)
+
+
+def _check_return(concrete: ConcreteType, definition: tree.Def, is_pre: bool) -> None:
+    if is_pre and definition.decl.return_type is None:
+        name = definition.name.name
+        raise RuntimeError(
+            f"Pre-hook '{name}' on module '{_module(concrete)}' is missing a return annotation. Return annotations are required, "
+            f"please add one.\n{_advice(concrete, name, is_pre)}"
+        )
+
+
+def _advice(concrete: ConcreteType, name: str, is_pre: bool) -> str:
+    forward = concrete.jit_type.findMethod("forward")
+    types = [argument.type.annotation_str for argument in forward.schema.arguments[1:]] if forward is not None else []
+    given = f"Tuple[{', '.join(types) or '()'}]"
+    module = _module(concrete)
+    if is_pre:
+        single = f"'{types[0]}', " if len(types) == 1 else ""
+        return (
+            f"This error occurred while scripting the forward pre-hook '{name}' on module '{module}'. If you did not want to "
+            "script this pre-hook remove it from the original NN module before scripting. "
+            f"Pre-hooks for module '{module}' are expected to have the following signature: {name}(self, input: {given}) with a return type of either 'None', {single}or "
+            f"'{given}'."
+        )
+    output = forward.schema.returns[0].type.annotation_str if forward is not None and forward.schema.returns else "None"
+    return (
+        f"This error occurred while scripting the forward hook '{name}' on module {module}. If you did not want to script this "
+        "hook remove it from the original NN module before scripting. This hook was expected to have the following signature: "
+        f"{name}(self, input: {given}, output: {output}). The type of the output arg is the returned type from either the "
+        "forward method or the previous hook if it exists. Note that hooks can return anything, but if the hook is on a submodule "
+        "the outer module is expecting the same return type as the submodule's forward."
+    )
+
+
+def _kind(is_pre: bool) -> str:
+    return "Pre-hook" if is_pre else "Hook"
+
+
+def _module(concrete: ConcreteType) -> str:
+    return concrete.jit_type.name().rpartition(".")[2]
