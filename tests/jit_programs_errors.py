@@ -403,6 +403,10 @@ def f(x):
 def f():
     d: Dict[str, int] = {1: 2}
     return d
+### augmented floor division
+def f(n: int):
+    n //= 2
+    return n
 ### comprehension filter
 def f(xs: List[int]):
     return [v for v in xs if v > 1]

@@ -10,11 +10,13 @@ from internals.jit.frontend import script_function
 from tests.jit_programs import Program, load, normalized
 from tests.jit_programs_basic import ARITHMETIC, CALLS, CONDITIONS, LOOPS
 from tests.jit_programs_containers import CONTAINERS, INDEXING
+from tests.jit_programs_language import LANGUAGE
 
-PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING]
+PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE]
 # Where the text may differ, and why.
 DIFFERENT = {
     "broadcasting list": "PyTorch prints an empty list constant as annotate(List[int], [])",
+    "fork": "the numbers of values start anew in each of its graphs",
 }
 
 

@@ -13,6 +13,7 @@ from internals.jit.frontend import script_function
 from tests.jit_programs import Program, arguments, load
 from tests.jit_programs_basic import ARITHMETIC, CALLS, CONDITIONS, LOOPS
 from tests.jit_programs_containers import CONTAINERS, INDEXING
+from tests.jit_programs_language import LANGUAGE
 
 # What TorchScript means otherwise than Python does; its result is PyTorch's, not Python's.
 NOT_PYTHON = {
@@ -25,9 +26,10 @@ NOT_PYTHON = {
     "aug pow mod": "the remainder of an augmented assignment is C's, a float",
     "min max abs builtin": "round gives a float",
     "any all": "any of a tensor is a tensor",
+    "min max of mixed": "of an int and a float it is a float",
     "starred unpack": "what a starred name takes is a tuple",
 }
-PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING]
+PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE]
 
 
 def same(a: Any, b: Any) -> bool:

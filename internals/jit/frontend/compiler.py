@@ -91,6 +91,7 @@ def compile_with_schema(
     """
     from .cleanup import clean_up
     from .convert_to_ssa import convert_to_ssa
+    from .fork import lift_forks
     from .loop_forms import canonicalize_modified_loops
 
     called = name or definition.name.name
@@ -101,6 +102,7 @@ def compile_with_schema(
         schema = c.emit_def(definition, self_type, make_self, defaults or {})
         convert_to_ssa(c.graph)
         canonicalize_modified_loops(c.graph.block())
+        lift_forks(c.graph)
         clean_up(c.graph)
     return c.graph, schema
 

@@ -2,7 +2,7 @@
 
 `fork(f, x)` is a node with a graph in it, which calls f: `prim::fork(Subgraph)`, of type `Future[T]`. `wait` is `aten::wait`.
 
-How the real one differs: the call is emitted into a closure of the enclosing graph first, and lifted out of it later.
+How the real one differs: the call is emitted into a closure beside the fork.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import FutureType, Graph, Value
+from internals.jit.ir import FutureType, Graph, Node, Value
 
 from .schema_matching import NamedValue
 
@@ -24,14 +24,26 @@ if TYPE_CHECKING:
 def emit_fork_node(
     c: Compiler, where: SourceRange, forked: SugaredValue, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> Value:
-    """Emit the call into a block, then move the block's nodes into a graph whose inputs are what the call uses from outside."""
+    """Emit the call into a block of the node. `lift_forks` makes a graph of it when there are no names any more."""
     node = c.graph.create("prim::fork")
     node.setSourceRange(where)
     c.graph.insertNode(node)
     block = node.addBlock()
     with c.frame(block):
-        block.registerOutput(forked.call(where, c, args, kwargs, 1).as_value(where, c))
-    subgraph = Graph()
+        result = forked.call(where, c, args, kwargs, 1).as_value(where, c)
+    block.registerOutput(result)
+    return node.output().setType(FutureType(result.type()))
+
+
+def lift_forks(graph: Graph) -> None:
+    """The block of each fork becomes a graph, whose inputs are what the block uses from outside."""
+    for node in graph.findAllNodes("prim::fork"):
+        if node.blocks():
+            _lift(node)
+
+
+def _lift(node: Node) -> None:
+    block, subgraph = node.blocks()[0], Graph()
     here: dict[Value, Value] = {}
 
     def in_subgraph(v: Value) -> Value:
@@ -44,8 +56,6 @@ def emit_fork_node(
         copy = subgraph.appendNode(subgraph.createClone(each, in_subgraph))
         here.update(zip(each.outputs(), copy.outputs()))
     for out in block.outputs():
-        subgraph.registerOutput(here[out] if out in here else in_subgraph(out))
-    result = block.outputs()[0].type()
+        subgraph.registerOutput(in_subgraph(out))
     node.eraseBlock(0)
     node.g_("Subgraph", subgraph)
-    return node.output().setType(FutureType(result))

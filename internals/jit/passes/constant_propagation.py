@@ -8,7 +8,7 @@
 | a Loop that never runs (0 trips, or condition False)   | nothing: what goes in comes out            |
 | a value that a Loop carries unchanged                  | the value that goes in                     |
 
-Then dead code elimination removes what is left over. An operator is *not* run when
+If anything was done, dead code elimination removes what is left over. An operator is *not* run when
 
 | guard                                               | why                                                      |
 |-----------------------------------------------------|----------------------------------------------------------|
@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from internals.autograd.grad_mode import no_grad
+from internals.core.device import device as Device
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import constant_of, is_constant
 from internals.jit.operators.alias_analysis import AliasDb
@@ -47,7 +48,9 @@ NEVER_RUN = ("prim::Constant", "prim::Uninitialized", "prim::AutogradZero", "pri
 def constant_propagation(graph: Graph) -> bool:
     """Run what depends on constants only, and take the branches they decide."""
     changed = _Propagator(AliasDb(graph)).block(graph.block())
-    return dce(graph) or changed
+    if changed:
+        dce(graph)
+    return changed
 
 
 class _Propagator:
@@ -159,7 +162,7 @@ def _fits(value: Any) -> bool:
         return not value.requires_grad and value.numel() * value.element_size() <= LARGEST_CONSTANT  # type: ignore[attr-defined]
     if isinstance(value, (list, tuple)):
         return all(_fits(v) and not isinstance(v, TensorImpl) for v in value)
-    return value is None or isinstance(value, (bool, int, float, complex, str))
+    return value is None or isinstance(value, (bool, int, float, complex, str, Device))
 
 
 def _equal_constants(a: Value, b: Value) -> bool:

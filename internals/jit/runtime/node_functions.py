@@ -17,6 +17,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from internals.core.dtype import bool_ as bool_dtype
 from internals.jit.ir import FunctionType, Node, TupleType, Type, type_of
 
 from .errors import Error, python_error
@@ -278,3 +279,19 @@ def sole(elements: Any) -> Any:
 
 def nothing(*_: Any) -> None:
     return None
+
+
+# Tensors as lists
+
+
+@node_function("prim::tolist")
+def to_list(node: Node) -> Function:
+    def convert(tensor: Any, dimensions: int, element: int) -> Any:
+        if tensor.dim() != dimensions:
+            raise RuntimeError("Output annotation list dimension and runtime tensor dimension must match for tolist()")
+        kinds = tensor.dtype.is_floating_point, tensor.dtype.is_complex, tensor.dtype is bool_dtype
+        if (element == 1, element == 3, element == 2) != kinds:
+            raise RuntimeError("Output annotation element type and runtime tensor element type must match for tolist()")
+        return tensor.tolist()
+
+    return convert
