@@ -8,13 +8,13 @@ weights, which are computed here, once:
     conv(x, W, b) * c       = conv(x, W * c, b * c)                              and likewise /
     conv(x, W, b) + c       = conv(x, W, b + c)                                  and likewise -
 
-Conditions: all weights are constants; nobody else reads the layer's result; batch norm is in evaluation mode; `c` is a number,
-or a constant with one entry for each output channel.
+Conditions: all weights are constants; nobody else reads the layer's result, its size aside; batch norm is in evaluation mode;
+`c` is a number, or a constant with one entry for each output channel.
 
 Results differ from the original's by rounding errors, which is why `freeze` does it only if `optimize_numerics`.
 
-How the real one differs: the same formulas. Folding `* c` gives its bias the shape of `c`, which keeps what
-follows from being folded.
+How the real one differs: the same formulas. Folding `* c` gives its bias the shape of `c`, which keeps what follows from being
+folded; the check of dimensions that a batch norm begins with goes as well, here it stays.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from internals.jit.ir import Graph, Node, Value
 
 CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d")
+QUESTIONS = ("aten::dim", "aten::size", "prim::dtype", "prim::device")  # whose answers stay the same
 DROPOUTS = ("aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout")
 
 
@@ -116,7 +117,9 @@ def _fold_arithmetic(node: Node) -> bool:
 
 def _is_foldable(layer: Node, reader: Node, kinds: tuple[str, ...]) -> bool:
     """Whether `layer` is of these kinds, with constant weights of a floating dtype, and read by `reader` alone."""
-    if layer.kind() not in kinds or len(layer.output().uses()) != 1 or layer.owningBlock() is not reader.owningBlock():
+    if layer.kind() not in kinds or layer.owningBlock() is not reader.owningBlock():
+        return False
+    if any(use.user is not reader and use.user.kind() not in QUESTIONS for use in layer.output().uses()):
         return False
     weight, bias = constant(layer.inputsAt(1)), constant(layer.inputsAt(2))
     return isinstance(weight, TensorImpl) and bool(weight.is_floating_point()) and bias is not NOT_CONSTANT

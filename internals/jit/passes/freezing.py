@@ -39,6 +39,7 @@ from internals.jit.passes.fold_conv_bn import (
     remove_dropout,
 )
 from internals.jit.passes.inline import inline
+from internals.jit.passes.lower_tuples import lower_simple_tuples
 from internals.jit.passes.peephole import peephole
 from internals.jit.passes.subgraph_utils import all_nodes
 from internals.jit.script_function import ScriptFunction
@@ -47,6 +48,7 @@ from internals.jit.script_module import RecursiveScriptModule, ScriptModule, get
 if TYPE_CHECKING:
     from internals.jit.ir import Graph, Node, Value
 
+IMMUTABLE = (bool, int, float, complex, str, type(None))
 Slot = tuple[int, str]  # an attribute: id of the module that has it, its name
 
 
@@ -155,11 +157,15 @@ class _Freezer:
     def run(self) -> RecursiveScriptModule:
         for graph in self.methods.values():
             self.find_exposed(graph)
+        for graph in self.methods.values():
+            self.fold_reads(graph, only=IMMUTABLE)  # so that what is only done in training is gone
+            for p in (constant_propagation, lower_simple_tuples, dce):
+                p(graph)
         while self.find_all_written():
             pass
         for graph in self.methods.values():
             self.fold_reads(graph)
-            for p in (constant_propagation, dce, cse, peephole, constant_pooling, dce):
+            for p in (constant_propagation, lower_simple_tuples, dce, cse, peephole, constant_pooling, dce):
                 p(graph)
         frozen = self.prune(self.module)
         for name, graph in self.methods.items():
@@ -224,8 +230,11 @@ class _Freezer:
                     found[node.output()] = value
         return found
 
-    def fold_reads(self, graph: Graph) -> dict[Slot, tuple[Value, Any]]:
-        """Replace reads of attributes that do not stay by constants; returns the constants with their values."""
+    def fold_reads(self, graph: Graph, only: tuple[type, ...] = (object,)) -> dict[Slot, tuple[Value, Any]]:
+        """Replace reads of attributes that do not stay by constants; returns the constants with their values.
+
+        only: the classes of values to do that for.
+        """
         objects = self.objects(graph)
         names = {v: _path(v) for v in objects}
         constants: dict[Slot, tuple[Value, Any]] = {}
@@ -234,7 +243,7 @@ class _Freezer:
                 continue
             owner, name = objects[node.input()], node.s("name")
             slot = id(owner), name
-            if self.stays(owner, name):
+            if self.stays(owner, name) or not isinstance(get_attribute(owner, name), only):
                 continue
             if slot not in constants:
                 value = get_attribute(owner, name)
