@@ -6,9 +6,9 @@ arguments, numbers and strings, do not specialise.
 
     spec_of(graph's inputs)(x, n)  →  (TensorSpec(float32, cpu, dim 2, no grad), None)
 
-Specs are compared on every call, so their making must be cheap. A tensor's `Geometry` is interned and says all of this and more; two
-calls with the same geometries have the same spec. So the executor looks plans up by geometries first, and only computes a spec
-when it meets geometries it has not seen.
+Specs are compared on every call, so their making must be cheap. A tensor's `Geometry` is interned and says all of this and
+more; two calls with the same geometries have the same spec. So the executor looks plans up by geometries first, and only
+computes a spec when it meets geometries it has not seen.
 
 How the real one differs: a spec is 32 bits for each tensor (1.0.1), and the executor of today observes values, sizes included,
 during the first runs instead ("profiling").
@@ -63,14 +63,14 @@ def argument_spec(graph: Graph, args: Sequence[Any], recording: bool) -> Argumen
 
 def _spec(type: Type, value: Any, recording: bool) -> Any:
     if isinstance(value, TensorImpl):
-        return TensorSpec(value.dtype, value.device, value.dim(), recording and bool(value.requires_grad))  # type: ignore[attr-defined]
+        return TensorSpec(value.dtype, value.device, value.dim(), recording and bool(value.requires_grad))
     if isinstance(type, TupleType) and isinstance(value, tuple):
         return tuple(_spec(t, v, recording) for t, v in zip(type.elements, value))
     return Undefined() if isinstance(type, TensorType) and value is None else None
 
 
 def set_input_types(graph: Graph, spec: ArgumentSpec) -> None:
-    """Write the spec into the types of the graph's inputs. An optional tensor that is there stays optional for the type checker."""
+    """Write the spec into the types of the graph's inputs. What is optional stays so."""
     for value, entry in zip(graph.inputs(), spec):
         value.setType(_type(value.type(), entry))
 

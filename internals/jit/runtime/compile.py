@@ -245,7 +245,7 @@ class Compiler:
         self.emit_call(node, callee.function)
 
     def emit_call_method(self, node: Node) -> None:
-        self.emit_call(node, node.input(0).type().getMethod(node.s("name")))
+        self.emit_call(node, node.input(0).type().getMethod(node.s("name")))  # type: ignore[attr-defined]
 
     def emit_call(self, node: Node, function: Any) -> None:
         self.code.function_table.append(function)
@@ -304,4 +304,4 @@ class Compiler:
 
 def slot(node: Node) -> int:
     """The number of the attribute among those of the object's class."""
-    return list(node.input(0).type().attributes).index(node.s("name"))
+    return list(node.input(0).type().attributes).index(node.s("name"))  # type: ignore[attr-defined]

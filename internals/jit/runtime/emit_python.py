@@ -6,10 +6,10 @@
             y = y + x
         return y
 
-Every node becomes a line, every block an indented one: a Loop is a `for` or a `while`, an If an `if`. The overload of each operator was
-chosen when the graph was made, so a call goes straight to the generated function of that overload (`aten_mm(x, w)`): no
-method is looked up, no argument parsed. What Python writes with a single operator is written so (`shortcuts.py`). A value that
-holds memory is deleted in the line of its last use.
+Every node becomes a line, every block an indented one: a Loop is a `for` or a `while`, an If an `if`. The overload of each
+operator was chosen when the graph was made, so a call goes straight to the generated function of that overload (`aten_mm(x,
+w)`): no method is looked up, no argument parsed. What Python writes with a single operator is written so (`shortcuts.py`). A
+value that holds memory is deleted in the line of its last use.
 
 `emit(graph)` gives an `EmittedFunction`: `source`, the compiled `function`, and `nodes[line]`, the node behind each line of the
 source. With that an error in the code is told as an error in the script.
@@ -50,7 +50,9 @@ class TooDeep(Exception):
 class EmittedFunction:
     """`source` is the Python code of a graph, `function` what it compiles to, `nodes` maps its lines (from 1) to nodes."""
 
-    def __init__(self, name: str, source: str, nodes: dict[int, Node], variables: dict[str, Any], script_name: str) -> None:
+    def __init__(
+        self, name: str, source: str, nodes: dict[int, Node], variables: dict[str, Any], script_name: str
+    ) -> None:
         self.name, self.source, self.nodes, self.script_name = name, source, nodes, script_name
         self.filename = f"<emitted {name} {next(_number)}>"
         try:
@@ -131,9 +133,16 @@ class Emitter:
             if found is None:
                 continue
             self.shortcuts[node] = found
-            self.depth[node] = 1 + max((self.depth.get(v.node(), 0) for v in found.inputs if v.node() in self.within), default=0)
+            self.depth[node] = 1 + max(
+                (self.depth.get(v.node(), 0) for v in found.inputs if v.node() in self.within), default=0
+            )
             uses = node.output().uses()
-            if not found.scalar or len(uses) != 1 or self.depth[node] >= DEEPEST_EXPRESSION or not is_number(node.output()):
+            if (
+                not found.scalar
+                or len(uses) != 1
+                or self.depth[node] >= DEEPEST_EXPRESSION
+                or not is_number(node.output())
+            ):
                 continue
             user = uses[0].user
             only_numbers = all(self.is_harmless(v) for v in found.inputs)
@@ -219,7 +228,8 @@ class Emitter:
         return True
 
     def emit_loop(self, node: Node, level: int) -> None:
-        """A `for` when the number of turns is known beforehand, a `while` when only the condition counts, both together if both do."""
+        """A `for` when the number of turns is known beforehand, a `while` when only the condition counts; a `for` with a
+        `break` when both do."""
         (body,) = node.blocks()
         limit, condition, *starts = node.inputs()
         index, *carried = body.inputs()
@@ -261,7 +271,12 @@ class Emitter:
                 self.put(node, level, f"{name} = {last}")
 
     def assign(
-        self, at: Node, targets: Sequence[Value], values: Sequence[Value], level: int, extra: Sequence[tuple[str, str]] = ()
+        self,
+        at: Node,
+        targets: Sequence[Value],
+        values: Sequence[Value],
+        level: int,
+        extra: Sequence[tuple[str, str]] = (),
     ) -> None:
         """One assignment for all: a value may be in the variable that another one is about to go to."""
         pairs = [(self.naming[t], self.use(v)) for t, v in zip(targets, values)]
@@ -324,7 +339,9 @@ class Emitter:
 
     def may_delete(self, value: Value) -> bool:
         """Arguments belong to the caller, and numbers take no memory."""
-        return not (value.isConstant() or is_number(value) or value.node() is self.graph.param_node()) and not self.is_dropped(value)
+        return not (
+            value.isConstant() or is_number(value) or value.node() is self.graph.param_node()
+        ) and not self.is_dropped(value)
 
     def read_by(self, node: Node) -> list[Value]:
         """The variables that the line of `node` reads, those in nested expressions included."""

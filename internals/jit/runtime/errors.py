@@ -7,8 +7,8 @@
                ~~~~~~~ <--- HERE
     RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x4)
 
-Whatever type the operator's error had, a RuntimeError comes out, or a NotImplementedError; the original is its `__cause__`. What a
-script raises itself, with `raise` or `assert`, is a `jit.Error`, whose last line names the class that the script wrote.
+Whatever type the operator's error had, a RuntimeError comes out, or a NotImplementedError; the original is its `__cause__`.
+What a script raises itself, with `raise` or `assert`, is a `jit.Error`, whose last line names the class that the script wrote.
 
 How the real one differs: C++ knows only a few exception types to begin with.
 """
@@ -28,6 +28,7 @@ HEAD = "The following operation failed in the TorchScript interpreter.\n"
 class Error(Exception):
     """Raised by a script's own `raise` or `assert`. `python_class_name` is what it wrote ("builtins.ValueError"), or None."""
 
+    __module__ = "internals.jit"
     python_class_name: str | None = None
 
 

@@ -1,15 +1,15 @@
-"""The executor: optimises a graph for the arguments it meets, keeps the plans, runs them (`torch/csrc/jit/runtime/graph_executor.cpp`).
+"""The executor: optimises a graph for the arguments it meets, keeps the plans, runs them (`runtime/graph_executor.cpp`).
 
     ex = GraphExecutor(graph, "f")
     ex(x, y)                 # first call with such arguments: optimise, compile, run; later ones: run
     ex.graph_for(x, y)       # the optimised graph
     ex.phases(x, y)          # how it became so, pass by pass
 
-A plan is an optimised graph in two forms of code: Python source emitted from it (`emit_python.py`), which is what runs, and bytecode
-for the interpreter (`interpreter.py`), with which it can be stepped through. Either is made when first needed.
+A plan is an optimised graph in two forms of code: Python source emitted from it (`emit_python.py`), which is what runs, and
+bytecode for the interpreter (`interpreter.py`), with which it can be stepped through. Either is made when first needed.
 
-How the real one differs: 1.0.1 had the interpreter only; today's executor specialises to sizes it has seen, guards them, and falls
-back when they change.
+How the real one differs: 1.0.1 had the interpreter only; today's executor specialises to sizes it has seen, guards them, and
+falls back when they change.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ExecutionPlan:
     def run(self, *args: Any) -> Any:
         """With the executor that this thread has chosen. Raises what the script raises, with the place where it happened."""
         if changed.threads and settings.executor == "interpreter":
-            return self.interpret(*args)
+            return run_code(self._code or self.code, args)
         try:
             return self.function(*args)
         except Exception as error:
@@ -124,7 +124,9 @@ class GraphExecutor:
     def plan_for(self, *args: Any) -> ExecutionPlan:
         """The plan that runs these arguments, made if there is none. Raises RuntimeError for a wrong number of them."""
         if len(args) != self._inputs:
-            raise RuntimeError(f"expected {self._inputs} inputs, but got {'only ' * (len(args) < self._inputs)}{len(args)}")
+            raise RuntimeError(
+                f"expected {self._inputs} inputs, but got {'only ' * (len(args) < self._inputs)}{len(args)}"
+            )
         if not settings.optimize:
             return self.fallback
         recording = is_grad_enabled()

@@ -1,13 +1,13 @@
 """Which int operations can do without the check for overflow.
 
-An int of a script has 64 bits and wraps around; Python's grow. So `aten::add.int` checks its result, which costs more than the sum.
-Most sums need no check, and this finds them before anything runs:
+An int of a script has 64 bits and wraps around; Python's grow. So `aten::add.int` checks its result, which costs more than the
+sum. Most sums need no check, and this finds them before anything runs:
 
-| what                                                        | why it is safe                                                      |
-|-------------------------------------------------------------|---------------------------------------------------------------------|
-| a sum or product of small things: `2 * i + 1`               | the counter of a loop stays below 2^53: no machine counts further   |
-| a value carried through a loop by `k = k + 1`               | likewise, if it starts small and the step is a small constant       |
-| a value carried by sums only: `total = total + x`           | a wrapped sum of wrapped ints is the sum, wrapped: once, at the end |
+| what                                              | why it is safe                                                      |
+|---------------------------------------------------|---------------------------------------------------------------------|
+| a sum or product of small things: `2 * i + 1`     | the counter of a loop stays below 2^53: no machine counts further   |
+| a value carried through a loop by `k = k + 1`     | likewise, if it starts small and the step is a small constant       |
+| a value carried by sums only: `total = total + x` | a wrapped sum of wrapped ints is the sum, wrapped: once, at the end |
 
 In the last case the value is too long while the loop runs, so nothing but the sums may look at it. It grows by a bit for every
 doubling of its size, not by a factor for every turn, as products would.

@@ -7,9 +7,10 @@ In a graph every value has one definition; in Python a variable may be assigned 
         %y.5 : Tensor = aten::add(%y.9, %x, %1)             y = y + x
         -> (%true, %y.5)
 
-Four values, %x aside %y, %y.9 and %y.5, can live in one variable, because none is needed any more when the next one is made. So every
-value gets an interval, from where it is made to where it is last needed, counted in nodes; a variable may have several values
-whose intervals don't overlap. Values that are handed to each other are tried first: what a block returns, with what receives it.
+Four values, %x aside %y, %y.9 and %y.5, can live in one variable, because none is needed any more when the next one is made. So
+every value gets an interval, from where it is made to where it is last needed, counted in nodes; a variable may have several
+values whose intervals don't overlap. Values that are handed to each other are tried first: what a block returns, with what
+receives it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from internals.jit.ir import Block, Graph, Node, Value, base_name
 
 
 class Naming:
-    """`self[value]` is the variable's name. `within[node]` is the node in whose statement `node` is evaluated, if not in its own."""
+    """`self[value]` is the variable's name. `within[node]` is the node in whose statement `node` is evaluated."""
 
     def __init__(self, graph: Graph, within: dict[Node, Node], reserved: set[str]) -> None:
         self.within, self.reserved = within, reserved
@@ -65,7 +66,9 @@ class Naming:
         node = value.node()
         if node.kind() == "prim::Param":
             owner = node.owningBlock().owningNode()
-            return -1 if owner is None else self.position[owner] + (owner.kind() == "prim::Loop" and value.offset() == 0)
+            return (
+                -1 if owner is None else self.position[owner] + (owner.kind() == "prim::Loop" and value.offset() == 0)
+            )
         return self.ends[node]
 
     def needed_until(self, value: Value) -> int:
@@ -145,7 +148,11 @@ class Naming:
         if self.made_at(other) >= at:
             return False
         home = other.node().owningBlock()
-        late = [u for u in other.uses() if self.used_at(self.root(u.user), u.offset, home) > at and u.user.kind() != "prim::Drop"]
+        late = [
+            u
+            for u in other.uses()
+            if self.used_at(self.root(u.user), u.offset, home) > at and u.user.kind() != "prim::Drop"
+        ]
         return all(in_other_arm(self.root(u.user), value.node().owningBlock(), home) for u in late)
 
     def holds(self, value: Value, at: int) -> bool:

@@ -1,7 +1,7 @@
 """The phases a graph goes through before it runs, in the order of PyTorch 1.0.1 (`GraphExecutorImpl::compileSpec`).
 
-Every row names passes of `internals/jit/passes`. `phases_for` says which rows apply; `optimize` runs them. What each did can be kept
-(`PassRecord`): its name, whether it changed the graph, the text before and after, the time.
+Every row names passes of `internals/jit/passes`. `phases_for` says which rows apply; `optimize` runs them. What each did can be
+kept (`PassRecord`): its name, whether it changed the graph, the text before and after, the time.
 
 How the real one differs: 1.0.1 had inlined calls when it compiled; today's executor first runs the graph a few times to see which
 sizes turn up, and specialises to those.

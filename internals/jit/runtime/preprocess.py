@@ -7,8 +7,8 @@ Both are given a `prim::Drop` node to read them: after their definition, or afte
 And `inline_nodes` finds the nodes whose result need not go through a register, because the next thing anybody does is to take
 it from the stack: `a * x + b * y` needs two of its three results only in passing.
 
-A constant, which nobody drops, is given a Drop as well; all it does is to keep the node around its last use from being evaluated in
-place. PyTorch's instructions are so, and ours are the same.
+A constant, which nobody drops, is given a Drop as well; all it does is to keep the node around its last use from being
+evaluated in place. PyTorch's instructions are so, and ours are the same.
 
 How the real one differs: the same, on a copy of the graph as here.
 """
@@ -77,7 +77,9 @@ def owner_in_block(node: Node, block: Block) -> Node:
     while node.owningBlock() is not block:
         outer = node.owningBlock().owningNode()
         if outer is None:
-            raise RuntimeError("a value is used outside the block that defines it; the graph is not well formed (Graph.lint)")
+            raise RuntimeError(
+                "a value is used outside the block that defines it; the graph is not well formed (Graph.lint)"
+            )
         node = outer
     return node
 

@@ -12,8 +12,8 @@ form a `Block`; a block ends where the bytecode jumps.
 
 `run_code` is the loop over steps. `Interpreter.step` does the same one instruction at a time, and is what to read first.
 
-How the real one differs: 1.0.1's instructions were such steps; today's interpreter runs the bytecode as it is, because a `LOAD` costs
-C++ next to nothing.
+How the real one differs: 1.0.1's instructions were such steps; today's interpreter runs the bytecode as it is, because a `LOAD`
+costs C++ next to nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def run_code(code: Code, args: Sequence[Any]) -> Any:
     block, pc = entry, 0
     try:
         while True:
-            for kind, function, a, b, out, pc in block.steps:
+            for kind, function, a, b, out, pc in block.steps:  # noqa: B007
                 if kind == BINARY:
                     r[out] = function(r[a], r[b])
                 elif kind == UNARY:
@@ -133,7 +133,7 @@ class Turn(NamedTuple):
 
     base: int
     homes: tuple[Operand, ...]
-    index: int
+    counter: int
     body: Block
     after: Block
 
@@ -264,7 +264,9 @@ class Tie:
         stay = {h.register for h in homes}
         left = []
         for entry, home in moves:
-            untouched = home.register not in sources and sources.count(entry.register) == 1 and entry.register not in stay
+            untouched = (
+                home.register not in sources and sources.count(entry.register) == 1 and entry.register not in stay
+            )
             if not (untouched and entry.moved and self.redirect(entry, home.register)):
                 left.append((entry, home))
         targets = {h.register for _, h in left}
@@ -375,4 +377,4 @@ class Tie:
             condition = aside
         self.bring(entries, homes, pc, also_read=condition.register)
         counter, limit = (self.first_temporary + turn.base + i for i in range(2))
-        self.block.exit = LOOP, counter, limit, condition.register, turn.index, turn.body, turn.after
+        self.block.exit = LOOP, counter, limit, condition.register, turn.counter, turn.body, turn.after

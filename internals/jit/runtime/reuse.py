@@ -1,13 +1,14 @@
 """A sum written over one of its addends, when nobody will look at that again.
 
-In `y = y + x` the old y is garbage as soon as the sum exists. If it is this script's alone, the sum may as well be written into it:
-no memory is asked for, no tensor is made, none is freed, which for small tensors is most of the work. numpy does the same
+In `y = y + x` the old y is garbage as soon as the sum exists. If it is this script's alone, the sum may as well be written into
+it: no memory is asked for, no tensor is made, none is freed, which for small tensors is most of the work. numpy does the same
 with the intermediate results of `a + b + c` ("temporary elision").
 
-Whether somebody else has the tensor cannot be read off the graph. It may be an argument, the caller's; or an element of a list; or
-share its memory with a view. But then somebody holds a reference to it, or to its storage, and Python counts those. So the graph
-says that the value is used for the last time, the counts say that it is nobody else's, and everything unusual (memory that was
-borrowed from numpy, a version counter, gradients to be recorded, somebody watching the allocator) takes the ordinary way.
+Whether somebody else has the tensor cannot be read off the graph. It may be an argument, the caller's; or an element of a list;
+or share its memory with a view. But then somebody holds a reference to it, or to its storage, and Python counts those. So the
+graph says that the value is used for the last time, the counts say that it is nobody else's, and everything unusual (memory
+that was borrowed from numpy, a version counter, gradients to be recorded, somebody watching the allocator) takes the ordinary
+way.
 
 How the real one differs: the JIT never does this; the fuser goes further, and never makes the intermediate tensors at all.
 """
