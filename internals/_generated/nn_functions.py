@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'log_sigmoid', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'upsample_nearest2d', 'upsample_bilinear2d', 'im2col', 'col2im', 'pad', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
+__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'upsample_nearest2d', 'upsample_bilinear2d', 'im2col', 'col2im', 'pad', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
 
 _parse_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):
@@ -68,6 +68,16 @@ _parse_hardtanh_ = PythonArgParser('hardtanh_', [(ops.hardtanh__op, ops.hardtanh
 def hardtanh_(*args, **kwargs):
     """aten::hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)"""
     return _parse_hardtanh_(args, kwargs)
+
+_parse_relu6 = PythonArgParser('relu6', [(ops.relu6_op, ops.relu6)], False)
+def relu6(*args, **kwargs):
+    """aten::relu6(Tensor self) -> Tensor"""
+    return _parse_relu6(args, kwargs)
+
+_parse_relu6_ = PythonArgParser('relu6_', [(ops.relu6__op, ops.relu6_)], False)
+def relu6_(*args, **kwargs):
+    """aten::relu6_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_relu6_(args, kwargs)
 
 _parse_log_sigmoid = PythonArgParser('log_sigmoid', [(ops.log_sigmoid_op, ops.log_sigmoid, ops.log_sigmoid_out_op, ops.log_sigmoid_out)], False)
 def log_sigmoid(*args, **kwargs):

@@ -3794,6 +3794,18 @@ def hardtanh_out(self, min_val, max_val, out, _table=hardtanh_out_op.table):
         return hardtanh_out_op(self, min_val, max_val, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min_val, max_val, out)
 
+relu6_op = define('relu6(Tensor self) -> Tensor', CompositeImplicitAutograd='activations.relu6')
+def relu6(self, _table=relu6_op.table):
+    if hot.off:
+        return relu6_op(self)
+    return _table[self._geometry.keys](self)
+
+relu6__op = define('relu6_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='activations.relu6_')
+def relu6_(self, _table=relu6__op.table):
+    if hot.off:
+        return relu6__op(self)
+    return _table[self._geometry.keys](self)
+
 log_sigmoid_forward_op = define('log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)', CPU='activations.log_sigmoid_forward', Autograd='_generated.autograd_kernels.log_sigmoid_forward')
 def log_sigmoid_forward(self, _table=log_sigmoid_forward_op.table):
     if hot.off:

@@ -24,7 +24,7 @@ def relu(input: Any, inplace: bool = False) -> Any:
 
 def relu6(input: Any, inplace: bool = False) -> Any:
     """`input` clamped to [0, 6]."""
-    return nn.hardtanh_(input, 0, 6) if inplace else nn.hardtanh(input, 0, 6)
+    return nn.relu6_(input) if inplace else nn.relu6(input)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:

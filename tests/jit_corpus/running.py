@@ -30,7 +30,7 @@ def outcome(torch: Any, function: Any, args: tuple[Any, ...], parameters: list[A
     for p in parameters:
         p.grad = None
     result = function(*args)
-    floats = [t for t in tensors_in(result) if t.requires_grad]
+    floats = [t for t in tensors_in(result) if t.requires_grad] if torch.is_grad_enabled() else []
     if floats:
         sum((t * (i + 1)).sum() for i, t in enumerate(floats)).backward()
     return {

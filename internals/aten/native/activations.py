@@ -47,6 +47,14 @@ def hardtanh(self: TensorImpl, min_val: Any = -1, max_val: Any = 1, out: Any = N
     return _clamp(self, min_val, max_val, out)
 
 
+def relu6(self: Any) -> Any:
+    return ops.hardtanh(self, 0, 6)
+
+
+def relu6_(self: Any) -> Any:
+    return ops.hardtanh_(self, 0, 6)
+
+
 def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
     """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation GPT-2 was trained with."""
     loops = {"none": _gelu_erf, "tanh": _gelu_tanh}

@@ -10,7 +10,8 @@ The first lets the autodiff and the fuser see the addition, the second is what t
 of the tensor 1), the third gives each piece a name, without a list between. Ends with dead code elimination.
 
 A tensor without dimensions and a number don't always promote alike: for an int x of no dimension, a tensor 1 of int64 gives int64,
-the number 1 leaves x as it is. Unless the types exclude that, the node is left alone.
+the number 1 leaves x as it is. Unless the types exclude that, or the tensor is one that the tracer made of a number, the node is
+left alone.
 
 How the real one differs: it does not look at the dtypes. Today it leaves addmm alone (`decompose_ops.cpp` does that when asked).
 """
@@ -70,7 +71,9 @@ def _split_addmm(node: Node) -> bool:
 def _tensor_to_number(node: Node) -> bool:
     x, other = node.inputs()[:2]
     value = constant(other)
-    if not isinstance(value, TensorImpl) or value.dim() != 0 or not _promotes_like_its_number(x, value.dtype):
+    if not isinstance(value, TensorImpl) or value.dim() != 0:
+        return False
+    if not getattr(value, "_is_wrapped_number", False) and not _promotes_like_its_number(x, value.dtype):
         return False
     graph = node.owningGraph()
     with graph.insert_point_guard(node):

@@ -97,7 +97,9 @@ def as_recorded(op: OperatorHandle, argument: Argument, given: Any) -> Any:
     is_number = isinstance(given, (bool, int, float, complex)) and not isinstance(given, (TracedInt, TracedFloat))
     if is_number and argument.name in ("other", "value") and schema.overload.startswith("Scalar"):
         if schema.name.rstrip("_") in NUMBERS_AS_TENSORS:
-            return from_array(np.asarray(given))
+            wrapped: Any = from_array(np.asarray(given))
+            wrapped._is_wrapped_number = True  # it promotes as the number did
+            return wrapped
     return given
 
 
