@@ -225,6 +225,35 @@ def test_trace_module_wants_a_module_and_a_dict() -> None:
         internals.jit.trace(nn.Linear(2, 2), example_kwarg_inputs={"y": internals.ones(1, 2)})
 
 
+def test_a_traced_sequential_is_no_container() -> None:
+    torch = oracle()
+    texts = []
+    for lib in (internals, torch):
+        traced = lib.jit.trace(lib.nn.Sequential(lib.nn.Linear(2, 2)), lib.ones(1, 2), check_trace=False)
+        for use in (lambda m: m[0], len, iter):
+            with pytest.raises(TypeError) as error:
+                use(traced)
+            texts.append(str(error.value))
+    assert texts[:3] == texts[3:]
+
+
+def test_writes_to_buffers_are_part_of_the_trace() -> None:
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("n", internals.zeros(2))
+
+        def forward(self, x: Any) -> Any:
+            self.n += 1
+            return x + self.n
+
+    counter = Counter()
+    traced = internals.jit.trace(counter, internals.ones(2), check_trace=False)
+    assert traced(internals.zeros(2)).tolist() == [2.0, 2.0]
+    assert traced(internals.zeros(2)).tolist() == [3.0, 3.0]
+    assert counter.n.tolist() == [3.0, 3.0]
+
+
 def test_tracing_a_traced_module_gives_it_back() -> None:
     traced = internals.jit.trace(nn.Linear(2, 2), internals.ones(1, 2), check_trace=False)
     with pytest.warns(UserWarning, match="already a ScriptModule, tracing it is a no-op"):

@@ -22,10 +22,22 @@ from internals.nn.module import Module
 
 
 class TracedModule(ScriptModule):
-    """A submodule of a traced module. Its `forward` was recorded if the trace called it."""
+    """A submodule of a traced module. Its `forward` was recorded if the trace called it.
+
+    One made from a `Sequential` is no container any more: `m[0]`, `len(m)` and iteration raise TypeError. Its parts have names.
+    """
 
     def _get_name(self) -> str:
         return str(self.original_name)
+
+    def __getitem__(self, index: Any) -> Any:
+        raise TypeError(f"'{type(self).__name__}' object is not subscriptable")
+
+    def __len__(self) -> int:
+        raise TypeError(f"object of type '{type(self).__name__}' has no len()")
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"'{type(self).__name__}' object is not iterable")
 
 
 class TopLevelTracedModule(TracedModule):
