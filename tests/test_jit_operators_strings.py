@@ -104,7 +104,8 @@ def test_str_format_and_hash_of_any_value(type: str, value: Any) -> None:
 PERCENT = [
     ("%d", "int", 1), ("%d", "float", 1.5), ("%i|%s", "(int, str)", (1, "q")), ("%s", "int[]", [1, 2]), ("%c", "int", 65),
     ("%f %e %F %E", "(float, float, int, float)", (1.5, 2.5, 3, 4.5)), ("%c", "str", "z"), ("%c", "str", "zz"),
-    ("%d", "str", "a"), ("100%% %s", "float", 1.5), ("%x", "int", 255), ("%5d", "int", 2), ("%", "int", 1), ("none", "int", 1), ("%s %s", "int", 1),
+    ("%d", "str", "a"), ("100%% %s", "float", 1.5), ("%x", "int", 255), ("%5d", "int", 2), ("%", "int", 1), ("none", "int", 1),
+    ("%s %s", "int", 1),
 ]  # fmt: skip
 
 

@@ -20,7 +20,8 @@ Everything is "may": a wrong yes costs an optimisation, a wrong no would break t
 graph that was changed otherwise than by its own moves, make a new one.
 
 How the real one differs: in PyTorch the output of a Loop does not alias its input, which is what it is when the loop does not
-run; it believes the schemas of `type_as`, `dropout` and a few more (`PASS_ON`) that they give new memory; and it counts random numbers as independent of each other, where we keep them in order.
+run; it believes the schemas of `type_as`, `dropout` and a few more (`PASS_ON`) that they give new memory; and it counts random
+numbers as independent of each other, where we keep them in order.
 """
 
 from __future__ import annotations
