@@ -6,7 +6,10 @@ aside with the dimension they stand at; if there are any, one `index` (reading) 
 
     x[0, :, None, [2, 1]]  =  index(unsqueeze(select(x, 0, 0), 1), [None, None, tensor([2, 1])])
 
-How the real one differs: it also looks for `__torch_function__`, traces for the JIT, and asks symbolic integers.
+Under a trace slices are taken as they are written, and numbers are written as constant tensors, so that the trace fits tensors of
+other sizes.
+
+How the real one differs: it also looks for `__torch_function__` and asks symbolic integers.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ dictionaries, `_parameters`, `_buffers`, `_modules`, instead of the object's own
 nothing there, looks into them. This file has these rules, the call, and how a module prints. The rest is by idea: walking the
 tree (`_tree`), converting (`_conversion`), saving and loading (`_state_dict`), hooks (`_hooks`).
 
-How the real one differs: one class of 3000 lines, most of them documentation; calls can be traced, compiled and scripted.
+How the real one differs: one class of 3000 lines, most of them documentation; calls can also be compiled (`torch.compile`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 (`torch/csrc/jit/frontend/tracer.cpp`).
 
     api.py                what users call: trace, trace_module
-    run.py                one trace, from inputs to graph
+    run.py, traceable.py  one trace, from inputs to graph; what may go in and come out
     recorder.py, rules.py the kernel of the Tracer dispatch key, and what it writes down differently
     state.py              which tensor is which value
     sizes.py              sizes that remember where they came from
