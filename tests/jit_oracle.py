@@ -28,7 +28,7 @@ def graph_text(symbol: str, types: Sequence[str], results: Sequence[str]) -> str
     inputs = [f"%a{i} : {t}" for i, t in enumerate(types)]
     outputs = [f"%r{i} : {t}" for i, t in enumerate(results)]
     call = f"{symbol}({', '.join(f'%a{i}' for i in range(len(types)))})"
-    line = f"  {', '.join(outputs)} = {call}\n" if results else f"  = {call}\n"
+    line = f"  {', '.join(outputs)} = {call}\n" if results else f"  {call}\n"
     returned = [(f"%r{i}", t) for i, t in enumerate(results)]
     returned += [(f"%a{i}", t) for i, t in enumerate(types) if is_container(t)]
     names, kinds = (", ".join(column) for column in zip(*returned)) if returned else ("", "")

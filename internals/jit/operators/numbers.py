@@ -124,7 +124,8 @@ def exact(name: str, fn: Function, results: str) -> None:
 
 exact("aten::neg", c_math.wrapped(operator.neg), "int:int float:float complex:complex Scalar:Scalar")
 exact("aten::round", c_math.round_half_even, "int:float float:float Scalar:Scalar")
-exact("aten::floor", c_math.integral(math.floor), "int:int float:int Scalar:Scalar")
+floor = c_math.integral(math.floor)
+exact("aten::floor", floor, "int:int float:int Scalar:Scalar")
 exact("aten::ceil", c_math.integral(math.ceil), "int:int float:int Scalar:Scalar")
 
 
@@ -206,7 +207,7 @@ def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
     if type(x) is int and type(y) is int:
         return divmod(x, y)
     if type(x) is not type(y):
-        quotient = c_math.floordiv(x, y)
+        quotient = float(floor(c_math.div(x, y)))
         return quotient, x - quotient * y
     rest = c_math.fmod(x, y)
     if rest and (rest < 0) != (y < 0):
