@@ -147,6 +147,10 @@ class ScriptMethod:
         return f"<internals.jit.ScriptMethod {self.function.name}>"
 
 
+for _class in (ScriptFunction, ScriptMethod):
+    _class.__module__ = "internals.jit"  # where users find them, as in PyTorch
+
+
 def schema_of_graph(name: str, graph: Graph, defaults: Sequence[Any] = ()) -> FunctionSchema:
     """The schema of a function of which there is only the graph (`defaultSchemaFor`): argument names are those of the inputs."""
     from .schema import Argument, FunctionSchema

@@ -198,8 +198,8 @@ class ScriptModule(Module):
 
     def __getstate__(self) -> dict[str, Any]:
         raise RuntimeError(
-            f"Tried to serialize object {self._jit_type.name()} which does not have a __getstate__ method defined! Save the module "
-            "with jit.save, or its state_dict()"
+            f"Tried to serialize object {self._jit_type.name()} which does not have a __getstate__ method defined! Save "
+            "the module with jit.save, or its state_dict()"
         )
 
 
@@ -213,6 +213,10 @@ def cast(name: str, value: Any, type: Type) -> Any:
         return converter(type)(value)
     except CastError as why:
         raise RuntimeError(f"Could not cast attribute '{name}' to type {type.annotation_str}: {why}") from None
+
+
+for _class in (ScriptModule, RecursiveScriptModule):
+    _class.__module__ = "internals.jit"  # where users find them, as in PyTorch
 
 
 def get_attribute(module: Module, name: str) -> Any:
