@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from internals import jit
+from internals import jit, nn, ones
 from internals.jit.frontend import script_function
 from tests.jit_programs import Program, load
 
@@ -205,3 +205,26 @@ def test_what_cannot_be_compiled_leaves_nothing_behind() -> None:
     for _ in range(2):
         with pytest.raises(RuntimeError, match="undefined value missing"):
             jit.script(f)
+
+
+class Base(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+class Derived(Base):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+class DerivedInFull(Base):
+    def forward(self, x):
+        return super(DerivedInFull, self).forward(x) * 3  # noqa: UP008
+
+
+@pytest.mark.parametrize("cls", [Derived, DerivedInFull])
+def test_super_calls_the_method_of_the_base_class(cls: type) -> None:
+    module = cls()
+    scripted = jit.script(module)
+    assert scripted(ones(2)).tolist() == module(ones(2)).tolist()
+    assert scripted.graph.findNode("prim::CallMethod").s("name") == "__Base_forward"

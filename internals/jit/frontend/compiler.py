@@ -126,6 +126,7 @@ class Compiler:
         self.left_blocks: set[Block] = set()  # what follows in these is not reached
         self.loop = ""  # "", "loop" or "unrolled": what a `break` would leave
         self.context = DefContext()
+        self.self_value: SugaredValue | None = None  # of a method
         self._temporaries = 0
 
     # The function as a whole.
@@ -146,6 +147,7 @@ class Compiler:
             value.setType(argument.type)
             if i == 0 and is_method:
                 sugared = make_self(value) if make_self is not None else SimpleValue(value)
+                self.self_value = sugared
                 self.environment.set(param.name.range, argument.name, sugared)
             else:
                 self.environment.set_value(param.name.range, argument.name, value)

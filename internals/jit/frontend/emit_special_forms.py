@@ -129,6 +129,25 @@ def emit_zip(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
     return together
 
 
+# Modules.
+
+
+def emit_super(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`super()` in a method of a module, whose class Python has put in the method's closure; or `super(Class, self)`."""
+    from .module_value import ModuleValue, SuperValue
+    from .python_values import PythonClassValue
+
+    if not isinstance(c.self_value, ModuleValue):
+        raise error(call.range, "super() is supported in methods of modules only")
+    if not call.inputs:
+        return SuperValue(c.self_value, c.resolver("__class__"))
+    c.check_call(call, 2)
+    cls = c.emit_sugared(call.inputs[0], 1)
+    if not isinstance(cls, PythonClassValue):
+        raise error(call.inputs[0].range, f"super() argument 1 must be a class, not {cls.kind()}")
+    return SuperValue(c.self_value, cls.cls)
+
+
 # Containers.
 
 
@@ -233,4 +252,5 @@ FORMS: dict[str, Callable[[Compiler, tree.Apply, Type | None], SugaredValue]] = 
     "list": emit_list_of,
     "dict": emit_dict_of,
     "fork": emit_fork,
+    "super": emit_super,
 }

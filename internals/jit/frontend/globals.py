@@ -1,6 +1,6 @@
 """The names every function knows: Python's builtins, as far as the language has them (`Environment::getSugaredVar`).
 
-How the real one differs: `_to_tensor`, `rangelist` and a few more that only its own library uses are among them.
+How the real one differs: `_to_tensor` and a few more that only its own library uses are among them, `super` is not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPERATORS = {
 MAGIC_OPERATORS = {"len": "aten::len", "hex": "aten::hex", "oct": "aten::oct", "round": "aten::round"}
 SPECIAL_FORMS = {
     "tuple": "tuple", "getattr": "getattr", "hasattr": "hasattr", "isinstance": "isinstance", "list": "list", "dict": "dict",
-    "range": "range", "zip": "zip", "enumerate": "enumerate",
+    "range": "range", "zip": "zip", "enumerate": "enumerate", "super": "super",
 }  # fmt: skip
 
 

@@ -92,9 +92,9 @@ class SugaredTuple(SugaredValue):
         if not (isinstance(index.type(), IntType) and is_constant(index)):
             raise error(
                 where,
-                "Expected integer literal for index. ModuleList/Sequential indexing is only supported with integer literals. "
-                "For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. Enumeration is supported, e.g. "
-                "'for index, v in enumerate(self): out = v(inp)'",
+                "Expected integer literal for index but got a variable or non-integer. ModuleList/Sequential indexing is only "
+                "supported with integer literals. For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. "
+                "Enumeration is supported, e.g. 'for index, v in enumerate(self): out = v(inp)'",
             )
         i = constant_of(index)
         if not -len(self.parts) <= i < len(self.parts):

@@ -104,7 +104,7 @@ def _move_nodes_before(node: Node, block: Block) -> None:
 
 def _has_count_and_condition(loop: Node) -> bool:
     count, start = loop.inputs()[:2]
-    unlimited = is_constant(count) and constant_of(count) == MAX_TRIP_COUNT
+    unlimited = is_constant(count) and constant_of(count) == MAX_TRIP_COUNT and not loop.blocks()[0].inputs()[0].uses()
     always = all(is_constant(c) and constant_of(c) is True for c in (start, loop.blocks()[0].outputs()[0]))
     return not unlimited and not always
 

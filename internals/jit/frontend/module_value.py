@@ -35,6 +35,7 @@ class Concrete(Protocol):
     """What the compiler asks about a module beyond its type."""
 
     jit_type: ClassType
+    python_class: type
     iterable_kind: str  # "list", "dict", "parameter_list", "parameter_dict" or ""
     compiled_hooks: list[Any]
     compiled_pre_hooks: list[Any]
@@ -45,6 +46,9 @@ class Concrete(Protocol):
 
     def compile_method(self, name: str, where: SourceRange) -> bool:
         """Compile a method of the Python class, so that the JIT type has it. False if there is none of that name."""
+
+    def define(self, method: Any, name: str) -> None:
+        """Compile `method` as the method `name`, unless that is done."""
 
     def python_method(self, name: str) -> Any | None:
         """A method that stays in Python (`@ignore`), or a static one."""
@@ -222,6 +226,26 @@ class ModuleValue(SugaredValue):
     def parameters(self, c: Compiler) -> SugaredTuple:
         names = [name for name, attribute in self.type.attributes.items() if attribute.kind == "parameter"]
         return SugaredTuple([SimpleValue(get_attr(c, self.value, self.type, name)) for name in names])
+
+
+class SuperValue(SugaredValue):
+    """`super()`: the methods of the classes after `cls`. They are compiled under names of their own."""
+
+    def __init__(self, module: ModuleValue, cls: type) -> None:
+        self.module, self.cls = module, cls
+
+    def kind(self) -> str:
+        return "super"
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        concrete = self.module.concrete
+        method = getattr(super(self.cls, concrete.python_class), name, None)  # type: ignore[arg-type]
+        owner = getattr(method, "__qualname__", "").rpartition(".")[0].replace(".", "_")
+        if method is None or not owner:
+            raise error(where, f"'super' object has no method '{name}'")
+        compiled = f"__{owner}_{name}"
+        concrete.define(method, compiled)
+        return MethodValue(self.module.value, self.module.type.getMethod(compiled))
 
 
 MODULE_ITERATORS = (

@@ -1,12 +1,12 @@
 """What names outside the function mean: Python objects as sugared values (`torch/csrc/jit/python/python_sugared_value.cpp`).
 
 A name that is no local is looked up where the function was defined. `to_sugared_value` decides what the object found there is
-to the compiler: a module whose members can be asked for, an operator, an exception, a form of its own like `torch.jit.annotate`,
-a class, or a Python function, which is compiled in turn. Numbers, strings, dtypes and tuples of them are constants, with the value
-they have now. Lists and other objects are refused: they might change.
+to the compiler: a module whose members can be asked for, an operator, an exception, a form like `torch.jit.annotate`, a class, or
+a Python function, which is compiled in turn. Numbers, strings, dtypes and tuples of them are constants, with the value they have
+now. Lists and other objects are refused: they might change.
 
-How the real one differs: only members of modules are constants there (`math.pi`); a number of the function's own module is refused.
-It also knows enums, CUDA streams and the tensor types of `torch.cuda`.
+How the real one differs: only members of modules are constants there (`math.pi`); a number of the function's own module is
+refused. It also knows enums, CUDA streams and the tensor types of `torch.cuda`.
 """
 
 from __future__ import annotations

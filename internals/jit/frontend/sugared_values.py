@@ -251,7 +251,7 @@ class TensorCast(SugaredValue):
 
 
 class CastValue(BuiltinFunction):
-    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`: nothing at all if x is of that type already. A list is true if it is not empty."""
+    """`int(x)`, `float(x)`, `bool(x)`, `str(x)`: nothing at all if x is of that type. A list is true if not empty."""
 
     def __init__(self, target: Type, symbol: str) -> None:
         super().__init__(symbol)
