@@ -62,8 +62,8 @@ class Program:
 def program(seed: int, size: int = 14, features: Iterable[str] = FEATURES, typed: bool | None = None) -> Program:
     """A random program of about `size` statements at the top level.
 
-    features: which sorts of statements it may have (`FEATURES`). typed: whether the types of tensors tell dtype and sizes, by chance
-    if None.
+    features: which sorts of statements it may have (`FEATURES`). typed: whether the types of tensors tell dtype and sizes (None:
+    by chance).
     """
     stream = random.Random(seed)
     writer = Writer(stream, frozenset(features), stream.random() < 0.4 if typed is None else typed)
@@ -83,7 +83,7 @@ class Observation:
 
 
 def observe(graph: Graph, p: Program, run: Callable[[Graph, list[Any]], Any] | None = None) -> Observation:
-    """Run the graph twice on new arguments, writing to its outputs between. `run(graph, arguments)` is the interpreter by default."""
+    """Run the graph twice on new arguments, writing to its outputs between; by the interpreter, or `run(graph, arguments)`."""
     run = run or interpret
     values: list[Any] = []
     shared: list[tuple[int, ...]] = []

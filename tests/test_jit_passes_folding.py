@@ -122,7 +122,12 @@ def test_numbers_are_computed() -> None:
   %y : Tensor = aten::mul(%x, %k)
   return (%y)
 """,
-        "graph(%x : Tensor):\n  %k : int = prim::Constant[value=8]()\n  %y : Tensor = aten::mul(%x, %k)\n  return (%y)\n",
+        (
+            "graph(%x : Tensor):\n"
+            "  %k : int = prim::Constant[value=8]()\n"
+            "  %y : Tensor = aten::mul(%x, %k)\n"
+            "  return (%y)\n"
+        ),
     )
 
 
@@ -157,7 +162,12 @@ def test_what_both_arms_return_needs_no_branch() -> None:
   %y : Tensor = aten::mul(%a, %n)
   return (%y)
 """,
-        "graph(%x : Tensor, %c : bool):\n  %p : int = prim::Constant[value=4]()\n  %y : Tensor = aten::mul(%x, %p)\n  return (%y)\n",
+        (
+            "graph(%x : Tensor, %c : bool):\n"
+            "  %p : int = prim::Constant[value=4]()\n"
+            "  %y : Tensor = aten::mul(%x, %p)\n"
+            "  return (%y)\n"
+        ),
     )
 
 

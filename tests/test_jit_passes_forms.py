@@ -150,7 +150,17 @@ def test_python_functions_stay_calls() -> None:
 
 
 def test_values_are_numbered_in_order() -> None:
-    text = "graph(%x : Tensor, %c : bool):\n  %7 : Tensor = aten::relu(%x)\n  %3 : Tensor = prim::If(%c)\n    block0():\n      %9 : Tensor = aten::relu(%7)\n      -> (%9)\n    block1():\n      -> (%7)\n  return (%3)\n"
+    text = (
+        "graph(%x : Tensor, %c : bool):\n"
+        "  %7 : Tensor = aten::relu(%x)\n"
+        "  %3 : Tensor = prim::If(%c)\n"
+        "    block0():\n"
+        "      %9 : Tensor = aten::relu(%7)\n"
+        "      -> (%9)\n"
+        "    block1():\n"
+        "      -> (%7)\n"
+        "  return (%3)\n"
+    )
     graph = after("canonicalize", text)
     assert [v.unique() for n in graph.nodes() for v in n.outputs()] == [2, 3] and "%4 : Tensor = aten::relu(%2)" in str(
         graph
@@ -189,7 +199,12 @@ def test_a_tensor_that_promotes_otherwise_stays_a_tensor() -> None:
     for x in ("Tensor", "Int(device=cpu)", "Bool(3, device=cpu)"):
         check_unchanged(
             "canonicalize_ops",
-            f"graph(%x : {x}):\n  %t : Double(requires_grad=0, device=cpu) = prim::Constant[value={{2.5}}]()\n  %b : Tensor = aten::mul(%x, %t)\n  return (%b)\n",
+            (
+                f"graph(%x : {x}):\n"
+                f"  %t : Double(requires_grad=0, device=cpu) = prim::Constant[value={{2.5}}]()\n"
+                f"  %b : Tensor = aten::mul(%x, %t)\n"
+                f"  return (%b)\n"
+            ),
         )
 
 
@@ -266,7 +281,8 @@ MISSING, THERE = "Tensor[AutogradZero]", "Float(2, device=cpu)"
     [
         (THERE, MISSING, "  %m : Tensor = aten::mul(%dy, %b)\n  return (%m)\n"),
         (MISSING, THERE, "  %u : Tensor = prim::Undefined()\n  return (%dz)\n"),
-        (THERE, THERE, "  %m : Tensor = aten::mul(%dy, %b)\n  %one : int = prim::Constant[value=1]()\n  %s : Tensor = aten::add(%m, %dz, %one)\n  return (%s)\n"),
+        (THERE, THERE, "  %m : Tensor = aten::mul(%dy, %b)\n  %one : int = prim::Constant[value=1]()\n"
+                       "  %s : Tensor = aten::add(%m, %dz, %one)\n  return (%s)\n"),
         (MISSING, MISSING, "  %u : Tensor = prim::Undefined()\n  return (%dz)\n"),
     ],
 )  # fmt: skip
@@ -328,8 +344,14 @@ def test_a_write_to_a_tensor_of_ones_own_becomes_a_new_tensor() -> None:
     [
         "%w : Tensor = aten::relu_(%x)",  # the caller's
         "%v : Tensor = aten::t(%x)\n  %w : Tensor = aten::relu_(%v)",
-        "%y : Tensor = aten::tanh(%x)\n  %v : Tensor = aten::t(%y)\n  %w : Tensor = aten::relu_(%y)\n  %r : Tensor = aten::mul(%v, %v)",
-        "%y : Tensor = aten::tanh(%x)\n  %l : Tensor[] = prim::ListConstruct(%y)\n  %w : Tensor = aten::relu_(%y)\n  %r : Tensor = aten::__getitem__(%l, %n)",
+        """%y : Tensor = aten::tanh(%x)
+  %v : Tensor = aten::t(%y)
+  %w : Tensor = aten::relu_(%y)
+  %r : Tensor = aten::mul(%v, %v)""",
+        """%y : Tensor = aten::tanh(%x)
+  %l : Tensor[] = prim::ListConstruct(%y)
+  %w : Tensor = aten::relu_(%y)
+  %r : Tensor = aten::__getitem__(%l, %n)""",
         "%y : Tensor = aten::tanh(%x)\n  %w : Tensor = aten::add_(%y, %x, %n)",  # who knows the dtypes
     ],
 )

@@ -1,17 +1,17 @@
 """Operators in the form that later passes expect (`torch/csrc/jit/passes/canonicalize_ops.cpp`).
 
-| node                                             | becomes                              | provided that                      |
-|--------------------------------------------------|--------------------------------------|------------------------------------|
-| `addmm(m, a, b, beta=1, alpha=1)`                | `add(m, mm(a, b))`                   |                                    |
-| `add`, `sub`, `mul`, `div` of x and a constant tensor of no dimension | the same with a number | the dtype of the result stays      |
-| `chunk(x, n, dim)` with constants, unpacked into n | `prim::ConstantChunk[chunks=n, dim=dim](x)` | the list is used for nothing else |
+| node                                                | becomes                                     |
+|-----------------------------------------------------|---------------------------------------------|
+| `addmm(m, a, b, beta=1, alpha=1)`                   | `add(m, mm(a, b))`                          |
+| `add sub mul div` of x and a constant 0-dim tensor  | the same with a number                      |
+| `chunk(x, n, dim)`, unpacked at once into n values  | `prim::ConstantChunk[chunks=n, dim=dim](x)` |
 
-The first lets the autodiff and the fuser see the addition, the second is what traces are full of (`x + 1` is traced as an addition
-of the tensor 1), the third gives each piece a name, without a list between. Ends with dead code elimination.
+The first lets autodiff and the fuser see the addition, the second is what traces are full of (`x + 1` is traced as adding the
+tensor 1), the third gives each piece a name, without a list between. Ends with dead code elimination.
 
-A tensor without dimensions and a number don't always promote alike: for an int x of no dimension, a tensor 1 of int64 gives int64,
-the number 1 leaves x as it is. Unless the types exclude that, or the tensor is one that the tracer made of a number, the node is
-left alone.
+A tensor without dimensions and a number don't always promote alike: for an int x of no dimension, a tensor 1 of int64 gives
+int64, the number 1 leaves x as it is. Unless the types exclude that, or the tensor is one that the tracer made of a number, the
+node is left alone.
 
 How the real one differs: it does not look at the dtypes. Today it leaves addmm alone (`decompose_ops.cpp` does that when asked).
 """

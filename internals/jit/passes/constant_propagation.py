@@ -159,7 +159,7 @@ def _evaluate(node: Node) -> tuple[Any, ...]:
 
 def _fits(value: Any) -> bool:
     if isinstance(value, TensorImpl):
-        return not value.requires_grad and value.numel() * value.element_size() <= LARGEST_CONSTANT  # type: ignore[attr-defined]
+        return not value.requires_grad and value.numel() * value.element_size() <= LARGEST_CONSTANT
     if isinstance(value, (list, tuple)):
         return all(_fits(v) and not isinstance(v, TensorImpl) for v in value)
     return value is None or isinstance(value, (bool, int, float, complex, str, Device))

@@ -1,14 +1,14 @@
 """Common subexpression elimination: computed once is enough (`torch/csrc/jit/passes/common_subexpression_elimination.cpp`).
 
-One walk in order. A node that equals one met before, in this block or in one around it (`node_equality.py`: same kind, same inputs,
-same attributes), is replaced by that one. What was met inside a block is forgotten at its end, since it may not have run.
+One walk in order. A node that equals one met before, in this block or in one around it (`node_equality.py`: same kind, same
+inputs, same attributes), is replaced by that one. What was met inside a block is forgotten at its end, since it may not have run.
 
-| left alone                                                     | why                                                    |
-|----------------------------------------------------------------|--------------------------------------------------------|
-| print, raise, calls of Python and other nodes with side effects | twice is not once                                      |
-| random operators                                               | they give another result every time                    |
-| nodes whose inputs or outputs may be written to                | between the two, `x + 1` may have become something else |
-| two results that can both reach the caller                     | they would turn from two tensors into one              |
+| left alone                                      | why                                                     |
+|-------------------------------------------------|---------------------------------------------------------|
+| print, raise, calls, other side effects         | twice is not once                                       |
+| random operators                                | they give another result every time                     |
+| nodes whose inputs or outputs may be written to | between the two, `x + 1` may have become something else |
+| two results that can both reach the caller      | they would turn from two tensors into one               |
 
 How the real one differs: nothing in the rules; 1.0.1 lacked the last one.
 """
@@ -19,6 +19,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from internals.jit.operators.alias_analysis import AliasDb
+from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.aliasing import is_written, safe_to_merge
 from internals.jit.passes.node_equality import node_key
 from internals.jit.passes.registry import graph_pass
@@ -32,7 +33,7 @@ Seen = dict[Hashable, "Node"]
 @graph_pass("common subexpressions")
 def cse(graph: Graph) -> bool:
     """Replace every node that computes again what an earlier one has computed."""
-    return _eliminate(graph.block(), {}, AliasDb(graph))
+    return not changes_grad_mode(graph) and _eliminate(graph.block(), {}, AliasDb(graph))
 
 
 def _eliminate(block: Block, outside: Seen, aliases: AliasDb) -> bool:

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 CONVERSIONS = ("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit",
                "prim::NumToTensor")  # fmt: skip
-DTYPES = {IntType: dt.int64, FloatType: dt.float64, BoolType: dt.bool_, ComplexType: dt.complex128}
+DTYPES: dict[type, dt.dtype] = {
+    IntType: dt.int64,
+    FloatType: dt.float64,
+    BoolType: dt.bool_,
+    ComplexType: dt.complex128,
+}
 
 
 @graph_pass("numbers become tensors", verifiable=False)
@@ -60,7 +65,7 @@ def _retype(value: Value) -> bool:
     if isinstance(type, NumberType):
         value.setType(TensorType.get())
         return True
-    dtype = DTYPES.get(type.__class__)  # type: ignore[call-overload]
+    dtype = DTYPES.get(type.__class__)
     if dtype is None:
         return False
     value.setType(TensorType(dtype, device("cpu"), ()))
@@ -68,7 +73,7 @@ def _retype(value: Value) -> bool:
 
 
 def _constant_to_tensor(value: Value) -> bool:
-    dtype = DTYPES.get(value.type().__class__)  # type: ignore[call-overload]
+    dtype = DTYPES.get(value.type().__class__)
     if dtype is None:
         return False
     number = constant_of(value)

@@ -35,7 +35,9 @@ RULES: tuple[Rule, ...] = (*TENSOR_RULES, *NUMBER_RULES, *LIST_RULES)
 def peephole(graph: Graph) -> bool:
     """Apply every rule of the table wherever it fits, in one walk, then remove what has become dead."""
     changed = _apply(graph.block(), group(RULES), Facts(graph))
-    return (dce(graph) or True) if changed else False
+    if changed:
+        dce(graph)
+    return changed
 
 
 def rules() -> str:

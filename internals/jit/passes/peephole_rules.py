@@ -22,9 +22,6 @@ class Constant(NamedTuple):
     value: Any
 
 
-Replacement = "Value | Constant | list[Value] | None"
-
-
 @dataclass(frozen=True)
 class Rule:
     """`find(node, facts)` gives what the node's output is replaced by (a list: one for each output), None if it does not apply.
@@ -41,7 +38,7 @@ class Rule:
 
 
 class Facts:
-    """What rules may ask about the graph. Memory is analysed when it is first asked for, and again after two values were merged."""
+    """What rules may ask about the graph. Memory is analysed when first asked for, and again after two values were merged."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -60,11 +57,6 @@ class Facts:
     def is_written(self, *values: Value) -> bool:
         """Whether anything may write to the memory of one of these."""
         return is_written(self.aliases, values)
-
-
-def first_input(node: Node, facts: Facts) -> Value:
-    """The rule of everything that does nothing to its first input."""
-    return node.input(0)
 
 
 def group(rules: Sequence[Rule]) -> dict[str, list[Rule]]:

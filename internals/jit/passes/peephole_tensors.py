@@ -1,7 +1,7 @@
 """Peephole rules for tensors (`peephole.cpp`, `peephole_alias_sensitive.cpp`).
 
-Most need to know something of a tensor before it exists: its type tells, in a trace or after shape propagation. Sizes are believed
-only of tensors that nothing writes to, since `x.t_()` changes them; a dtype and a device stay.
+Most need to know something of a tensor before it exists: its type tells, in a trace or after shape propagation. Sizes are
+believed only of tensors that nothing writes to, since `x.t_()` changes them; a dtype and a device stay.
 
 How the real one differs: see `peephole.py`.
 """

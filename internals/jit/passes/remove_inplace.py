@@ -42,7 +42,7 @@ UNARY = frozenset(
 )
 BINARY = frozenset("add_ sub_ mul_ div_".split())
 LIKE = {"aten::zero_": "aten::zeros_like", "aten::fill_": "aten::full_like"}
-CATEGORY = {BoolType: 0, IntType: 1, FloatType: 2}
+CATEGORY: dict[type, int] = {BoolType: 0, IntType: 1, FloatType: 2}
 
 
 @graph_pass("writes nobody can tell from new tensors")
@@ -76,11 +76,11 @@ def _keeps_dtype_and_size(node: Node) -> bool:
     if name in UNARY:
         return not any(isinstance(v.type(), TensorType) for v in node.inputs()[1:])
     mine, other = node.input(0).type(), node.input(1).type()
-    dtype = mine.dtype()
+    dtype = mine.dtype() if isinstance(mine, TensorType) else None
     if dtype is None or (name == "div_" and (node.inputsSize() != 2 or not dtype.is_floating_point)):
         return False
     if isinstance(other, TensorType):
-        sizes, theirs = mine.sizes(), other.sizes()
+        sizes, theirs = mine.sizes(), other.sizes()  # type: ignore[attr-defined]
         return other.dtype() is dtype and sizes is not None and theirs is not None and _fits(theirs, sizes)
     return CATEGORY.get(other.__class__, 3) <= dtype.category
 

@@ -1,8 +1,9 @@
 """Gradients known to be missing, and those known to be there (`torch/csrc/jit/passes/specialize_undef.cpp`).
 
 The backward graph of a differentiable subgraph must work whichever gradients arrive: nobody may have used the second output. So
-every gradient formula in it stands inside a `prim::GradOf`, which gives nothing when nothing came, and sums are `prim::AutogradAdd`,
-which takes a missing gradient for zero. When the executor makes a plan it knows which inputs are missing; this pass uses that:
+every gradient formula in it stands inside a `prim::GradOf`, which gives nothing when nothing came, and sums are
+`prim::AutogradAdd`, which takes a missing gradient for zero. When the executor makes a plan it knows which inputs are missing;
+this pass uses that:
 
 | node                            | with                     | becomes                  |
 |---------------------------------|--------------------------|--------------------------|
