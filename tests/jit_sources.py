@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tempfile
 import textwrap
 from pathlib import Path
@@ -29,4 +30,4 @@ def plain(text: str) -> str:
             _, path, rest = line.split('"', 2)
             line = f'  File "{Path(path).stem.rstrip("0123456789")}"{rest}'
         lines.append(line)
-    return "\n".join(lines)
+    return re.sub(r"\S*source_\d+\.py:", "source:", "\n".join(lines))

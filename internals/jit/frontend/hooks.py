@@ -108,24 +108,25 @@ def _check_return(concrete: ConcreteType, definition: tree.Def, is_pre: bool) ->
 def _advice(concrete: ConcreteType, name: str, is_pre: bool) -> str:
     forward = concrete.jit_type.findMethod("forward")
     types = [argument.type.annotation_str for argument in forward.schema.arguments[1:]] if forward is not None else []
-    given = f"Tuple[{', '.join(types) or '()'}]"
-    module = _module(concrete)
-    if is_pre:
-        single = f"'{types[0]}', " if len(types) == 1 else ""
-        return (
-            f"This error occurred while scripting the forward pre-hook '{name}' on module '{module}'. If you did not want to "
-            "script this pre-hook remove it from the original NN module before scripting. "
-            f"Pre-hooks for module '{module}' are expected to have the following signature: {name}(self, input: {given}) with a return type of either 'None', {single}or "
-            f"'{given}'."
-        )
     output = forward.schema.returns[0].type.annotation_str if forward is not None and forward.schema.returns else "None"
-    return (
-        f"This error occurred while scripting the forward hook '{name}' on module {module}. If you did not want to script this "
-        "hook remove it from the original NN module before scripting. This hook was expected to have the following signature: "
-        f"{name}(self, input: {given}, output: {output}). The type of the output arg is the returned type from either the "
-        "forward method or the previous hook if it exists. Note that hooks can return anything, but if the hook is on a submodule "
-        "the outer module is expecting the same return type as the submodule's forward."
-    )
+    given = f"Tuple[{', '.join(types) or '()'}]"
+    single = f"'{types[0]}', " if len(types) == 1 else ""
+    words = PRE_HOOK_ADVICE if is_pre else HOOK_ADVICE
+    return words.format(name=name, module=_module(concrete), given=given, single=single, output=output)
+
+
+PRE_HOOK_ADVICE = (
+    "This error occurred while scripting the forward pre-hook '{name}' on module '{module}'. If you did not want to script this "
+    "pre-hook remove it from the original NN module before scripting. Pre-hooks for module '{module}' are expected to have the "
+    "following signature: {name}(self, input: {given}) with a return type of either 'None', {single}or '{given}'.\n"
+)
+HOOK_ADVICE = (
+    "This error occurred while scripting the forward hook '{name}' on module {module}. If you did not want to script this hook "
+    "remove it from the original NN module before scripting. This hook was expected to have the following signature: "
+    "{name}(self, input: {given}, output: {output}). The type of the output arg is the returned type from either the forward "
+    "method or the previous hook if it exists. Note that hooks can return anything, but if the hook is on a submodule the outer "
+    "module is expecting the same return type as the submodule's forward.\n"
+)
 
 
 def _kind(is_pre: bool) -> str:

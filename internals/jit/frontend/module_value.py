@@ -90,8 +90,15 @@ def attribute_of_object(
     if t.hasAttribute(name):
         return SimpleValue(get_attr(c, owner, t, name))
     if name in t.constants:
-        return SimpleValue(c.constant(t.constants[name], where))
+        return SimpleValue(constant_value(c, t.constants[name], where))
     return None
+
+
+def constant_value(c: Compiler, value: Any, where: SourceRange | None) -> Value:
+    """A constant of a module: a tuple is put together from constants, so that taking it apart leaves nothing behind."""
+    if isinstance(value, tuple):
+        return c.tuple_construct([constant_value(c, each, where) for each in value])
+    return c.constant(value, where)
 
 
 def get_attr(c: Compiler, owner: Value, t: ClassType, name: str) -> Value:

@@ -7,8 +7,8 @@
         def forward(self, x): ...
 
 This is how scripting began, in the time of the talk. The decorator only marks the method; when `M()` has run all of its
-`__init__`, the module itself becomes a compiled one: its submodules are replaced by compiled ones, its marked methods by graphs. Methods
-without the mark are compiled if a marked one calls them, and stay Python for Python.
+`__init__`, the module itself becomes a compiled one: its submodules are replaced by compiled ones, its marked methods by graphs.
+Methods without the mark are compiled if a marked one calls them, and stay Python for Python.
 
 How the real one differs: the module becomes a shell around another one, which is compiled from it.
 """
