@@ -175,7 +175,7 @@ def test_what_shares_memory_with_it_stays_as_well() -> None:
     ("make", "message"),
     [
         (lambda: freeze(layers()), "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace"),
-        (lambda: freeze(jit.script(Layers())), "Freezing is currently only implemented for modules in eval mode. Please call .eval"),
+        (lambda: freeze(jit.script(Layers())), "Freezing is currently only implemented for modules in eval mode."),
         (lambda: freeze(jit.script(layers()), preserved_attrs=["nope"]), "Unknown name: nope"),
         (lambda: optimize_for_inference(layers()), "optimize_for_inference expects a ScriptModule as input."),
     ],

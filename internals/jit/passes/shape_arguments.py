@@ -122,7 +122,7 @@ def _promote(samples: Sequence[Any]) -> DType:
     for other in samples[1:]:
         rank = max(found.dim(), other.dim() if isinstance(other, type(found)) else 0)
         found = _sample(result_type(found, other), rank)
-    return found.dtype  # type: ignore[no-any-return]
+    return found.dtype
 
 
 def _sample(dtype: DType | None, rank: int) -> Any:
