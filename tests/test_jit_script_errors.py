@@ -10,6 +10,7 @@ import pytest
 from internals.jit.frontend import script_function
 from tests.jit_programs import Program, load, place_free
 from tests.jit_programs_errors import ERRORS
+from tests.jit_programs_errors_of_use import ERRORS_OF_USE
 
 
 def refusal(program: Program, directory: Path, torch_name: str) -> tuple[str, str]:
@@ -27,13 +28,13 @@ def refusal(program: Program, directory: Path, torch_name: str) -> tuple[str, st
     return type(refused.value).__name__, place_free(str(refused.value))
 
 
-@pytest.mark.parametrize("program", ERRORS, ids=lambda p: p.name)
+@pytest.mark.parametrize("program", [*ERRORS, *ERRORS_OF_USE], ids=lambda p: p.name)
 def test_refused_in_pytorchs_words(program: Program, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     assert refusal(program, tmp_path, "internals") == refusal(program, tmp_path, "torch")
 
 
-@pytest.mark.parametrize("program", ERRORS, ids=lambda p: p.name)
+@pytest.mark.parametrize("program", [*ERRORS, *ERRORS_OF_USE], ids=lambda p: p.name)
 def test_refusals_show_the_place(program: Program, tmp_path: Path) -> None:
     name, text = refusal(program, tmp_path, "internals")
     assert name in ("RuntimeError", "NotSupportedError", "UnsupportedNodeError", "ValueError")

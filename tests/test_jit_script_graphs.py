@@ -8,9 +8,11 @@ import pytest
 
 from internals.jit.frontend import script_function
 from tests.jit_programs import Program, load, normalized
-from tests.jit_programs_basic import ARITHMETIC, CALLS, CONDITIONS, LOOPS
+from tests.jit_programs_arithmetic import ARITHMETIC, CALLS
+from tests.jit_programs_conditions import CONDITIONS
 from tests.jit_programs_containers import CONTAINERS, INDEXING
 from tests.jit_programs_language import LANGUAGE
+from tests.jit_programs_loops import LOOPS
 
 PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE]
 # Where the text may differ, and why.

@@ -11,9 +11,11 @@ import pytest
 import internals
 from internals.jit.frontend import script_function
 from tests.jit_programs import Program, arguments, load
-from tests.jit_programs_basic import ARITHMETIC, CALLS, CONDITIONS, LOOPS
+from tests.jit_programs_arithmetic import ARITHMETIC, CALLS
+from tests.jit_programs_conditions import CONDITIONS
 from tests.jit_programs_containers import CONTAINERS, INDEXING
 from tests.jit_programs_language import LANGUAGE
+from tests.jit_programs_loops import LOOPS
 
 # What TorchScript means otherwise than Python does; its result is PyTorch's, not Python's.
 NOT_PYTHON = {

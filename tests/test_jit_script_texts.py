@@ -219,7 +219,7 @@ class Derived(Base):
 
 class DerivedInFull(Base):
     def forward(self, x):
-        return super(DerivedInFull, self).forward(x) * 3  # noqa: UP008
+        return super(DerivedInFull, self).forward(x) * 3
 
 
 @pytest.mark.parametrize("cls", [Derived, DerivedInFull])

@@ -25,7 +25,7 @@ from internals.jit.passes.constant_propagation import NEVER_RUN, _Propagator
 
 def propagate_immutable_constants(graph: Graph) -> bool:
     """Compute what depends on constants only and is immutable; take the branches they decide. True if anything changed."""
-    return _Immutable(None).block(graph.block())
+    return _Immutable(None).block(graph.block())  # type: ignore[arg-type]  # it asks nothing of aliases
 
 
 class _Immutable(_Propagator):

@@ -246,7 +246,7 @@ class SuperValue(SugaredValue):
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         concrete = self.module.concrete
-        method = getattr(super(self.cls, concrete.python_class), name, None)  # type: ignore[arg-type]
+        method = getattr(super(self.cls, concrete.python_class), name, None)
         owner = getattr(method, "__qualname__", "").rpartition(".")[0].replace(".", "_")
         if method is None or not owner:
             raise error(where, f"'super' object has no method '{name}'")
