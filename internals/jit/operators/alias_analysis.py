@@ -72,6 +72,7 @@ class AliasDb(TopologicalMoves):
         self._analyze_block(graph.block())
         self.dag.make_wildcards(self._wildcard_values)
         self._written: Locations | None = None
+        self._writes_of: dict[Node, Locations] = {}
 
     # Questions
 
@@ -107,8 +108,18 @@ class AliasDb(TopologicalMoves):
         """Whether `node`, or a node inside it, writes to anything."""
         return bool(self.writes(node))
 
+    def reachable(self, values: Values) -> Locations:
+        """The locations of values and of everything inside them."""
+        return self._contained(values)
+
     def writes(self, node: Node) -> Locations:
-        """The locations that `node` and the nodes inside it write to."""
+        """The locations that `node` and the nodes inside it write to. Found once: what is removed later still counts."""
+        found = self._writes_of.get(node)
+        if found is None:
+            found = self._writes_of[node] = self._find_writes(node)
+        return found
+
+    def _find_writes(self, node: Node) -> Locations:
         found = set(self._wildcards() if node in self._writes_everywhere else ())
         for value, inside in self._writes.get(node, ()):
             found |= self._contained(value) if inside else self._locations(value)

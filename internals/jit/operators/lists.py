@@ -41,9 +41,9 @@ def getitem(list: List[Any], idx: int) -> Any:
 
 @op("aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]")
 def slice_(l: List[Any], start: int | None, end: int | None, step: int) -> List[Any]:  # noqa: E741
-    """A new list. Raises RuntimeError unless `step` is positive."""
-    if step <= 0:
-        raise RuntimeError("slice step must be positive" if step == 0 else "aten::slice: step must be positive")
+    """A new list. Raises RuntimeError for a step of 0."""
+    if step == 0:
+        raise RuntimeError("List slice should have non-zero step")
     return l[start:end:step]
 
 

@@ -139,10 +139,10 @@ def getitem(s: str, index: int) -> str:
 
 @op("aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str")
 def slice_(string: str, start: int | None, end: int | None, step: int) -> str:
-    """Raises RuntimeError for another step than 1."""
-    if step != 1:
-        raise RuntimeError("Slicing a string only supports step=1")
-    return string[start:end]
+    """Raises RuntimeError for a step of 0."""
+    if step == 0:
+        raise RuntimeError("List slice should have non-zero step")
+    return string[start:end:step]
 
 
 @op("aten::format(str self, ...) -> str")
