@@ -12,7 +12,7 @@ from internals.jit.ir import Graph, TensorType
 from internals.jit.ir.parser import parse_ir
 from internals.jit.passes.autodiff_subgraphs import GROUP, pack_gradient
 from internals.jit.passes.differentiate import differentiate
-from internals.jit.passes.subgraph_utils import create_singleton, subgraph_of
+from internals.jit.passes.subgraph_utils import create_singleton, merge_into, subgraph_of
 from internals.jit.passes.symbolic_gradients import CONDITIONS, FORMULAS, is_differentiable
 from internals.jit.runtime.graph_executor import ExecutionPlan
 
@@ -220,3 +220,24 @@ def test_inputs_are_detached_and_nothing_is_recorded_without_grad_mode() -> None
         assert not f(x).requires_grad
     assert not f(x.detach()).requires_grad
     assert f(x).grad_fn.next_functions[0][0].name() == "AccumulateGrad"
+
+
+def test_writing_to_what_a_group_returns() -> None:
+    """A view of what exists only inside the group can be written to like any tensor; one of an input cannot."""
+    x = make((2, 3), *PLAIN)
+    same = x.detach().requires_grad_()
+    inner = parse_ir("graph(%x : Tensor):\n  %a : Tensor = aten::sin(%x)\n  %b : Tensor = aten::t(%a)\n  return (%b)")
+    graph = inner.copy()
+    group = create_singleton(list(graph.nodes())[-1], GROUP)
+    merge_into(list(graph.nodes())[0], group)
+    pack_gradient(differentiate(subgraph_of(group)), group)
+    y = ExecutionPlan(graph, "f", None).function(x)
+    y.mul_(2)[0].add_(x[:, 0])
+    (y * y).sum().backward()
+    z = same.sin().t()
+    z.mul_(2)[0].add_(same[:, 0])
+    (z * z).sum().backward()
+    assert internals.allclose(x.grad, same.grad)
+    view = differentiated(call_graph("aten::t", [x], ()))(x)
+    with pytest.raises(RuntimeError, match="is a view and is being modified inplace"):
+        view.mul_(2)

@@ -23,7 +23,7 @@ from internals.autograd.node import Node as AutogradNode
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, SavedVariable, save, save_output
 from internals.core.dtype import FLOATING
 from internals.core.grad_mode import is_grad_enabled
-from internals.core.tensor_impl import TensorImpl
+from internals.core.tensor_impl import TensorImpl, make
 from internals.jit.passes.autodiff_subgraphs import unpack_gradient
 
 from .node_functions import node_function, run_subgraph
@@ -56,22 +56,27 @@ class DifferentiableGraph:
     def __call__(self, *inputs: Any) -> Any:
         g = self.gradient
         edges = [gradient_edge(inputs[i]) for i in g.df_output_vjps] if is_grad_enabled() else []
-        results = self.forward(*[_detached(v) for v in inputs])
+        detached = [_detached(v) for v in inputs]
+        results = self.forward(*detached)
         outputs = list(results) if self.several else [results]
         if any(edge[0] is not None for edge in edges):
-            self.record(edges, inputs, outputs)
+            self.record(edges, inputs, detached, outputs)
         real = outputs[: g.f_real_outputs]
         return real[0] if len(real) == 1 else tuple(real)
 
-    def record(self, edges: Sequence[Any], inputs: Sequence[Any], outputs: list[Any]) -> None:
+    def record(self, edges: Sequence[Any], inputs: Sequence[Any], detached: Sequence[Any], outputs: list[Any]) -> None:
         """Tie `outputs` to a new node. An output that is an input handed through becomes another tensor first."""
         g = self.gradient
+        seen = [*detached, *outputs[: g.f_real_outputs]]
         node = DifferentiableGraphBackward()
         node.next_edges, node.executor = tuple(edges), self.backward
         for i in g.df_input_vjps:
             t = outputs[i]
             if any(t is v for v in inputs):
                 t = outputs[i] = t.view_as(t)
+            base = t._base
+            if base is not None and not any(base is v for v in seen):
+                t = outputs[i] = _no_view(t)
             set_history(t, node, len(node.input_metadata))
             _mark_view(t)
         captured = [_kept(inputs[i], None) for i in g.df_input_captured_inputs]
@@ -117,8 +122,15 @@ def _kept(v: Any, number: int | None) -> Any:
     return save_output(v, number)
 
 
+def _no_view(t: Any) -> Any:
+    """The same memory, not known as a view: what it was a view of exists only inside the group."""
+    same = make(t._storage, t._geometry, t._offset, t._array)
+    same._version_counter = t._version_counter
+    return same
+
+
 def _mark_view(t: Any) -> None:
-    """A result that is a view of an input cannot be written to: the input would not learn of it."""
+    """A result that is a view of an input or of another result cannot be written to: those would not learn of it."""
     meta = t._autograd_meta
     if meta is not None and meta.base is not None:
         meta.creation_meta, meta.attr_version = "custom_function", t._version
