@@ -29,7 +29,10 @@ from internals.jit.passes.control_flow import erase_carried, erase_if_output
 from internals.jit.passes.registry import graph_pass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from internals.jit.ir import Block, Graph, Node, Value
+    from internals.jit.operators.memory_dag import Element
 
 
 @graph_pass("dead code")
@@ -45,6 +48,7 @@ class _Eliminator:
         self.aliases = aliases
         self.marked: set[Node] = set()
         self.live: set[Value] = set()
+        self.live_memory: set[Element] = set()  # what they, and what is inside them, may be
 
     # Mark
 
@@ -56,7 +60,7 @@ class _Eliminator:
                 changed |= self.mark(node)
         changed |= self._mark_return(block)
         for node in block.nodes(reverse=True):
-            if not self.live.isdisjoint(node.outputs()) or self.aliases.writes_to_alias(node, self.live):
+            if not self.live.isdisjoint(node.outputs()) or not self.live_memory.isdisjoint(self.aliases.writes(node)):
                 changed |= self.mark(node)
             if node.kind() == "prim::Loop":
                 while self.mark_block(node.blocks()[0]):
@@ -71,7 +75,7 @@ class _Eliminator:
         if node in self.marked:
             return False
         self.marked.add(node)
-        self.live.update(node.inputs())
+        self._now_live(node.inputs())
         owner = node.owningBlock().owningNode()
         if owner is not None:
             self.mark(owner)
@@ -85,17 +89,22 @@ class _Eliminator:
         before = len(self.live)
         owner = block.owningNode()
         if owner is None or owner.kind() not in ("prim::If", "prim::Loop", "prim::GradOf"):
-            self.live.update(block.outputs())
+            self._now_live(block.outputs())
         elif owner.kind() == "prim::Loop":
             again, *results = block.outputs()
             if owner in self.marked:
-                self.live.add(again)
+                self._now_live([again])
             for result, carried, after in zip(results, block.inputs()[1:], owner.outputs()):
                 if carried in self.live or after in self.live:
-                    self.live.add(result)
+                    self._now_live([result])
         else:
-            self.live.update(r for r, o in zip(block.outputs(), owner.outputs()) if o in self.live)
+            self._now_live([r for r, o in zip(block.outputs(), owner.outputs()) if o in self.live])
         return len(self.live) > before
+
+    def _now_live(self, values: Sequence[Value]) -> None:
+        new = [v for v in values if v not in self.live]
+        self.live.update(new)
+        self.live_memory |= self.aliases.reachable(new)
 
     # Sweep
 
