@@ -75,8 +75,8 @@ OPCODES: dict[str, tuple[str, str]] = {
     "IS_CUDA": ("", "pop a tensor, push whether it is on a GPU"),
     "FORK": ("CN", "start function X with N arguments in a thread, push a future"),
     "WARN": ("I", "pop a message, warn"),
-    "ENTER": ("EN", "enter a context manager"),
-    "EXIT": ("EX", "leave the last context manager entered"),
+    "ENTER": ("EN", "pop a context manager, enter it, push what it gives"),
+    "EXIT": ("EX", "pop a context manager, leave it"),
 }
 
 

@@ -132,7 +132,7 @@ class Compiler:
     def inputs_to_push(self, node: Node) -> Sequence[Value]:
         """What a node wants to find on the stack. A call does not push the function, a Drop nothing at all."""
         kind = node.kind()
-        if kind in ("prim::Constant", "prim::Drop", "prim::Loop", "prim::Exit", "prim::Uninitialized"):
+        if kind in ("prim::Constant", "prim::Drop", "prim::Loop", "prim::Uninitialized"):
             return ()
         return node.inputs()[1:] if kind == "prim::CallFunction" else node.inputs()
 

@@ -18,7 +18,7 @@ import threading
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from internals.core.grad_mode import grad_mode, is_grad_enabled
+from internals.core.grad_mode import grad_mode, is_grad_enabled, set_grad_mode
 from internals.jit.ir import Graph
 from internals.jit.passes import PassRecord
 
@@ -106,18 +106,19 @@ class GraphExecutor:
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any) -> Any:
-        if changed.threads:
-            return self.plan_for(*args).run(*args)
         known = self._recording if not grad_mode.off or is_grad_enabled() else self._not_recording
-        try:
-            plan = known.get(self._key(args))
-        except (AttributeError, IndexError):  # None where a tensor may be, or too few arguments
-            plan = None
+        plan = None
+        if not changed.threads:
+            try:  # `suppress` would cost as much as the rest
+                plan = known.get(self._key(args))
+            except (AttributeError, IndexError):  # None where a tensor may be, or too few arguments
+                pass
         if plan is None:
             plan = self.plan_for(*args)
         try:
-            return plan.function(*args)
+            return plan.function(*args) if not changed.threads else plan.run(*args)
         except Exception as error:
+            set_grad_mode(known is self._recording)  # it may have failed inside `with no_grad()`
             plan.explain(error)
             raise
 

@@ -205,6 +205,17 @@ def executable(function: Any) -> Function:
     return lambda *inputs: function.executor(*inputs)
 
 
+@node_function("prim::Enter")
+def enter(node: Node) -> Function:
+    return executable(node.input().type().getMethod("__enter__"))  # type: ignore[attr-defined]
+
+
+@node_function("prim::Exit")
+def leave(node: Node) -> Function:
+    call = executable(node.input().type().getMethod("__exit__"))  # type: ignore[attr-defined]
+    return lambda manager: call(manager, None, None, None)
+
+
 def call_python(node: Node) -> Function:
     function, kind = node.pyobj, node.kind()
     if function is None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Kinds of steps: (kind, function, a, b, out, pc).
 BINARY, UNARY, COPY, MOVE, GENERAL, PARALLEL = range(6)
 # How a block ends: (kind, ...).
-JUMP, BRANCH, LOOP, RETURN = range(4)
+JUMP, BRANCH, LOOP, RETURN, RETURN_SEVERAL = range(5)
 LOOK_BACK = 64  # how far a step is looked for that could write elsewhere
 
 
@@ -99,9 +99,10 @@ def run_code(code: Code, args: Sequence[Any]) -> Any:
                 block = ending[2] if r[ending[1]] else ending[3]
             elif kind == JUMP:
                 block = ending[1]
+            elif kind == RETURN:
+                return r[ending[1]]
             else:
-                results = [r[i] for i in ending[1]]
-                return results[0] if len(results) == 1 else tuple(results) or None
+                return tuple([r[i] for i in ending[1]]) or None
     except Exception as error:
         raise_at(error, code.source[pc], code.name)
 
@@ -187,7 +188,8 @@ class Tie:
             self.first_turn(pc, pc + X, N)
             return 2
         elif op == "RET":
-            self.block.exit = RETURN, tuple(o.register for o in self.stack)
+            results = tuple(o.register for o in self.stack)
+            self.block.exit = (RETURN, *results) if len(results) == 1 else (RETURN_SEVERAL, results)
         else:
             operation = self.code.operations[pc]
             assert operation is not None

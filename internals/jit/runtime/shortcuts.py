@@ -54,6 +54,7 @@ LOGIC = {
     "aten::__and__.bool": "and", "aten::__or__.bool": "or", "aten::__not__": "not", "aten::__is__": "is",
     "aten::__isnot__": "is not",
 }  # fmt: skip
+IDENTITY = ("aten::__is__", "aten::__isnot__")  # Python warns of `1 is None`
 FLOATS = ("float", "int_float", "float_int")
 
 
@@ -61,7 +62,8 @@ def shortcut(node: Node, plain: set[Node]) -> Shortcut | None:
     """How Python writes `node`, if it can. `plain`: the int operations that cannot overflow."""
     name = operator_name(node)
     if name in LOGIC:
-        return scalar(node, LOGIC[name])
+        literal = any(v.isConstant() and constant_of(v) is not None for v in node.inputs())
+        return None if literal and name in IDENTITY else scalar(node, LOGIC[name])
     symbol, dot, overload = name.removeprefix("aten::").partition(".")
     if not dot:
         return None
