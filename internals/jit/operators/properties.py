@@ -32,7 +32,6 @@ NONDETERMINISTIC = frozenset({
     "aten::bernoulli", "aten::bernoulli_", "aten::multinomial", "aten::poisson", "aten::binomial",
     "aten::normal", "aten::normal_", "aten::uniform_", "aten::random_", "aten::exponential_", "aten::cauchy_",
     "aten::rand", "aten::rand_like", "aten::randint", "aten::randint_like", "aten::randn", "aten::randn_like", "aten::randperm",
-    "aten::is_grad_enabled",  # not random, but not the same everywhere either
     "aten::rrelu", "aten::rrelu_", "aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::scaled_dot_product_attention",
 })  # fmt: skip
 
