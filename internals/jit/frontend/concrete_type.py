@@ -142,7 +142,10 @@ class ConcreteType:
         if accessor is not None:
             self.define_property(accessor, name)
             return True
-        method = getattr(self.python_class, "_script_methods", {}).get(name) or getattr(self.python_class, name, None)
+        from .module_sources import source_of
+
+        method = getattr(self.python_class, "_script_methods", {}).get(name) or source_of(self.python_class, name)
+        method = method or getattr(self.python_class, name, None)
         if not isinstance(method, (types.FunctionType, types.MethodType)) or modifiers.is_ignored(method):
             return False
         self.define(method, name)
@@ -178,7 +181,7 @@ class ConcreteType:
         self_type = self.jit_type
         self_type.methods[name] = recursion.BeingCompiled(name, "method")  # found by a method that calls itself
         try:
-            definition = tree_of(method, name, "RecursiveScriptModule")  # type: ignore[arg-type]
+            definition = tree_of(method, name, "RecursiveScriptModule")
             graph, schema = compile_with_schema(
                 definition, resolver, name=name, self_type=self_type, make_self=self.make_self, defaults=defaults
             )

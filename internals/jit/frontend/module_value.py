@@ -34,12 +34,13 @@ Args = Sequence[NamedValue]
 class Concrete(Protocol):
     """What the compiler asks about a module beyond its type."""
 
-    jit_type: ClassType
     python_class: type
     iterable_kind: str  # "list", "dict", "parameter_list", "parameter_dict" or ""
     compiled_hooks: list[Any]
     compiled_pre_hooks: list[Any]
 
+    @property
+    def jit_type(self) -> ClassType: ...
     def submodule(self, name: str) -> Concrete | None: ...
     def function_attribute(self, name: str) -> Any | None:
         """A Python function, builtin or compiled function that is an attribute of the module."""

@@ -15,11 +15,13 @@ from typing import Any
 
 from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
+from internals.nn.modules.rnn import RNNBase
 
 from . import modifiers
 from .concrete_type import ConcreteType
 from .hooks import compile_hooks
 from .inspect_module import attribute_value, check_initialized, concrete_type_of
+from .module_sources import weights_text
 from .resolution import mapping_resolver
 
 MethodsOf = Callable[[Module], Iterable[str]]
@@ -81,6 +83,9 @@ def build_submodules(module: Module, concrete: ConcreteType) -> dict[str, Any]:
 
 def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]) -> None:
     """Compile these methods, the properties, and the length of a container. What is compiled already stays."""
+    if isinstance(module, RNNBase):
+        weights = [name for name, attribute in concrete.attributes.items() if attribute.kind == "parameter"]
+        _define_once(concrete, "_weights", weights_text(weights))
     for name in names:
         concrete.compile_method(name)
     for name in concrete.properties:

@@ -144,13 +144,13 @@ class Conv2d(_ConvNd):
 class _ConvTransposeNd(_ConvNd):
     """What the gradient of a convolution does to its output: every element spreads a kernel over the result."""
 
-    def _output_padding(self, input: Tensor, output_size: list[int] | None) -> Sequence[int]:
+    def _output_padding(self, input: Tensor, output_size: list[int] | None) -> list[int]:
         """The rows to add at one side: with a stride several output sizes lead to the same input size, and one is asked for.
 
         Raises ValueError for a size that cannot come out.
         """
         if output_size is None:
-            return self.output_padding
+            return [int(k) for k in self.output_padding]
         dims = len(self.kernel_size)
         leading = 2 if input.dim() == dims + 2 else 1
         if len(output_size) == leading + dims:
@@ -160,15 +160,18 @@ class _ConvTransposeNd(_ConvNd):
                 f"ConvTranspose{dims}D: for {input.dim()}D input, output_size must have {dims} or {leading + dims} elements "
                 f"(got {len(output_size)})"
             )
-        geometry = zip(input.shape[leading:], self.stride, self.padding, self.dilation, self.kernel_size)
-        smallest = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in geometry]
-        largest = [n + s - 1 for n, s in zip(smallest, self.stride)]
-        if any(not low <= size <= high for low, size, high in zip(smallest, output_size, largest)):
-            raise ValueError(
-                f"requested an output size of {output_size}, but valid sizes range from {smallest} to {largest} (for an input "
-                f"of {input.shape[2:]})"
-            )
-        return [size - low for size, low in zip(output_size, smallest)]
+        sizes = [int(n) for n in input.shape[leading:]]
+        stride, padding = [int(s) for s in self.stride], [int(p) for p in self.padding]
+        reach = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+        smallest = [(sizes[i] - 1) * stride[i] - 2 * padding[i] + reach[i] + 1 for i in range(dims)]
+        largest = [smallest[i] + stride[i] - 1 for i in range(dims)]
+        for i in range(dims):
+            if output_size[i] < smallest[i] or output_size[i] > largest[i]:
+                raise ValueError(
+                    f"requested an output size of {output_size}, but valid sizes range from {smallest} to {largest} (for an "
+                    f"input of {input.shape[2:]})"
+                )
+        return [output_size[i] - smallest[i] for i in range(dims)]
 
 
 class ConvTranspose1d(_ConvTransposeNd):

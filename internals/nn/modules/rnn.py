@@ -30,6 +30,7 @@ class RNNBase(Module):
     ±1 / sqrt(hidden). With `proj_size`, `weight_hr_lk` (proj_size, hidden) shrinks the state that is handed on.
     """
 
+    __jit_unused_properties__ = ["all_weights"]
     __constants__ = [
         "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
     ]  # fmt: skip

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from math import inf
 from typing import Any
 
 from internals import Tensor, full
+from internals.core.device import device as Device
+from internals.core.dtype import dtype as DType
 from internals.nn import functional as F
 from internals.nn import init
 from internals.nn._attention import _canonical_mask, _none_or_dtype
@@ -159,7 +160,7 @@ class TransformerEncoder(Module):
         """With `is_causal=None` the mask is compared with the causal one to find out."""
         padding = _canonical_mask(src_key_padding_mask, "src_key_padding_mask", _none_or_dtype(mask), "mask", src.dtype)
         mask = _canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
-        causal = _detect_is_causal_mask(mask, is_causal, _length(src, self.layers[0]))
+        causal = _detect_is_causal_mask(mask, is_causal, _length(src, self.layers[0].self_attn.batch_first))
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
@@ -182,7 +183,7 @@ class TransformerDecoder(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
-        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _length(tgt, self.layers[0]))
+        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _length(tgt, self.layers[0].self_attn.batch_first))
         output = tgt
         for layer in self.layers:
             output = layer(
@@ -243,9 +244,9 @@ class Transformer(Module):
         )  # fmt: skip
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: Device | None = None, dtype: DType | None = None) -> Tensor:
         """(sz, sz): -inf above the diagonal, 0 elsewhere, so that no position sees a later one."""
-        return full((sz, sz), fill_value=-inf, device=device, dtype=dtype).triu(1)
+        return full((sz, sz), fill_value=float("-inf"), device=device, dtype=dtype).triu(1)
 
     def _reset_parameters(self) -> None:
         for parameter in self.parameters():
@@ -272,13 +273,15 @@ def _relu_or_gelu(activation: Any) -> int:
     return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
 
 
-def _length(x: Tensor, layer: Any) -> int:
-    return x.shape[1] if x.dim() == 3 and layer.self_attn.batch_first else x.shape[0]
+def _length(x: Tensor, batch_first: bool) -> int:
+    return x.shape[1] if x.dim() == 3 and batch_first else x.shape[0]
 
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None, size: int) -> bool:
     """Whether `mask` may be called causal: as `is_causal` says, or by comparison where it says nothing."""
-    if is_causal is not None or mask is None:
-        return bool(is_causal)
+    if is_causal is not None:
+        return is_causal
+    if mask is None:
+        return False
     causal = Transformer.generate_square_subsequent_mask(size, mask.device, mask.dtype)
     return mask.shape == causal.shape and bool((mask == causal).all())
