@@ -10,6 +10,7 @@ import internals
 from internals.autograd.gradcheck import gradcheck, gradgradcheck
 from internals.jit.ir import Graph, TensorType
 from internals.jit.ir.parser import parse_ir
+from internals.jit.passes import run_pass
 from internals.jit.passes.autodiff_subgraphs import GROUP, pack_gradient
 from internals.jit.passes.differentiate import differentiate
 from internals.jit.passes.subgraph_utils import create_singleton, merge_into, subgraph_of
@@ -241,3 +242,9 @@ def test_writing_to_what_a_group_returns() -> None:
     view = differentiated(call_graph("aten::t", [x], ()))(x)
     with pytest.raises(RuntimeError, match="is a view and is being modified inplace"):
         view.mul_(2)
+
+
+def test_a_node_that_finds_no_company_stays_as_it_is() -> None:
+    graph = parse_ir("graph(%x : Tensor):\n  %1 : Tensor = aten::tanh(%x)\n  return (%1)\n")
+    record = run_pass("create_autodiff_subgraphs", graph, verify=True)
+    assert not record.changed and record.before == record.after

@@ -6,8 +6,8 @@ symbolically (`symbolic_gradients.py`), a whole run of operators can be put into
 autograd's graph for all of it, and a backward that is itself an optimised graph.
 
 - `create_autodiff_subgraphs`, from the last node to the first: a differentiable node begins a group, which swallows the
-  differentiable producers of its inputs, the latest first, wherever order allows. Again, until nothing changes. Groups of fewer
-  than 2 nodes go back.
+  differentiable producers of its inputs, the latest first, wherever order allows. Again, until nothing changes. Groups in which
+  common subexpressions have left fewer than 2 nodes go back.
 - `differentiate_subgraphs` gives each group its `ReverseSubgraph`.
 - `inline_autodiff_subgraphs`: groups that have stayed smaller than 5 nodes after that are not worth a node of their own, and
   go back as well, unless something was fused in them that autograd does not know.
@@ -102,9 +102,9 @@ def autograd_knows(node: Node) -> bool:
 
 
 def _slice(block: Block, reorder: Reorder) -> bool:
-    while _scan(block, reorder):
-        pass
     changed = False
+    while _scan(block, reorder):
+        changed = True
     for node in list(block.nodes()):
         for b in node.blocks():
             changed = _slice(b, reorder) or changed
@@ -114,36 +114,30 @@ def _slice(block: Block, reorder: Reorder) -> bool:
             if sum(1 for _ in subgraph_of(node).nodes()) < CREATE_THRESHOLD:
                 unmerge(node)
                 reorder.changed()
-            else:
-                changed = True
     return changed
 
 
 def _scan(block: Block, reorder: Reorder) -> bool:
-    """One walk from the last node to the first. True if a group has swallowed something: then nodes have moved."""
+    """One walk from the last node to the first. True if one has swallowed another: then nodes have moved."""
     changed, node = False, block.return_node().prev()
     while node is not block.param_node():
-        if _belongs(node, reorder):
+        while _belongs(node, reorder) and (producer := _move_producer(node, block, reorder)) is not None:
             if node.kind() != GROUP:
-                ahead = node.next()
-                create_singleton(node, GROUP)
-                node = ahead.prev()
-                reorder.changed()
-            while _swallow(node, block, reorder):
-                changed = True
+                node = create_singleton(node, GROUP)
+            merge_into(producer, node)
+            reorder.changed()
+            changed = True
         node = node.prev()
     return changed
 
 
-def _swallow(group: Node, block: Block, reorder: Reorder) -> bool:
-    """Take the latest producer of an input that can be taken into the group."""
-    for v in reverse_topological(group.inputs(), block):
+def _move_producer(node: Node, block: Block, reorder: Reorder) -> Node | None:
+    """The latest producer of an input that can be taken into one group with `node`, moved to stand before it."""
+    for v in reverse_topological(node.inputs(), block):
         producer = v.node()
-        if _belongs(producer, reorder) and reorder.move_before(producer, group):
-            merge_into(producer, group)
-            reorder.changed()
-            return True
-    return False
+        if _belongs(producer, reorder) and reorder.move_before(producer, node):
+            return producer
+    return None
 
 
 def _belongs(node: Node, reorder: Reorder) -> bool:
