@@ -1,16 +1,20 @@
-"""`T`: a test that takes it runs twice, with `internals` and with real PyTorch, which is skipped where it is not installed.
+"""What holds in all tests, and `T`: a test that takes it runs twice, with `internals` and with real PyTorch, which is skipped
+where it is not installed.
 
 What such a test asserts is then known to be so in PyTorch, and is checked here without it.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
 import internals
 from tests.support import oracle
+
+os.environ.setdefault("INTERNALS_VERIFY_PASSES", "1")  # every graph is verified after every pass of the JIT
 
 
 @pytest.fixture(params=["internals", "torch"])

@@ -13,10 +13,11 @@ HEAD = f"""graph(%x : Tensor, %f : {F}, %l : Long(2, device=cpu), %b : Bool(2, d
 """
 
 
-def body(lines: str, result: str = "%r", constants: str = "") -> str:
+def body(lines: str, result: str = "%r") -> str:
     """A graph of these lines, separated by semicolons. `one zero none true false` are constants."""
     names = {"one": "int = prim::Constant[value=1]", "zero": "int = prim::Constant[value=0]", "none": "NoneType = prim::Constant",
-             "two": "int = prim::Constant[value=2]", "true": "bool = prim::Constant[value=1]", "false": "bool = prim::Constant[value=0]"}  # fmt: skip
+             "two": "int = prim::Constant[value=2]", "true": "bool = prim::Constant[value=1]",
+             "false": "bool = prim::Constant[value=0]"}  # fmt: skip
     text = "".join(f"  %{n} : {v}()\n" for n, v in names.items() if f"%{n}" in lines + result)
     text += "".join(f"  {line.strip()}\n" for line in lines.split(";") if line.strip())
     return f"{HEAD}{text}  return ({result})\n"
@@ -57,7 +58,8 @@ FIRES = [
     ("%r : bool = prim::is_cuda(%f)", "%false"),
     ("%a : Tensor[] = prim::ListConstruct(%x, %f); %r : int = aten::len(%a)", "%two"),
     ("%a : Tensor[] = prim::ListConstruct(%x, %f); %r : Tensor = aten::__getitem__(%a, %one)", "%f"),
-    ("%a : Tensor[] = prim::ListConstruct(%f); %p : Tensor = prim::ListUnpack(%a); %r : Tensor = aten::exp(%p)", "%r : Tensor = aten::exp(%f)"),
+    ("%a : Tensor[] = prim::ListConstruct(%f); %p : Tensor = prim::ListUnpack(%a); %r : Tensor = aten::exp(%p)",
+     "%r : Tensor = aten::exp(%f)"),
 ]  # fmt: skip
 
 

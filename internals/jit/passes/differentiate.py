@@ -55,16 +55,18 @@ def differentiate(graph: Graph) -> Gradient:
     from internals.jit.passes.constant_pooling import constant_pooling
     from internals.jit.passes.cse import cse
     from internals.jit.passes.dce import dce
+    from internals.jit.passes.registry import verify_after_every_pass
 
     gradient = Gradient(graph, Graph())
     holder = graph.create("prim::Reverse", (), 0)  # in no block, so that nobody finds it by accident
     reverse = holder.addBlock()
     gradients = _write_reverse(gradient, reverse)
     _copy_constants(reverse)
-    cse(graph)
-    _ask_sizes_of_captures(graph, reverse)
-    _drop_dead(reverse, gradients)
-    dce(graph)
+    with verify_after_every_pass(False):  # while `reverse` uses its values from outside, the graph is not well formed
+        cse(graph)
+        _ask_sizes_of_captures(graph, reverse)
+        _drop_dead(reverse, gradients)
+        dce(graph)
     _cut_off(gradient, reverse, gradients)
     holder.destroy()
     constant_pooling(gradient.df)

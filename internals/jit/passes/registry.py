@@ -143,16 +143,17 @@ def run_pass(
     """Run a pass (its name, function or entry) on `graph` and report what it did.
 
     verify: check the graph afterwards; None (default) does so inside `verify_after_every_pass()`. A graph that is not well formed
-    raises RuntimeError, and so does a pass that says it changed nothing although the text of the graph is another.
+    raises RuntimeError. With True, so does a pass that says it changed nothing although the text of the graph is another.
     keep_text: put the graph's text before and after into the record; printing costs more than most passes.
     """
     entry = find_pass(p)
+    keep = keep_text or verify is True
     verify = _verify if verify is None else verify
-    before = str(graph) if keep_text or verify else ""
+    before = str(graph) if keep else ""
     start = time.perf_counter()
     said = entry.function(graph)
     ms = (time.perf_counter() - start) * 1e3
-    after = str(graph) if keep_text or verify else ""
+    after = str(graph) if keep else ""
     changed = bool(said) if said is not None else (before != after or not before)
     if verify:
         _check(entry, graph, changed, before, after)
