@@ -76,7 +76,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "resnet50" else n for n in MODELS])
 def test_a_scripted_model_is_the_model(name: str, training: bool) -> None:
     make, inputs = MODELS[name]
     internals.manual_seed(0)
