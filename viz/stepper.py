@@ -6,12 +6,15 @@ on one page do not disturb each other. A viewer that removes the style shows all
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
 from viz.canvas import Canvas
-from viz.palette import PAGE
+from viz.html import SWAP
+from viz.palette import PAGE, PAINTS
 from viz.scene import Picture
+from viz.svg import stylesheet
 
 
 class Stepper(Picture):
@@ -45,26 +48,66 @@ class Stepper(Picture):
         return sheet
 
     def html(self) -> str:
-        count = len(self.frames)
-        show = "".join(f".iv-step:has(.iv-s{n}:checked) .iv-f{n}{{display:block!important}}" for n in range(count))
+        return f'{self.style()}<form class="iv-step">{self.buttons()}{self.panes()}</form>'
+
+    def style(self) -> str:
+        """The rules by which the chosen frame is the one that shows."""
+        show = "".join(
+            f".iv-step:has(.iv-s{n}:checked) .iv-f{n}{{display:block!important}}" for n in range(len(self.frames))
+        )
         chosen = (
             ".iv-step label:has(:checked){outline:2px solid currentColor;border-radius:6px}"
             ".iv-step label:has(:focus-visible){outline-style:dotted}"
         )
+        return f"<style>.iv-step .iv-f{{display:none}}{show}{chosen}</style>"
+
+    def buttons(self) -> str:
+        """The title, and a button for each frame."""
         buttons = "".join(
             f'<label title="{escape(caption)}" style="cursor:pointer;padding:.1em .5em;margin-right:.3em">'
             f'<input type="radio" name="s" class="iv-s{n}"{" checked" if n == 0 else ""}> {n + 1}</label>'
             for n, (caption, _) in enumerate(self.frames)
         )
-        panes = "".join(
-            f'<div class="iv-f iv-f{n}"><p style="font-weight:600;margin:.5em 0">{n + 1}/{count} {escape(caption)}</p>'
-            f"{_frame_html(frame)}</div>"
+        return f'<div style="margin:.3em 0"><b>{escape(self.heading)}</b> {buttons}</div>'
+
+    def panes(self) -> str:
+        """The frames, each under its caption."""
+        return "".join(
+            f'<div class="iv-f iv-f{n}"><p style="font-weight:600;margin:.5em 0">{n + 1}/{len(self.frames)} '
+            f"{escape(caption)}</p>{self.frame_html(frame)}</div>"
             for n, (caption, frame) in enumerate(self.frames)
         )
-        return (
-            f"<style>.iv-step .iv-f{{display:none}}{show}{chosen}</style>"
-            f'<form class="iv-step"><div style="margin:.3em 0"><b>{escape(self.heading)}</b> {buttons}</div>{panes}</form>'
-        )
+
+    def frame_html(self, frame: object) -> str:
+        return _frame_html(frame)
+
+
+class LeanStepper(Stepper):
+    """A stepper whose frames stand on the page once, as inline SVG with one style sheet for all of them; a viewer that removes
+    SVG shows the frames as text."""
+
+    def html(self) -> str:
+        return one_style_sheet(super().html(), self.text())
+
+    def frame_html(self, frame: object) -> str:
+        if not isinstance(frame, Picture):
+            return super().frame_html(frame)
+        return f'<div style="overflow-x:auto">{frame.svg()}</div>'
+
+
+def one_style_sheet(live: str, instead: str) -> str:
+    """Many SVG drawings with one style sheet for all of them; where a viewer removes SVG, a text."""
+    live = re.sub(r"<style>\.iv\{.*?</style>", "", live)
+    used = {
+        paint for classes in re.findall(r'class="([^"]*)"', live) for paint in re.findall(r"\b[fs]-([a-z-]+)", classes)
+    }
+    live = re.sub(r' (?:fill|stroke)="#[0-9a-f]{6}"', "", live)  # said by the style sheet
+    live = live.replace('style="cursor:pointer;', 'style="display:inline-block;cursor:pointer;')
+    return (
+        f'<div class="iv-box"><style>{stylesheet(used & set(PAINTS["light"]))}</style>{SWAP}'
+        f'<div class="iv-live" style="display:none">{live}</div>'
+        f'<div class="iv-still">{_frame_html(instead)}</div></div>'
+    )
 
 
 def _frame_html(frame: object) -> str:

@@ -17,7 +17,7 @@ from viz.rooms.autograd import Autograd, GraphEdge
 from viz.rooms.autograd_fold import fold
 from viz.rooms.autograd_record import Walk, edge_of, is_leaf
 from viz.scene import Picture
-from viz.stepper import Stepper
+from viz.stepper import Stepper, one_style_sheet
 
 NODES_AT_MOST = 12
 VALUES_AT_MOST = 4  # a gradient of up to so many elements is shown by its values
@@ -91,9 +91,7 @@ class AutogradSteps(Stepper):
         return self._sheets
 
     def html(self) -> str:
-        from viz.rooms.autograd_steps_writers import steps_html
-
-        return steps_html(self, super().html)
+        return one_style_sheet(super().html(), self.text())
 
     def title(self) -> str:
         return self.heading

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from html import escape
 from textwrap import wrap
 from typing import Any
 
 from viz.canvas import Canvas, text_width
-from viz.html import SWAP
 from viz.layered import Arrow, layered
-from viz.palette import PAGE, PAINTS
 from viz.rooms.autograd import Autograd, GraphNode
 from viz.rooms.autograd_canvas import LABEL, Row, Sheet, draw_sheet, sheet_of
-from viz.svg import stylesheet
 from viz.text import and_list, plural, table
 
 KEY = [
@@ -200,20 +194,3 @@ def step_canvas(step: Any) -> Canvas:
     canvas.stack(body, gap=16)
     canvas.key(0, canvas.bounds().bottom + 16, [*KEY, ("warning", "fails")] if state.error else KEY)
     return canvas
-
-
-def steps_html(steps: Any, form: Callable[[], str]) -> str:
-    """The frames inline, with one style sheet for all; where a viewer removes SVG, the steps as text."""
-    live = re.sub(r"<style>\.iv\{.*?</style>", "", form())
-    used = {
-        paint for classes in re.findall(r'class="([^"]*)"', live) for paint in re.findall(r"\b[fs]-([a-z-]+)", classes)
-    }
-    live = re.sub(r' (?:fill|stroke)="#[0-9a-f]{6}"', "", live)  # said by the style sheet
-    live = live.replace('style="cursor:pointer;', 'style="display:inline-block;cursor:pointer;')
-    paper, ink, line = (PAGE["light"][p] for p in ("paper", "ink", "line"))
-    style = f"background:{paper};color:{ink};border:1px solid {line};padding:.6em;overflow-x:auto"
-    return (
-        f'<div class="iv-box"><style>{stylesheet(used & set(PAINTS["light"]))}</style>{SWAP}'
-        f'<div class="iv-live" style="display:none">{live}</div>'
-        f'<div class="iv-still"><pre style="{style}">{escape(steps.text())}</pre></div></div>'
-    )

@@ -9,6 +9,7 @@ How the real one differs: PyTorch has each of these behind another flag or funct
 from __future__ import annotations
 
 import inspect
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,14 +22,36 @@ from viz.scene import Picture
 
 STEPS = 24
 
+WHY = {
+    "source": "Everything below is made from this text alone: TorchScript reads the function, it does not run it.",
+    "syntax tree": "Python's own parser turns the text into a tree: what belongs to what is settled, what it means is not.",
+    "typed tree": "TorchScript turns that into its own, smaller tree; what has no place in it is refused here, with its line.",
+    "graph": "The compiler gives each value a type and writes one node per operation; branches and loops are nodes with blocks.",
+    "graph as text": "One line is one node: its results with their types, its kind, its inputs. This is what .graph prints.",
+    "trace": "The other way to get a graph: run the function once and write down each operator that is called. Only the path "
+    "that this call took is in it.",
+    "phases": "Before it runs, the graph is rewritten by one pass after another. Those that found something to do are shown.",
+    "optimised graph": "What is left after all phases, specialised to arguments of this kind. It is kept, and reused for the "
+    "next call.",
+    "bytecode": "The graph as a flat list for a small machine with a stack and numbered registers: branches have become jumps.",
+    "Python": "The default executor writes the optimised graph out as Python again, without types to check or nodes to look up.",
+    "interpreter": "The other executor, PyTorch's: one instruction at a time. Choose a step, and see what registers and stack "
+    "hold before it.",
+}
+
 
 @dataclass
 class Stage:
-    """One section: `picture` is a Picture or a text. `note` says what is to be seen."""
+    """One section: `picture` is a Picture or a text. `note` says in a few words what is to be seen."""
 
     title: str
     note: str
     picture: object
+
+    @property
+    def why(self) -> str:
+        """A sentence on what this stage is for."""
+        return WHY[self.title]
 
 
 class Explore(Picture):
@@ -48,7 +71,7 @@ class Explore(Picture):
         parts = []
         for s in self.stages:
             body = "\n".join(f"    {line}".rstrip() for line in str(s.picture).splitlines())
-            parts.append(f"{s.title}: {s.note}\n{body}")
+            parts.append(f"{s.title}: {s.note}\n{textwrap.fill(s.why, 110)}\n\n{body}")
         return "\n\n".join(parts)
 
     def canvas(self) -> Canvas:
@@ -60,11 +83,12 @@ class Explore(Picture):
         sections = []
         for n, s in enumerate(self.stages):
             body = s.picture.html() if isinstance(s.picture, Picture) else _preformatted(str(s.picture))
-            summary = f"<b>{n + 1}. {escape(s.title)}</b> {escape(s.note)}"
+            summary = f"<b>{n + 1}. {escape(s.title)}</b>: {escape(s.note)}"
             opened = " open" if n == 0 else ""
             sections.append(
                 f'<details{opened} style="margin:.4em 0"><summary style="cursor:pointer">{summary}</summary>'
-                f'<div style="margin:.5em 0 1em 1em;overflow-x:auto">{body}</div></details>'
+                f'<div style="margin:.5em 0 1em 1em;overflow-x:auto"><p style="max-width:46em;margin:.3em 0 .8em">'
+                f"{escape(s.why)}</p>{body}</div></details>"
             )
         return f'<div class="iv-explore"><p><b>{escape(self.title())}</b></p>{"".join(sections)}</div>'
 
@@ -82,7 +106,9 @@ def explore(fn: Any, *args: Any, limit: int = STEPS) -> Explore:
     from internals import jit
 
     compiled = jit.script(fn)
-    python = getattr(compiled, "python_function", None) or (fn if inspect.isfunction(fn) else getattr(type(fn), "forward", None))
+    python = getattr(compiled, "python_function", None) or (
+        fn if inspect.isfunction(fn) else getattr(type(fn), "forward", None)
+    )
     name = str(getattr(compiled, "original_name", getattr(compiled, "name", "graph")))
     return Explore(name, list(_stages(compiled, python, fn, args, limit)))
 
@@ -94,7 +120,7 @@ def _stages(compiled: Any, python: Any, original: Any, args: tuple[Any, ...], li
     from viz.rooms.pipeline import pipeline
     from viz.rooms.step import step
 
-    yield Stage("source", "what you wrote", _try(lambda: inspect.getsource(python)))
+    yield Stage("source", "what you wrote", _try(lambda: textwrap.dedent(inspect.getsource(python))))
     yield Stage("syntax tree", "what Python reads", _try(lambda: ast(python)))
     yield Stage("typed tree", "what TorchScript keeps of it", _try(lambda: ast(python, typed=True)))
     yield Stage("graph", "compiled, calls inlined", graph(compiled))
@@ -102,7 +128,8 @@ def _stages(compiled: Any, python: Any, original: Any, args: tuple[Any, ...], li
     if not args:
         yield Stage("bytecode", "not optimised", bytecode(compiled))
         return
-    yield Stage("trace", "what a trace of the same call records", _try(lambda: _trace(original, args)))
+    traced = original if hasattr(original, "named_children") else python
+    yield Stage("trace", "what a trace of the same call records", _try(lambda: _trace(traced, args)))
     yield Stage("phases", "what each pass changed, for these arguments", _try(lambda: pipeline(compiled, *args)))
     optimised = compiled.graph_for(*args)
     yield Stage("optimised graph", "the plan", graph(optimised, name=str(getattr(compiled, "name", ""))))
@@ -119,14 +146,37 @@ def _try(make: Callable[[], object]) -> object:
         return f"not shown: {type(error).__name__}: {error}"
 
 
-def _trace(original: Any, args: tuple[Any, ...]) -> object:
+def _trace(function: Any, args: tuple[Any, ...]) -> object:
+    """The graph of a trace, and the warnings. Arguments that are no tensors are frozen in it, as a trace would freeze them."""
     from internals import jit
 
+    if isinstance(function, jit.ScriptModule):
+        return "not shown: this module is compiled already; give the nn.Module that it was made from"
+    tensors = {n: a for n, a in enumerate(args) if hasattr(a, "untyped_storage")}
+    if not tensors:
+        return "not shown: a trace follows tensors, and none of these arguments is one"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        trace = jit.trace(original, args, check_trace=False)
+        if len(tensors) < len(args) and inspect.isfunction(function):
+            function = _with_frozen(function, args, list(tensors))
+            args = tuple(tensors.values())
+        trace = jit.trace(function, args, check_trace=False)
     said = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, jit.TracerWarning))
-    return "\n".join([trace.inlined_graph.str(False), *(f"TracerWarning: {m}" for m in said)])
+    return "\n".join([trace.inlined_graph.str(False), *(textwrap.fill(f"TracerWarning: {m}", 110) for m in said)])
+
+
+def _with_frozen(function: Callable[..., Any], args: tuple[Any, ...], places: list[int]) -> Callable[..., Any]:
+    """`function` as one of the arguments at `places` only; the others are what they are."""
+
+    def frozen(*tensors: Any) -> Any:
+        given = list(args)
+        for place, t in zip(places, tensors):
+            given[place] = t
+        return function(*given)
+
+    parameters = list(inspect.signature(function).parameters.values())
+    frozen.__signature__ = inspect.Signature([parameters[n] for n in places])  # type: ignore[attr-defined]
+    return frozen
 
 
 def _emitted(compiled: Any, args: tuple[Any, ...]) -> str:
