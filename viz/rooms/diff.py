@@ -3,46 +3,38 @@
 Lines that are equal stand beside each other in grey; runs of them are folded. A line that changed has its other form beside
 it, and only the words that differ are coloured. What a pass did to a graph is then the coloured part.
 
+A copy of a graph has other numbers. When two texts have more in common without the numbers of values, `%7` here is taken for
+the `%12` that stands in the same place there.
+
 How the real one differs: PyTorch prints the graph before and after each pass, when PYTORCH_JIT_LOG_LEVEL asks for it, and leaves
 the comparison to the reader.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from typing import Any
 
-from viz.canvas import MONO_ADVANCE, Canvas, shorten, text_width
+from viz.canvas import Canvas
+from viz.rooms.diff_rows import DiffRow, compared, different, folded
 from viz.scene import Picture
 from viz.text import plural
 
 CONTEXT = 3
-SIZE = 11.0
+SIZE = 11.15
+ADVANCE = 6.75  # of a character, a little more than SIZE * MONO_ADVANCE, so that words drawn one by one do not touch
 ROW = 16.0
-COLUMN = 520.0
+CHARACTERS = 84
 MARKS = {"equal": "  ", "removed": "- ", "added": "+ "}
-WORD = re.compile(r"%?[\w.:]+|\s+|.")
-
-
-@dataclass
-class DiffRow:
-    """`kind`: "equal", "changed", "removed", "added", or "skipped" (`count` equal lines not shown)."""
-
-    kind: str
-    left: str = ""
-    right: str = ""
-    count: int = 0
 
 
 @dataclass
 class Diff(Picture):
-    """The scene."""
+    """The scene. `numbers`: which number of a value on the left is which on the right; empty where it took no such table."""
 
     names: tuple[str, str]
     rows: list[DiffRow] = field(default_factory=list)
+    numbers: dict[str, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -52,7 +44,8 @@ class Diff(Picture):
     def summary(self) -> str:
         count = {kind: sum(r.kind == kind for r in self.rows) for kind in ("removed", "added", "changed")}
         parts = [f"{plural(n, 'line')} {kind}" for kind, n in count.items() if n]
-        return ", ".join(parts) or "no difference"
+        anew = "; values have other numbers" if self.numbers else ""
+        return (", ".join(parts) or "no difference") + anew
 
     def text(self) -> str:
         lines = [f"{self.names[0]} -> {self.names[1]}: {self.summary()}"]
@@ -62,15 +55,14 @@ class Diff(Picture):
             elif r.kind == "changed":
                 lines += [f"  - {r.left}", f"  + {r.right}"]
             else:
-                lines.append(f"  {MARKS[r.kind]}{r.left or r.right}")
+                lines.append(f"  {MARKS[r.kind]}{r.right or r.left}")
         return "\n".join(lines)
 
     def canvas(self) -> Canvas:
         canvas = Canvas(f"viz.diff: {self.names[0]}, {self.names[1]}", self.summary())
         canvas.text(0, 13, self.summary(), 13, bold=True)
-        width = min(
-            COLUMN, max((text_width(t, SIZE, "mono") for r in self.rows for t in (r.left, r.right)), default=60.0) + 12
-        )
+        longest = max((len(t) for r in self.rows for t in (r.left, r.right)), default=10)
+        width = max(min(longest, CHARACTERS) * ADVANCE + 12, 110.0)
         places = (0.0, width + 12)
         for x, name in zip(places, self.names):
             canvas.text(x, 36, name, 11.5, paint="muted", bold=True)
@@ -78,10 +70,13 @@ class Diff(Picture):
         for r in self.rows:
             if r.kind == "skipped":
                 canvas.text(6, y + 12, f"… {plural(r.count, 'line')} unchanged", 10.5, paint="muted")
-            else:
-                _draw_side(canvas, places[0], y, width, r.left, r.right, r.kind, "warning")
-                _draw_side(canvas, places[1], y, width, r.right, r.left, r.kind, "copied")
-            y += ROW
+                y += ROW
+                continue
+            left, right = different(r, self.numbers)
+            y += ROW * max(
+                _draw_side(canvas, places[0], y, r.left, left, r.kind, "warning"),
+                _draw_side(canvas, places[1], y, r.right, right, r.kind, "copied"),
+            )
         canvas.key(0, y + 12, [("warning", "only before"), ("copied", "only after")])
         return canvas
 
@@ -92,10 +87,12 @@ class Diff(Picture):
 def diff(before: Any, after: Any, *, names: tuple[str, str] = ("before", "after"), context: int = CONTEXT) -> Diff:
     """Compare two graphs (or what has one, or texts). `context` is how many equal lines stay around a change.
 
+    Raises TypeError for what is neither a text nor has a graph.
+
     >>> viz.diff(before, after, names=("traced", "optimised"))     # doctest: +SKIP
     """
-    a, b = text_of(before).splitlines(), text_of(after).splitlines()
-    return Diff(names, list(_folded(list(_rows(a, b)), context)))
+    rows, numbers = compared(text_of(before).splitlines(), text_of(after).splitlines())
+    return Diff(names, list(folded(rows, context)), numbers)
 
 
 def text_of(thing: Any) -> str:
@@ -109,82 +106,31 @@ def text_of(thing: Any) -> str:
         return str(graph_of(thing)[0].str(False))
 
 
-def _rows(a: list[str], b: list[str]) -> Iterator[DiffRow]:
-    for tag, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield from (DiffRow("equal", line, line) for line in a[i:j])
-        else:
-            yield from _paired(a[i:j], b[k:m])
-
-
-def _paired(a: list[str], b: list[str]) -> Iterator[DiffRow]:
-    """Lines that were replaced: those that look alike beside each other, in order."""
-    while a and b:
-        best = max(range(len(b)), key=lambda n: (_alike(a[0], b[n]), -n))
-        if _alike(a[0], b[best]) < 0.6:
-            yield DiffRow("removed", a[0])
-            a = a[1:]
-            continue
-        yield from (DiffRow("added", right=line) for line in b[:best])
-        yield DiffRow("changed", a[0], b[best])
-        a, b = a[1:], b[best + 1 :]
-    yield from (DiffRow("removed", line) for line in a)
-    yield from (DiffRow("added", right=line) for line in b)
-
-
-def _alike(a: str, b: str) -> float:
-    """How much of two lines is the same, of what is not indentation; lines of different kinds of node are not alike."""
-    if _kind(a) != _kind(b):
-        return 0.0
-    return SequenceMatcher(None, WORD.findall(a.strip()), WORD.findall(b.strip()), autojunk=False).ratio()
-
-
-def _kind(line: str) -> str:
-    """`aten::add` of a node's line."""
-    found = re.search(r"= (\^?[\w:]+)", line)
-    return found.group(1) if found else ""
-
-
-def _folded(rows: list[DiffRow], context: int) -> Iterator[DiffRow]:
-    """Equal lines far from any change become one "skipped" row."""
-    near = {j for i, r in enumerate(rows) if r.kind != "equal" for j in range(i - context, i + context + 1)}
-    skipped = 0
-    for i, r in enumerate(rows):
-        if i in near or not near:
-            if skipped:
-                yield DiffRow("skipped", count=skipped)
-                skipped = 0
-            yield r
-        else:
-            skipped += 1
-    if skipped:
-        yield DiffRow("skipped", count=skipped)
-
-
-def _draw_side(canvas: Canvas, x: float, y: float, width: float, mine: str, other: str, kind: str, role: str) -> None:
-    if not mine:
-        return
-    shown = shorten(mine, width - 12, SIZE, "mono")
-    advance = MONO_ADVANCE * SIZE
-    if kind != "equal":
-        spans = [(0, len(shown))] if not other else _different(mine, other)
-        for start, end in spans:
-            end = min(end, len(shown))
-            if start < end:
-                canvas.rect(x + 4 + start * advance, y, (end - start) * advance + 3, ROW - 1, f"{role}-soft", radius=2)
+def _draw_side(
+    canvas: Canvas, x: float, y: float, text: str, marked: list[tuple[int, int]], kind: str, role: str
+) -> int:
+    """One form of a line, broken where it is too long, its stretches `marked` coloured; returns how many rows it took."""
     paint = "muted" if kind == "equal" else "ink"
-    canvas.text(x + 6, y + 12, shown, SIZE, font="mono", paint=paint, tip=mine if shown != mine else "")
+    pieces = list(_pieces(text))
+    for row, (first, last, indent) in enumerate(pieces):
+        cuts = sorted({first, last, *(c for span in marked for c in span if first < c < last)})
+        for start, end in zip(cuts, cuts[1:]):
+            at, top = x + 6 + (indent + start - first) * ADVANCE, y + row * ROW
+            if any(s <= start and end <= e for s, e in marked):
+                canvas.rect(at - 1.5, top, (end - start) * ADVANCE + 3, ROW - 1, f"{role}-soft", radius=2)
+            word = text[start:end]
+            bare = word.lstrip()
+            canvas.text(at + (len(word) - len(bare)) * ADVANCE, top + 12, bare.rstrip(), SIZE, font="mono", paint=paint)
+    return max(len(pieces), 1)
 
 
-def _different(mine: str, other: str) -> list[tuple[int, int]]:
-    """The stretches of `mine` that `other` does not have, in characters."""
-    words, theirs = WORD.findall(mine), WORD.findall(other)
-    spans, at = [], 0
-    starts = [0]
-    for w in words:
-        at += len(w)
-        starts.append(at)
-    for tag, i, j, _, _ in SequenceMatcher(None, words, theirs, autojunk=False).get_opcodes():
-        if tag in ("replace", "delete"):
-            spans.append((starts[i], starts[j]))
-    return spans
+def _pieces(text: str) -> list[tuple[int, int, int]]:
+    """Where a line is broken: (start, end, indentation) of each piece."""
+    pieces, start = [], 0
+    indent = 0
+    hanging = len(text) - len(text.lstrip()) + 4
+    while len(text) - start > CHARACTERS - indent:
+        end = text.rfind(" ", start + hanging, start + CHARACTERS - indent) + 1 or start + CHARACTERS - indent
+        pieces.append((start, end, indent))
+        start, indent = end, hanging
+    return [*pieces, (start, len(text), indent)]

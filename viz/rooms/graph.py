@@ -1,7 +1,8 @@
 """`viz.graph`: a graph of the JIT, values flowing down from inputs to outputs.
 
 A box is a node: its kind, its arguments, where in the source it comes from. An arrow is a value, with its type. The arms of an If
-and the body of a Loop stand inside its box, as they stand inside it in the text. An orange box writes to its argument.
+and the body of a Loop stand inside its box, as they stand inside it in the text. An orange box writes to its argument, and a
+dashed arrow leads from it to who may read what was written.
 
 How the real one differs: PyTorch draws no graphs; it prints them, which `str(graph)` does here too.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from viz.canvas import Canvas
-from viz.rooms.ir_record import IrBlock, record
+from viz.rooms.ir_record import IrBlock, IrNode, Recorder, record
 from viz.scene import Picture
 from viz.text import plural
 
@@ -35,7 +36,7 @@ class IrPicture(Picture):
     def summary(self) -> str:
         facts = plural(self.total, "node")
         if self.folded_constants:
-            facts += f", {self.folded_constants} of them constants and attributes, written where they are used"
+            facts += f", {self.folded_constants} of them constants and the like, written where they are used"
         hidden = sum(n.hides for n in all_nodes(self.body))
         return facts + (f"; {hidden} folded into grey boxes" if hidden else "")
 
@@ -55,17 +56,19 @@ class IrPicture(Picture):
 def graph(g: Any, *, fold_constants: bool = True, limit: int = BOXES_AT_MOST, name: str = "") -> IrPicture:
     """Draw a graph: an `internals.jit` graph, or a scripted or traced function or module (its graph with calls inlined).
 
-    `fold_constants=False` gives constants and module attributes boxes of their own. A graph of more than `limit` boxes is folded.
+    `fold_constants=False` gives constants, lists of them and module attributes boxes of their own. A graph of more than `limit`
+    boxes is folded.
 
-    Raises TypeError for what has no graph.
+    Raises TypeError for what has no graph, ValueError for a limit below 1.
 
     >>> viz.graph(jit.script(f))                     # doctest: +SKIP
     >>> viz.graph(traced_resnet, limit=30)           # doctest: +SKIP
     """
     found, called = graph_of(g)
-    nodes = list(_nodes_of(found.block()))
-    inline = sum(n.kind() in ("prim::Constant", "prim::GetAttr") for n in nodes) if fold_constants else 0
-    return IrPicture(name or called, record(found, fold_constants, limit), len(nodes), inline)
+    if limit < 1:
+        raise ValueError(f"limit is how many boxes there may be, at least 1, not {limit}")
+    recorder = Recorder(found, fold_constants)
+    return IrPicture(name or called, record(recorder, limit), recorder.total, len(recorder.inline))
 
 
 def graph_of(g: Any) -> tuple[Any, str]:
@@ -81,18 +84,11 @@ def graph_of(g: Any) -> tuple[Any, str]:
     )
 
 
-def all_nodes(block: IrBlock) -> Iterator[Any]:
+def all_nodes(block: IrBlock) -> Iterator[IrNode]:
     for n in block.nodes:
         yield n
         for b in n.blocks:
             yield from all_nodes(b)
-
-
-def _nodes_of(block: Any) -> Iterator[Any]:
-    for n in block.nodes():
-        yield n
-        for b in n.blocks():
-            yield from _nodes_of(b)
 
 
 def _lines(block: IrBlock, level: int) -> Iterator[str]:
@@ -105,7 +101,9 @@ def _lines(block: IrBlock, level: int) -> Iterator[str]:
             continue
         results = ", ".join(f"%{name} : {type}" for name, type in n.results)
         line = f"{pad}{results + ' = ' if results else ''}{n.title}({n.args})"
-        yield line + (f"   scope {n.scope}" if n.scope else "")
+        notes = [f"writes {', '.join(n.writes)}"] if n.writes else []
+        notes += [f"scope {n.scope}"] if n.scope else []
+        yield line + "".join(f"   {note}" for note in notes)
         for b in n.blocks:
             yield f"{pad}  {b.name}:"
             yield from _lines(b, level + 1)
