@@ -43,7 +43,7 @@ def lower_simple_tuples(graph: Graph) -> bool:
 def lower_all_tuples(graph: Graph) -> bool:
     """Flatten every tuple of the graph, its inputs and outputs included.
 
-    Raises RuntimeError for a tuple that cannot be taken apart: one that an operator returns, or with an index that is no constant.
+    Raises RuntimeError for a tuple that cannot be taken apart: one that an operator returns, or whose index is no constant.
     """
     before = str(graph)
     _lower_block(graph.block())
@@ -89,8 +89,8 @@ def _lower_block(block: Block) -> None:
     """A block's inputs are outputs of its Param node, and its outputs inputs of its Return node: both are flattened like any."""
     _flatten_outputs(block.paramNode(), before=block.paramNode().next())
     for node in block.nodes():
-        _spell_out_constant(node)
-        _lower_node(node)
+        if not _spell_out_constant(node):
+            _lower_node(node)
     _flatten_inputs(block.returnNode())
 
 
@@ -143,10 +143,10 @@ def _flatten_outputs(node: Node, before: Node) -> None:
         node.eraseOutput(i)
 
 
-def _spell_out_constant(node: Node) -> None:
-    """A constant tuple becomes a construction of constants."""
+def _spell_out_constant(node: Node) -> bool:
+    """A constant tuple becomes a construction of constants, and is dead then. False for any other node."""
     if node.kind() != "prim::Constant" or not isinstance(node.output().type(), TupleType):
-        return
+        return False
     graph = node.owningGraph()
     with graph.insert_point_guard(node):
         parts = [graph.insertConstant(v) for v in constant_of(node.output())]
@@ -156,6 +156,7 @@ def _spell_out_constant(node: Node) -> None:
     for part in parts:
         part.node().copyMetadata(node)
         _spell_out_constant(part.node())
+    return True
 
 
 def _construct(graph: Graph, values: list[Value]) -> Node:
