@@ -37,8 +37,11 @@ NONDETERMINISTIC = frozenset({
 
 
 def has_side_effects(node: Node) -> bool:
-    """Whether the node does more than compute its outputs, its own blocks aside. Writing to memory does not count."""
-    return node.kind() in SIDE_EFFECTS
+    """Whether the node does more than compute its outputs, its own blocks aside. Writing to memory does not count.
+
+    Python code (`^name`) may do anything.
+    """
+    return node.kind() in SIDE_EFFECTS or node.kind().startswith("^")
 
 
 def is_nondeterministic(node: Node) -> bool:

@@ -81,6 +81,11 @@ class ExecutionPlan:
         if self._emitted is not None:
             self._emitted.explain(error)
 
+    def __repr__(self) -> str:
+        if self.spec is None:
+            return "<plan for any arguments, not optimised>"
+        return f"<plan for ({', '.join(v.type().repr_str() for v in self.graph.inputs())})>"
+
 
 class DebugState(NamedTuple):
     """What an executor holds: its graph, the plan for any arguments, and the specialised plans."""
@@ -117,9 +122,10 @@ class GraphExecutor:
             plan = self.plan_for(*args)
         try:
             return plan.function(*args) if not changed.threads else plan.run(*args)
-        except Exception as error:
-            set_grad_mode(known is self._recording)  # it may have failed inside `with no_grad()`
-            plan.explain(error)
+        except BaseException as error:
+            set_grad_mode(known is self._recording)  # it may have failed, or been interrupted, inside `with no_grad()`
+            if isinstance(error, Exception):
+                plan.explain(error)
             raise
 
     def plan_for(self, *args: Any) -> ExecutionPlan:
