@@ -101,7 +101,7 @@ def test_everything_becomes_a_constant() -> None:
 def test_a_traced_module_can_be_frozen() -> None:
     m = layers()
     frozen = freeze(jit.trace(m, image()))
-    assert "prim::GetAttr" not in kinds(frozen.graph)
+    assert not kinds(frozen.graph) & {"prim::GetAttr", "aten::batch_norm", "aten::dropout"}
     assert torch.allclose(frozen(image()), m(image()), atol=1e-5)
 
 
@@ -212,6 +212,19 @@ def test_folded_batch_norm(rank: int, affine: bool, bias: bool) -> None:
     assert "aten::batch_norm" not in kinds(frozen.graph)
     x = torch.randn(2, 2, *[5] * rank)
     assert torch.allclose(frozen(x), m(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_transposed_convolution_is_left_alone(traced: bool) -> None:
+    """Its weight has the output channels second."""
+    torch.manual_seed(0)
+    norm = nn.BatchNorm2d(2)
+    norm.running_var.uniform_(0.5, 2.0)
+    m = nn.Sequential(nn.ConvTranspose2d(2, 2, 2), norm).eval()
+    x = torch.randn(2, 2, 5, 5)
+    frozen = freeze(jit.trace(m, x) if traced else jit.script(m))
+    assert "aten::batch_norm" in kinds(frozen.graph)
+    assert torch.equal(frozen(x), m(x))
 
 
 def test_folded_into_a_linear_layer() -> None:

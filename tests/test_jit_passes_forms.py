@@ -98,6 +98,23 @@ def test_a_tuple_that_cannot_be_taken_apart(line: str, message: str) -> None:
         run_pass("lower_all_tuples", graph)
 
 
+def test_constant_tuples_are_taken_apart() -> None:
+    text = """
+        graph(%c : bool):
+          %1 : (int, (bool, NoneType)) = prim::Constant[value=(2, (True, None))]()
+          %2 : (int, (bool, NoneType)) = prim::If(%c)
+            block0():
+              -> (%1)
+            block1():
+              %3 : (int, (bool, NoneType)) = prim::Constant[value=(3, (False, None))]()
+              -> (%3)
+          return (%2)
+        """
+    graph = after("lower_all_tuples", text)
+    assert [str(v.type()) for v in graph.outputs()] == ["int", "bool", "NoneType"]
+    assert [interpret(graph, [c]) for c in (True, False)] == [(2, True, None), (3, False, None)]
+
+
 # Inlining
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from internals.jit.ir import Graph, Node, Value
 
-CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d")
+CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::_convolution")  # the last is what traces have
 QUESTIONS = ("aten::dim", "aten::size", "prim::dtype", "prim::device")  # whose answers stay the same
 DROPOUTS = ("aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout")
 
@@ -118,6 +118,8 @@ def _fold_arithmetic(node: Node) -> bool:
 def _is_foldable(layer: Node, reader: Node, kinds: tuple[str, ...]) -> bool:
     """Whether `layer` is of these kinds, with constant weights of a floating dtype, and read by `reader` alone."""
     if layer.kind() not in kinds or layer.owningBlock() is not reader.owningBlock():
+        return False
+    if layer.kind() == "aten::_convolution" and named_constant(layer, "transposed") is not False:
         return False
     if any(use.user is not reader and use.user.kind() not in QUESTIONS for use in layer.output().uses()):
         return False
