@@ -8,16 +8,18 @@ import pytest
 
 from internals.jit.frontend import script_function
 from tests.jit_programs import Program, load, normalized
+from tests.jit_programs_algorithms import ALGORITHMS
 from tests.jit_programs_arithmetic import ARITHMETIC, CALLS
 from tests.jit_programs_conditions import CONDITIONS
 from tests.jit_programs_containers import CONTAINERS, INDEXING
 from tests.jit_programs_language import LANGUAGE
 from tests.jit_programs_loops import LOOPS
 
-PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE]
+PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE, *ALGORITHMS]
 # Where the text may differ, and why.
 DIFFERENT = {
     "broadcasting list": "PyTorch prints an empty list constant as annotate(List[int], [])",
+    "brackets": "the -1 in the source of a builtin is placed at its digit",
     "fork": "the numbers of values start anew in each of its graphs",
 }
 

@@ -11,6 +11,7 @@ import pytest
 import internals
 from internals.jit.frontend import script_function
 from tests.jit_programs import Program, arguments, load
+from tests.jit_programs_algorithms import ALGORITHMS
 from tests.jit_programs_arithmetic import ARITHMETIC, CALLS
 from tests.jit_programs_conditions import CONDITIONS
 from tests.jit_programs_containers import CONTAINERS, INDEXING
@@ -31,7 +32,7 @@ NOT_PYTHON = {
     "min max of mixed": "of an int and a float it is a float",
     "starred unpack": "what a starred name takes is a tuple",
 }
-PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE]
+PROGRAMS = [*ARITHMETIC, *CONDITIONS, *LOOPS, *CALLS, *CONTAINERS, *INDEXING, *LANGUAGE, *ALGORITHMS]
 
 
 def same(a: Any, b: Any) -> bool:

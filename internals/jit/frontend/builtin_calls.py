@@ -63,7 +63,7 @@ CONTAINS = """
 
 # x in s
 def __contains__(self: {scalar}, key: {scalar}):
-    return self.find(key, start=0, end=len(self)) != -1
+    return self.find(key, 0, len(self)) != -1
 """
 SOURCES = (
     (SCALAR_ON_THE_LEFT, ("float", "int", "complex")),

@@ -16,6 +16,8 @@
 2. Get rid of names and exits: `convert_to_ssa.py`, `exit_transforms.py`, `loop_forms.py`.
 3. Clean up: `cleanup.py`.
 
+`steps.py` shows the graph after each of them.
+
 How the real one differs: it can also compile nested functions (closures) when it is fed by its own parser of Python text.
 """
 
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
 Resolver = Callable[[str], Any]
 MakeSelf = Callable[[Value], SugaredValue]
+Watch = Callable[[str, Graph], None]  # told the name of each step when it is done (`steps.py`)
 
 
 def compile_def(
@@ -84,6 +87,7 @@ def compile_with_schema(
     make_self: MakeSelf | None = None,
     defaults: dict[str, Any] | None = None,
     is_builtin: bool = False,
+    watch: Watch = lambda step, graph: None,
 ) -> tuple[Graph, FunctionSchema]:
     """`compile_def` with the schema it found: names and types of the arguments, `defaults`, and the type of what is returned.
 
@@ -100,10 +104,12 @@ def compile_with_schema(
     with compiling(called, definition.range):
         c = Compiler(resolver, name or definition.name.name, is_builtin)
         schema = c.emit_def(definition, self_type, make_self, defaults or {})
-        convert_to_ssa(c.graph)
+        watch("emitted", c.graph)
+        convert_to_ssa(c.graph, watch)
         canonicalize_modified_loops(c.graph.block())
         lift_forks(c.graph)
         clean_up(c.graph)
+        watch("cleaned up", c.graph)
     return c.graph, schema
 
 

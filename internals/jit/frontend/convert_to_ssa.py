@@ -20,7 +20,7 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from internals.jit.ir import Block, Graph, Node, Type, Value, unify_types
 
@@ -28,16 +28,23 @@ from .environment import meaningful
 from .exit_transforms import transform_exits
 from .loop_forms import inline_loop_conditions, set_loop_continuations
 
+if TYPE_CHECKING:
+    from .compiler import Watch
+
 T = TypeVar("T")
 
 
-def convert_to_ssa(graph: Graph) -> None:
+def convert_to_ssa(graph: Graph, watch: Watch) -> None:
     """Remove the Loads, Stores and exits of a graph the compiler has just emitted."""
     pass_variables_through_control_flow(graph.block(), None)
+    watch("outputs of ifs and loops", graph)
     set_loop_continuations(graph)
     inline_loop_conditions(graph.block())
+    watch("loop conditions", graph)
     erase_loads_and_stores(graph.block(), None)
+    watch("names resolved", graph)
     transform_exits(graph)
+    watch("exits removed", graph)
 
 
 class Frame(Generic[T]):

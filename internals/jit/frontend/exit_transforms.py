@@ -18,7 +18,8 @@ each type: nothing reads it.
 An `if` directly followed by another whose condition is the constants the first one's arms put out is then merged with it, so
 that `if c: return 1` / `return 2` is one `prim::If`.
 
-How the real one differs: it does not.
+How the real one differs: when the body of a `with` may be left in the middle and makes a value that is used after it, the real
+one fails with an internal error; here the value is one more output of the condition (`hand_out`).
 """
 
 from __future__ import annotations
@@ -167,8 +168,20 @@ class ExitTransformer:
             rest.registerOutput(out)
             guard.addOutput().setType(out.type())
         set_outputs(block, guard.outputs())
+        self.hand_out(guard, left, rest)
         self.graph.create(self.kind, exit.values, 0).insertBefore(left.returnNode())
         return self.transform_if(guard)
+
+    def hand_out(self, guard: Node, left: Block, rest: Block) -> None:
+        """What is made in `rest` and used after it comes out of the guard: a `with` is no scope, its names live on."""
+        for value in [v for node in rest.nodes() for v in node.outputs()]:
+            later = [use for use in value.uses() if not is_in(use.user, rest)]
+            if later:
+                left.registerOutput(self.unit(value.type()))
+                rest.registerOutput(value)
+                out = guard.addOutput().copyMetadata(value)
+                for use in later:
+                    use.user.replaceInput(use.offset, out)
 
     def leave_target(self, block: Block, exit: Exit) -> None:
         """The block's outputs become the values it was left with."""
@@ -210,6 +223,14 @@ def add_if_outputs(node: Node, true: Sequence[Value], false: Sequence[Value]) ->
         unified = unify_types(t.type(), f.type())
         added.append(node.addOutput().setType(t.type() if unified is None else unified))
     return added
+
+
+def is_in(node: Node, block: Block) -> bool:
+    """Whether `node` is in `block` or in a block inside it."""
+    at: Node | None = node
+    while at is not None and at.owningBlock() is not block:
+        at = at.owningBlock().owningNode()
+    return at is not None
 
 
 def set_outputs(block: Block, values: Sequence[Value]) -> None:

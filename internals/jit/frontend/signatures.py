@@ -70,7 +70,14 @@ def type_of_annotation(c: Compiler, expr: tree.Expr) -> Type:
 
 
 def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> Any:
-    """A default as a value of the IR. Raises RuntimeError if it is not of the declared type."""
+    """A default as a value of the IR. Raises RuntimeError if it may be changed, or is not of the declared type."""
+    if is_mutable(value):
+        raise error(
+            definition.range,
+            "Mutable default parameters are not supported because Python binds them to the function and they persist across "
+            "function calls.\n As a workaround, make the default None and instantiate the default parameter within the body of "
+            f"the function. Found {type(value)} on parameter {param.name.name}",
+        )
     converted = _as_ir_value(t, value)
     if converted is _DOES_NOT_FIT:
         message = f'Expected a default value of type {spell(t)} on parameter "{param.name.name}".'
@@ -78,6 +85,11 @@ def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> 
             message += f"Because \"{param.name.name}\" was not annotated with an explicit type it is assumed to be type 'Tensor'."
         raise error(definition.range, message)
     return converted
+
+
+def is_mutable(value: Any) -> bool:
+    """A list or a dict, or a tuple that has one in it."""
+    return isinstance(value, (list, dict)) or (isinstance(value, tuple) and any(map(is_mutable, value)))
 
 
 _DOES_NOT_FIT = object()

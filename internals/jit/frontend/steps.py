@@ -1,0 +1,49 @@
+"""The compiler in slow motion: the graph of a function after each step (`Emit`, `ConvertToSSA`, `runCleanupPasses`).
+
+    for name, graph in compilation_steps(my_function):
+        print(name, graph, sep="\\n")
+
+    emitted                    as the statements were met: names are read and written by prim::Load and prim::Store
+    outputs of ifs and loops   what an arm or a body assigns comes out of it, still by way of Loads and Stores
+    loop conditions            each loop has one block, that ends with the condition; break and continue say what they hand on
+    names resolved             no Loads and Stores: every value is used directly
+    exits removed              no return, break and continue
+    cleaned up                 what `jit.script(fn).graph` is
+
+How the real one differs: it shows its steps only when it is asked to log them (`PYTORCH_JIT_LOG_LEVEL`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from internals.jit.ir import Graph
+
+from .build_tree import default_arguments, tree_of
+from .compiler import compile_with_schema
+from .resolution import closure_resolver
+
+
+class CompilationStep(NamedTuple):
+    """The name of a step and a copy of the graph as it stood then."""
+
+    name: str
+    graph: Graph
+
+
+def compilation_steps(fn: Callable[..., Any]) -> list[CompilationStep]:
+    """Compile a Python function, or the function a scripted one was made from, and keep a copy of the graph after each step.
+
+    Raises what `jit.script` raises.
+    """
+    fn = getattr(fn, "python_function", None) or fn
+    steps: list[CompilationStep] = []
+    compile_with_schema(
+        tree_of(fn, fn.__name__),
+        closure_resolver(fn),
+        name=fn.__name__,
+        defaults=default_arguments(fn),
+        watch=lambda name, graph: steps.append(CompilationStep(name, graph.copy())),
+    )
+    return steps
