@@ -60,7 +60,8 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     __array_priority__ = 1000  # ndarray + tensor is the tensor's business
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        warn_if_tracing("torch.Tensor", CONSTRUCTOR)
+        if hot.off:
+            warn_if_tracing("torch.Tensor", CONSTRUCTOR)
         return legacy.construct(None, args, kwargs)
 
     # Python's protocols
@@ -78,7 +79,8 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
             raise TypeError("len() of a 0-d tensor")
         if hot.off and tracer.state is not None:
             tracer.state.warn(_LEN, callers=1)
-        return int(self.shape[0].__index__())
+            return int(self.shape[0].__index__())
+        return self._geometry.sizes[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self._geometry.sizes:
@@ -110,25 +112,29 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
 
     def is_nonzero(self) -> bool:
         """The truth value of a single element. Raises RuntimeError when there is not exactly one."""
-        warn_if_tracing("Converting a tensor to a Python boolean")
+        if hot.off:
+            warn_if_tracing("Converting a tensor to a Python boolean")
         return ops.is_nonzero(self)
 
     __bool__ = is_nonzero
 
     def item(self) -> Any:
         """The only element as a Python number. Raises RuntimeError when there is not exactly one."""
-        warn_if_tracing("Converting a tensor to a Python number")
+        if hot.off:
+            warn_if_tracing("Converting a tensor to a Python number")
         return ops.item(self)
 
     def __int__(self) -> int:
-        warn_if_tracing("Converting a tensor to a Python integer")
+        if hot.off:
+            warn_if_tracing("Converting a tensor to a Python integer")
         value = self._number()
         if isinstance(value, complex):
             raise RuntimeError("value cannot be converted to type int64_t without overflow")
         return int(value)
 
     def __float__(self) -> float:
-        warn_if_tracing("Converting a tensor to a Python float")
+        if hot.off:
+            warn_if_tracing("Converting a tensor to a Python float")
         value = self._number()
         if isinstance(value, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
@@ -156,7 +162,8 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a number for a 0-d tensor."""
-        warn_if_tracing("Converting a tensor to a Python list")
+        if hot.off:
+            warn_if_tracing("Converting a tensor to a Python list")
         return array(self).tolist()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -169,7 +176,8 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
 
     def numpy(self, *, force: bool = False) -> Any:
         """The numpy array on the same memory; see `internals.interop.to_numpy`."""
-        warn_if_tracing("Converting a tensor to a NumPy array")
+        if hot.off:
+            warn_if_tracing("Converting a tensor to a NumPy array")
         if force:
             return to_numpy(self.detach().to(CPU), True)
         return to_numpy(self)
@@ -255,7 +263,7 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         if isinstance(data, TensorImpl):
             warn_copy_construct("tensor.new_tensor")
         t = copy_of(data, as_dtype(dtype, "new_tensor") or self.dtype, as_device(device, "new_tensor") or self.device)
-        t = t if tracer.state is None else t.detach_()
+        t = t.detach_() if hot.off and tracer.state is not None else t
         return t.requires_grad_() if requires_grad else t
 
     def new(self, *args: Any, **kwargs: Any) -> Any:

@@ -31,7 +31,7 @@ class Size(tuple[int, ...]):
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
-        return prod(self) if tracer.state is None else prod(s.__index__() for s in self)
+        return prod(s.__index__() for s in self) if hot.off and tracer.state is not None else prod(self)
 
     def __repr__(self) -> str:
         return f"internals.Size([{', '.join(map(str, self))}])"
