@@ -17,7 +17,7 @@ SCALARS = frozenset({"numbers", "branches"})
 CASES = {
     "dce": ("dce", PURE),
     "constant_pooling": ("constant_pooling", FEATURES - {"casts"}),
-    "cse": ("cse", FEATURES - {"casts", "lists", "tuples", "loops"}),
+    "cse": ("cse", FEATURES - {"casts", "lists", "tuples", "loops", "optionals"}),
     "constant_propagation": ("constant_propagation", SCALARS),
     "erase_shape_information": ("erase_shape_information", FEATURES),
     "canonicalize": ("canonicalize", FEATURES),
