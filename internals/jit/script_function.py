@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from internals.core.tracer import tracer
 
 from .arguments import ArgumentBinder
-from .ir.tensor_type import TensorType
-from .ir.types import DictType, ListType, OptionalType, TupleType, Type
+from .ir.tensor_type import unshaped
 from .ir.value import base_name
 from .names import take_name
 
@@ -161,18 +160,3 @@ def schema_of_graph(name: str, graph: Graph, defaults: Sequence[Any] = ()) -> Fu
     ]
     returns = tuple(Argument("", unshaped(v.type())) for v in graph.outputs())
     return FunctionSchema(name, "", tuple(arguments), returns)
-
-
-def unshaped(type: Type) -> Type:
-    """The type without what it knows of tensors (`unshapedType`)."""
-    if isinstance(type, TensorType):
-        return type if type.inferred else TensorType.get()
-    if isinstance(type, OptionalType):
-        return OptionalType(unshaped(type.element))
-    if isinstance(type, ListType):
-        return ListType(unshaped(type.element))
-    if isinstance(type, DictType):
-        return DictType(type.key, unshaped(type.value))
-    if isinstance(type, TupleType):
-        return TupleType([unshaped(e) for e in type.elements], type.names, type.qualified_name)
-    return type

@@ -9,6 +9,7 @@ How the real one differs: classes, awaitables and remote references may contain 
 from __future__ import annotations
 
 from internals.jit.ir.types import (
+    CONTAINERS,
     DictType,
     FutureType,
     ListType,
@@ -17,10 +18,9 @@ from internals.jit.ir.types import (
     TupleType,
     Type,
     VarType,
-)
+)  # fmt: skip
 from internals.jit.ir.unify import unify_type_list, unify_types
 
-CONTAINERS = (OptionalType, ListType, DictType, TupleType, FutureType)
 NAMES = {TupleType: "a tuple", FutureType: "a future", DictType: "a dict"}
 
 
@@ -70,13 +70,7 @@ def evaluate(type: Type, env: dict[str, Type]) -> Type | None:
         return type
     parts = [evaluate(t, env) for t in type.containedTypes()]
     known = [p for p in parts if p is not None]
-    if len(known) != len(parts):
-        return None
-    if isinstance(type, DictType):
-        return DictType(*known)
-    if isinstance(type, TupleType):
-        return TupleType(known, type.names, type.qualified_name)
-    return type.__class__(*known)
+    return type.withContained(known) if len(known) == len(parts) else None
 
 
 def _bind(name: str, actual: Type, env: dict[str, Type]) -> str | None:

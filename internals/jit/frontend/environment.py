@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import ListType, Type, Value
+from internals.jit.ir import ListType, Type, Value, unshaped
 
 from .error_report import error, spell
 from .schema_matching import try_convert_to_type
@@ -173,14 +173,3 @@ def meaningful(name: str) -> bool:
     if not name or name[0] == "$":
         return False
     return name[0] != "_" or any(not c.isdigit() for c in name[1:])
-
-
-def unshaped(t: Type) -> Type:
-    """The type without what is known of tensors' shapes and dtypes."""
-    from internals.jit.ir import OptionalType, TensorType
-
-    if isinstance(t, TensorType):
-        return TensorType.get()
-    if isinstance(t, (ListType, OptionalType)):
-        return type(t)(unshaped(t.element))
-    return t

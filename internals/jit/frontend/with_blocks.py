@@ -12,15 +12,13 @@ How the real one differs: it does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from internals.jit.ir import Block, Graph, Node
+from internals.jit.ir import Graph, Node, all_nodes
 
 
 def enter_exit_to_with_blocks(graph: Graph) -> None:
     open_ones: list[Node] = []
     pairs: list[tuple[Node, Node]] = []
-    for node in list(_all_nodes(graph.block())):
+    for node in list(all_nodes(graph.block())):
         if node.kind() == "prim::Enter":
             open_ones.append(node)
         elif node.kind() == "prim::Exit":
@@ -37,15 +35,8 @@ def enter_exit_to_with_blocks(graph: Graph) -> None:
 
 
 def with_blocks_to_enter_exit(graph: Graph) -> None:
-    for block in [node for node in _all_nodes(graph.block()) if node.kind() == "prim::With"]:
+    for block in [node for node in all_nodes(graph.block()) if node.kind() == "prim::With"]:
         for part in block.blocks():
             for node in list(part.nodes()):
                 node.moveBefore(block)
         block.destroy()
-
-
-def _all_nodes(block: Block) -> Iterator[Node]:
-    for node in list(block.nodes()):
-        yield node
-        for inner in node.blocks():
-            yield from _all_nodes(inner)

@@ -9,14 +9,14 @@ verifier.py                             what must hold in every graph
 """
 
 from .attributes import Attribute
-from .block import Block
+from .block import Block, all_nodes
 from .class_type import ClassAttribute, ClassType
 from .constants import constant_of, insert_constant, is_constant, is_constant_value, type_of
 from .graph import Graph
 from .node import Node
 from .parser import parse_ir
 from .source_range import Frame, Source, SourceRange, StackRange, shown_name
-from .tensor_type import TensorType, contiguous_strides, type_verbosity
+from .tensor_type import TensorType, contiguous_strides, type_verbosity, unshaped
 from .type_parser import parse_type
 from .types import (
     AnyListType,
@@ -50,7 +50,8 @@ __all__ = [
     "AnyListType", "AnyTupleType", "AnyType", "Attribute", "Block", "BoolType", "ClassAttribute", "ClassType",
     "ComplexType", "DeviceObjType", "DictType", "FloatType", "Frame", "FunctionType", "FutureType", "GeneratorType",
     "Graph", "IntType", "ListType", "Node", "NoneType", "NumberType", "OptionalType", "PyObjectType", "Source",
-    "SourceRange", "StackRange", "StringType", "TensorType", "TupleType", "Type", "Use", "Value", "VarType", "VerificationError",
-    "base_name", "constant_of", "contiguous_strides", "insert_constant", "is_constant", "is_constant_value", "is_valid_name",
-    "optional", "parse_ir", "parse_type", "shown_name", "type_of", "type_verbosity", "unify_type_list", "unify_types", "verify",
+    "SourceRange", "StackRange", "StringType", "TensorType", "TupleType", "Type", "Use", "Value", "VarType",
+    "VerificationError", "all_nodes", "base_name", "constant_of", "contiguous_strides", "insert_constant",
+    "is_constant", "is_constant_value", "is_valid_name", "optional", "parse_ir", "parse_type", "shown_name", "type_of",
+    "type_verbosity", "unify_type_list", "unify_types", "unshaped", "verify",
 ]  # fmt: skip

@@ -149,3 +149,11 @@ class Block:
             n._position = position
         self._return._position = position + 1
         self._numbered = True
+
+
+def all_nodes(block: Block) -> Iterator[Node]:
+    """The nodes of a block and of the blocks inside, in order."""
+    for node in block.nodes():
+        yield node
+        for inner in node.blocks():
+            yield from all_nodes(inner)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from internals.core.dtype import bool_
 from internals.core.tensor_impl import TensorImpl
 
-from .block import Block
+from .block import Block, all_nodes
 from .class_type import ClassType
 from .graph import Graph
 from .node import Node
@@ -92,10 +92,10 @@ class _Dump:
         self.graph = graph
         self.numbers = itertools.count(graph._uniques)
         self.modules, self.parameters = _parameters(graph)
-        self.calls = {n: self._call(n) for n in _all_nodes(graph.block())}
+        self.calls = {n: self._call(n) for n in all_nodes(graph.block())}
         self.names = _names(graph)
         used = Counter(v for call in self.calls.values() for v in call.inputs)
-        used.update(v for b in _all_blocks(graph.block()) for v in b.outputs())
+        used.update(v for b in (graph.block(), *(b for n in self.calls for b in n.blocks())) for v in b.outputs())
         hidden = [
             n for n in self.calls if n.kind() == "prim::Constant" and n.output().hasUses() and not used[n.output()]
         ]
@@ -232,18 +232,6 @@ def _naming_order(block: Block) -> Iterator[Value]:
         for inner in node.blocks():
             yield from _naming_order(inner)
         yield from node.outputs()
-
-
-def _all_nodes(block: Block) -> Iterator[Node]:
-    for b in _all_blocks(block):
-        yield from b.nodes()
-
-
-def _all_blocks(block: Block) -> Iterator[Block]:
-    yield block
-    for node in block.nodes():
-        for inner in node.blocks():
-            yield from _all_blocks(inner)
 
 
 # Types and attributes

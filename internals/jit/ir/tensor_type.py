@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.dtype import dtype as DType
 
-from .types import Text, Type
+from .types import CONTAINERS, Text, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,6 +172,15 @@ def type_verbosity(level: int) -> Iterator[None]:
         yield
     finally:
         _verbosity = outer
+
+
+def unshaped(type: Type) -> Type:
+    """The type with `Tensor` in the place of every tensor type in it (`unshapedType`)."""
+    if isinstance(type, TensorType):
+        return type if type.inferred else TensorType.get()
+    if not isinstance(type, CONTAINERS):
+        return type
+    return type.withContained([unshaped(t) for t in type.containedTypes()])
 
 
 def contiguous_strides(sizes: Sequence[int]) -> list[int]:

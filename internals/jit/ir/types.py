@@ -50,6 +50,10 @@ class Type:
     def containedTypes(self) -> list[Type]:
         return []
 
+    def withContained(self, types: list[Type]) -> Type:
+        """The same container of other types; the type itself where it is no container."""
+        return self
+
     def isSubtypeOf(self, other: Type) -> bool:
         """Whether a value of this type may stand where `other` is expected."""
         if self == other or isinstance(other, AnyType):
@@ -212,6 +216,9 @@ class SingleElementType(Type):
     def containedTypes(self) -> list[Type]:
         return [self.element]
 
+    def withContained(self, types: list[Type]) -> Type:
+        return self.__class__(*types)
+
 
 class OptionalType(SingleElementType):
     """Something or None. `Optional[Optional[T]]` and `Optional[None]` should be made by `optional`, which flattens."""
@@ -288,6 +295,9 @@ class DictType(Type):
     def containedTypes(self) -> list[Type]:
         return [self.key, self.value]
 
+    def withContained(self, types: list[Type]) -> Type:
+        return DictType(*types)
+
     def str(self) -> Text:
         return f"Dict({self.key.str()}, {self.value.str()})"
 
@@ -311,6 +321,9 @@ class TupleType(Type):
 
     def containedTypes(self) -> list[Type]:
         return list(self.elements)
+
+    def withContained(self, types: list[Type]) -> Type:
+        return TupleType(types, self.names, self.qualified_name)
 
     def str(self) -> Text:
         return self.qualified_name or f"({', '.join(e.str() for e in self.elements)})"
@@ -346,6 +359,9 @@ class FunctionType(Type):
 
     def parts(self) -> tuple[Any, ...]:
         return (id(self.function),)
+
+
+CONTAINERS = (OptionalType, ListType, DictType, TupleType, FutureType)
 
 
 def optional(element: Type) -> Type:

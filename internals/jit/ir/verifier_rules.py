@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .class_type import ClassType
 from .graph import Graph
 from .node import Node
-from .tensor_type import TensorType
+from .tensor_type import TensorType, unshaped
 from .types import (
     AnyType,
     BoolType,
@@ -21,7 +21,6 @@ from .types import (
     DictType,
     FloatType,
     FunctionType,
-    FutureType,
     GeneratorType,
     IntType,
     ListType,
@@ -63,7 +62,7 @@ def check_kind(node: Node, is_border: bool = False) -> None:
 
 def fits(actual: Type, formal: Type) -> bool:
     """Whether a value of type `actual` may pass where `formal` is expected. What is known of a tensor does not matter."""
-    return actual is formal or _plain(actual).isSubtypeOf(_plain(formal))
+    return actual is formal or unshaped(actual).isSubtypeOf(unshaped(formal))
 
 
 # Calls of operators
@@ -132,7 +131,7 @@ def _check_if(node: Node) -> None:
     for i, block in enumerate(node.blocks()):
         if block.inputs():
             raise Broken("blocks", f"block{i} of prim::If takes inputs")
-        _pass_on(block.outputs(), node.outputs(), f"block{i} gives to", "an output of the If")
+        _pass_on(block.outputs(), node.outputs(), f"block{i} gives", "an output of the If")
 
 
 def _check_loop(node: Node) -> None:
@@ -301,16 +300,3 @@ SHAPES: dict[str, Shape] = {
     "prim::FusionGroup": Shape("0+", "0+", attributes=("Subgraph",)),
     "prim::GradOf": Shape("0+", "0+", 1, attributes=("name",)),
 }
-
-
-def _plain(type: Type) -> Type:
-    """The type with all tensor types made `Tensor`."""
-    if isinstance(type, TensorType):
-        return TensorType.get()
-    if isinstance(type, (ListType, OptionalType, FutureType)):
-        return type.__class__(_plain(type.element))
-    if isinstance(type, DictType):
-        return DictType(_plain(type.key), _plain(type.value))
-    if isinstance(type, TupleType):
-        return TupleType([_plain(e) for e in type.elements], type.names, type.qualified_name)
-    return type

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import DictType, FutureType, ListType, OptionalType, TensorType, TupleType, Type
+from internals.jit.ir import unshaped
 from internals.jit.passes.registry import graph_pass
 
 if TYPE_CHECKING:
@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 def erase_shape_information(graph: Graph) -> bool:
     """Set the type of every tensor to `Tensor`, in blocks and subgraphs too."""
     return _erase(graph.block())
-
-
-def unshaped(type: Type) -> Type:
-    """The type with `Tensor` in the place of every tensor type in it."""
-    if isinstance(type, TensorType):
-        return TensorType.get()
-    if isinstance(type, (ListType, OptionalType, FutureType)):
-        return type.__class__(unshaped(type.element))
-    if isinstance(type, DictType):
-        return DictType(type.key, unshaped(type.value))
-    if isinstance(type, TupleType):
-        return TupleType([unshaped(t) for t in type.elements], type.names, type.qualified_name)
-    return type
 
 
 def _erase(block: Block) -> bool:

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import ClassType
+from internals.jit.ir import ClassType, all_nodes
 from internals.jit.ir.constants import is_constant_value
 from internals.jit.names import take_name
 from internals.jit.passes.constant_pooling import constant_pooling
@@ -41,7 +41,6 @@ from internals.jit.passes.fold_conv_bn import (
 from internals.jit.passes.inline import inline
 from internals.jit.passes.lower_tuples import lower_simple_tuples
 from internals.jit.passes.peephole import peephole
-from internals.jit.passes.subgraph_utils import all_nodes
 from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import RecursiveScriptModule, ScriptModule, get_attribute
 

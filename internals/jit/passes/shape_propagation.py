@@ -26,6 +26,7 @@ from internals.core.device import device as Device
 from internals.core.dtype import FLOATING, float64, int64
 from internals.core.dtype import bool_ as bool_dtype
 from internals.core.grad_mode import set_grad_mode
+from internals.jit.ir.block import all_nodes
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import TupleType
 from internals.jit.ir.unify import unify_types
@@ -34,7 +35,7 @@ from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.shape_arguments import ArgumentTypes
 from internals.jit.passes.shape_rules import rule_for
 from internals.jit.passes.shape_rules_views import chunk_types
-from internals.jit.passes.subgraph_utils import all_nodes
+from internals.jit.passes.subgraph_utils import is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -154,7 +155,7 @@ def _holds_tensors(t: Any) -> bool:
 def _run(node: Node) -> list[TensorType] | None:
     """The types of the outputs, from running the operator on zeros. None if that cannot or should not be done."""
     operator = node.operator()
-    tensors = [v for v in _leaves(node.inputs()) if _is_tensor(v)]
+    tensors = [v for v in _leaves(node.inputs()) if is_tensor(v)]
     if operator is None or not tensors or not _may_run(node) or not all(_is_small_and_known(v.type()) for v in tensors):
         return None
     arguments = [_representative(v) for v in node.inputs()]
@@ -170,7 +171,7 @@ def _run(node: Node) -> list[TensorType] | None:
     results = results if isinstance(results, tuple) else (results,)
     if len(results) != node.outputsSize():
         return None
-    return [TensorType.create_from_tensor(r) for r, v in zip(results, node.outputs()) if _is_tensor(v)]
+    return [TensorType.create_from_tensor(r) for r, v in zip(results, node.outputs()) if is_tensor(v)]
 
 
 def _leaves(values: Iterable[Value]) -> Iterator[Value]:
@@ -204,14 +205,10 @@ def _representative(v: Value) -> Any:
     if v.node().kind() == "prim::ListConstruct":
         elements = [_representative(e) for e in v.node().inputs()]
         return NOT_CONSTANT if any(e is NOT_CONSTANT for e in elements) else elements
-    if not _is_tensor(v) or v.node().kind() == "prim::Constant":
+    if not is_tensor(v) or v.node().kind() == "prim::Constant":
         return constant(v)
     t: Any = v.type()
     return ops.zero_(ops.empty_strided(t.sizes(), t.strides(), t.dtype(), None, t.device(), None))
-
-
-def _is_tensor(v: Value) -> bool:
-    return isinstance(v.type(), TensorType)
 
 
 def _agree(a: Any, b: Any) -> Any:

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from internals.jit.ir.tensor_type import TensorType
+from internals.jit.ir import Graph, TensorType, all_nodes
+from internals.jit.operators.alias_analysis import AliasDb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from internals.jit.ir import Block, Graph, Node, Value
-    from internals.jit.operators.alias_analysis import AliasDb
+    from internals.jit.ir import Block, Node, Value
 
 CALLS = frozenset(("prim::PythonOp", "prim::CallFunction", "prim::CallMethod", "prim::SetAttr", "prim::fork"))
 
@@ -37,8 +37,6 @@ def subgraph_of(group: Node) -> Graph:
 
 def create_singleton(node: Node, kind: str) -> Node:
     """A group of `kind` in the place of `node`, with nothing else in it. `node` is destroyed."""
-    from internals.jit.ir import Graph
-
     group = node.owningGraph().create(kind, (), 0).g_("Subgraph", Graph())
     group.insertBefore(node)
     merge_into(node, group)
@@ -126,8 +124,6 @@ class Reorder:
     def db(self) -> AliasDb:
         """What may share memory; made anew when the graph has changed."""
         if self._db is None:
-            from internals.jit.operators.alias_analysis import AliasDb
-
             self._db = AliasDb(self.graph)
         return self._db
 
@@ -184,14 +180,6 @@ class Reorder:
             n = n.next()
         moving.discard(node)
         return None if _reads_any(target, moving) else behind
-
-
-def all_nodes(block: Block) -> Iterable[Node]:
-    """The nodes of a block and of the blocks inside, in order."""
-    for n in block.nodes():
-        yield n
-        for b in n.blocks():
-            yield from all_nodes(b)
 
 
 def _reads_any(node: Node, makers: set[Node]) -> bool:

@@ -22,16 +22,7 @@ from typing import Any, NamedTuple
 from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import (
-    DictType,
-    Graph,
-    ListType,
-    OptionalType,
-    TensorType,
-    TupleType,
-    Type,
-    Value,
-)  # fmt: skip
+from internals.jit.ir import Graph, OptionalType, TensorType, TupleType, Type, Value
 
 
 class TensorSpec(NamedTuple):
@@ -122,29 +113,3 @@ def geometries(value: Any) -> Any:
     if isinstance(value, TensorImpl):
         return value._geometry
     return tuple(map(geometries, value)) if isinstance(value, tuple) else value is None
-
-
-def erase_shapes(graph: Graph) -> None:
-    """Every tensor type becomes `Tensor`: what the graph was made with must not decide for what it is run with."""
-    waiting = [graph.block()]
-    while waiting:
-        block = waiting.pop()
-        for node in (block.paramNode(), *block.nodes()):
-            for value in node.outputs():
-                value.setType(shapeless(value.type()))
-            waiting += node.blocks()
-
-
-def shapeless(type: Type) -> Type:
-    """The type with every tensor type in it being just `Tensor`."""
-    if isinstance(type, TensorType):
-        return TensorType.get()
-    if isinstance(type, OptionalType):
-        return OptionalType(shapeless(type.element))
-    if isinstance(type, ListType):
-        return ListType(shapeless(type.element))
-    if isinstance(type, DictType):
-        return DictType(shapeless(type.key), shapeless(type.value))
-    if isinstance(type, TupleType):
-        return TupleType([shapeless(e) for e in type.elements], type.names, type.qualified_name)
-    return type

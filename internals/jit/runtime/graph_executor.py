@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 from internals.core.grad_mode import grad_mode, is_grad_enabled, set_grad_mode
 from internals.jit.ir import Graph
 from internals.jit.passes import PassRecord
+from internals.jit.passes.erase_shape_information import erase_shape_information
 
-from .argument_spec import ArgumentSpec, argument_spec, erase_shapes, key_maker, set_input_types
+from .argument_spec import ArgumentSpec, argument_spec, key_maker, set_input_types
 from .code import Code
 from .compile import compile_graph
 from .emit_python import EmittedFunction, TooDeep, emit
@@ -100,7 +101,7 @@ class GraphExecutor:
 
     def __init__(self, graph: Graph, name: str = "") -> None:
         self.graph = graph.copy()
-        erase_shapes(self.graph)
+        erase_shape_information(self.graph)
         self.name = name
         self.plans: dict[ArgumentSpec, ExecutionPlan] = {}
         self._fallback: ExecutionPlan | None = None

@@ -9,13 +9,9 @@ sizes turn up, and specialises to those.
 
 from __future__ import annotations
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Iterator
 
-from internals.jit import passes
-from internals.jit.ir import Graph
+from internals.jit.ir import Graph, all_nodes
 from internals.jit.passes import POST_PASSES, PRE_PASSES, Pass, PassRecord, find_pass, run_pass
 
 from .argument_spec import ArgumentSpec, requires_grad
@@ -51,13 +47,7 @@ def needs_gradient(graph: Graph, spec: ArgumentSpec, recording: bool) -> bool:
 
 
 def _calls_python(graph: Graph) -> bool:
-    waiting = [graph.block()]
-    while waiting:
-        for node in waiting.pop().nodes():
-            if node.kind().startswith("^"):
-                return True
-            waiting += node.blocks()
-    return False
+    return any(node.kind().startswith("^") for node in all_nodes(graph.block()))
 
 
 def optimize(graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False) -> list[PassRecord]:
@@ -66,12 +56,4 @@ def optimize(graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text
 
 
 def _named(names: tuple[str, ...]) -> Iterator[Pass]:
-    load_passes()
     yield from map(find_pass, names)
-
-
-@functools.cache
-def load_passes() -> None:
-    """Import every module of `internals.jit.passes`, so that its passes are in the table."""
-    for module in pkgutil.iter_modules(passes.__path__):
-        importlib.import_module(f"{passes.__name__}.{module.name}")

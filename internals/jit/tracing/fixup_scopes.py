@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals.jit.ir import Block, ClassType, Graph, Node, TupleType, Value
+from internals.jit.ir import Block, ClassType, Graph, Node, TupleType, Value, unshaped
 from internals.jit.passes.dce import dce
 from internals.jit.passes.lower_tuples import lower_simple_tuples
 
@@ -145,7 +145,7 @@ def _as_graph(node: Node) -> Graph:
 
 def _create_methods(graph: Graph) -> None:
     """Replace the nodes by calls of methods made of their graphs."""
-    from internals.jit.script_function import ScriptFunction, unshaped
+    from internals.jit.script_function import ScriptFunction
 
     for node in graph.nodes():
         if node.kind() != FORWARD:
