@@ -75,7 +75,7 @@ def test_a_script_interrupted_inside_no_grad_leaves_the_grad_mode_as_it_was(exec
     @jit.script
     def f(x, n: int):  # type: ignore[no-untyped-def]
         with internals.no_grad():
-            for i in range(n):
+            for _ in range(n):
                 x = x + 1
         return x
 
@@ -159,7 +159,7 @@ def test_threads_that_come_first_make_one_plan() -> None:
 @pytest.mark.parametrize("executor", ["emitted", "interpreter"])
 def test_more_loops_inside_each_other_than_python_has_room_for(executor: str) -> None:
     depth = 40
-    lines = [f"graph(%n : int, %k0 : int):\n  %one : int = prim::Constant[value=1]()\n"]
+    lines = ["graph(%n : int, %k0 : int):\n  %one : int = prim::Constant[value=1]()\n"]
     lines.append("  %true : bool = prim::Constant[value=1]()\n")
     for d in range(depth):
         lines.append(f"  %r{d} : int = prim::Loop(%n, %true, %k{d})\n    block0(%i{d} : int, %k{d + 1} : int):\n")
