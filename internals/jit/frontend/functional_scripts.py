@@ -39,10 +39,20 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
 def _sources() -> dict[Any, Any]:
     from internals.nn import functional
 
-    from . import functional_sources, functional_sources_attention, functional_sources_layers
+    from . import (
+        functional_sources,
+        functional_sources_attention,
+        functional_sources_layers,
+        functional_sources_losses,
+    )
 
     found = {}
-    for sources in (functional_sources, functional_sources_attention, functional_sources_layers):
+    for sources in (
+        functional_sources,
+        functional_sources_attention,
+        functional_sources_layers,
+        functional_sources_losses,
+    ):
         for name, value in vars(sources).items():
             if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
                 found[getattr(functional, name)] = value

@@ -243,6 +243,8 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
     if input.dim() == 3:
         image_size: list[int] | None = None
         image_scale: list[float] | None = None

@@ -129,7 +129,7 @@ def _its_own_condition(node: Node, facts: Facts) -> list[Value] | None:
     """`True if c else False` is c: what `a and b` leaves behind once b is known to be True."""
     condition = node.input()
     found = [
-        condition if (constant(yes), constant(no)) == (True, False) and isinstance(old.type(), BoolType) else old
+        condition if constant(yes) is True and constant(no) is False and isinstance(old.type(), BoolType) else old
         for yes, no, old in zip(*(b.outputs() for b in node.blocks()), node.outputs())
     ]
     return found if any(a is not b and b.hasUses() for a, b in zip(found, node.outputs())) else None

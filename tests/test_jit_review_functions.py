@@ -1,0 +1,248 @@
+"""Every function of `nn.functional`, called once or more from a script: values and gradients are those of the call in Python."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import warnings
+from inspect import isclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import internals as torch
+from internals import jit
+from internals.nn import functional as F
+
+# What is given as x, and the calls, one a line.
+CALLS = {
+    "torch.randn(2, 3, 8)": """
+        adaptive_avg_pool1d(x, 4)
+        avg_pool1d(x, 2)
+        conv1d(x, torch.ones(4,3,3), None, 1, 1)
+        conv1d(x, torch.ones(4,3,3), padding='same')
+        conv_transpose1d(x, torch.ones(3,2,3))
+        dropout1d(x, 0.5)
+        instance_norm(x)
+        instance_norm(x, torch.zeros(3), torch.ones(3), torch.ones(3), torch.ones(3), True, 0.2, 1e-4)
+        interpolate(x, size=4, mode='linear', align_corners=False)
+        max_pool1d(x, 2)
+        pad(x, (1, 2), mode='reflect')
+        pad(x, (1, 2), 'circular')
+        scaled_dot_product_attention(x, x, x)
+        scaled_dot_product_attention(x, x, x, is_causal=True)
+        scaled_dot_product_attention(x, x, x, attn_mask=torch.zeros(3, 3), scale=0.5)
+    """,
+    "torch.randn(2, 3, 8, 8)": """
+        adaptive_avg_pool2d(x, (4, 2))
+        adaptive_avg_pool2d(x, 4)
+        avg_pool2d(x, 2, stride=2, padding=1, ceil_mode=True)
+        conv2d(x, torch.ones(4,3,3,3), torch.ones(4), stride=2, padding=(1, 0))
+        conv2d(x, torch.ones(3,1,3,3), groups=3, dilation=2)
+        conv_transpose2d(x, torch.ones(3,2,3,3), stride=2, output_padding=1)
+        dropout2d(x, 0.5)
+        glu(x)
+        glu(x, dim=2)
+        interpolate(x, scale_factor=2.0)
+        interpolate(x, size=[4, 4])
+        interpolate(x, size=4, mode='nearest')
+        interpolate(x, scale_factor=[2.0, 1.0], mode='bilinear', align_corners=True)
+        max_pool2d(x, 2)
+        max_pool2d(x, (2, 3), stride=1, padding=1, dilation=1, ceil_mode=True)
+        max_pool2d(x, 2, return_indices=True)
+        max_pool2d_with_indices(x, 2)
+        unfold(x, 2)
+        unfold(x, (2, 3), stride=2)
+        upsample(x, scale_factor=2.0)
+        upsample(x, size=[4,4], mode='bilinear')
+    """,
+    "torch.randn(4, 5)": """
+        batch_norm(x, torch.zeros(5), torch.ones(5), training=True)
+        batch_norm(x, torch.zeros(5), torch.ones(5))
+        batch_norm(x, None, None, training=True)
+        celu(x, 0.5)
+        celu(x, 0.5, True)
+        cosine_embedding_loss(x, x + 1, torch.ones(4))
+        cosine_similarity(x, x + 1)
+        cosine_similarity(x, x + 1, dim=0, eps=1e-6)
+        cross_entropy(x, torch.tensor([0,1,2,3]))
+        cross_entropy(x, torch.tensor([0,1,2,3]), weight=torch.ones(5), ignore_index=1, reduction='sum', label_smoothing=0.1)
+        cross_entropy(x, x.softmax(1))
+        dropout(x, 0.5, True)
+        dropout(x, 0.5, False)
+        dropout(x, training=True, inplace=True)
+        elu(x)
+        elu(x, alpha=2.0, inplace=True)
+        elu_(x, 2.0)
+        gaussian_nll_loss(x, x + 1, x * x + 1)
+        gaussian_nll_loss(x, x + 1, x * x + 1, full=True, reduction='none')
+        gelu(x)
+        gelu(x, approximate='tanh')
+        hardshrink(x)
+        hardshrink(x, 0.2)
+        hardsigmoid(x)
+        hardsigmoid(x, True)
+        hardswish(x)
+        hardtanh(x)
+        hardtanh(x, -0.5, 0.5)
+        hardtanh_(x)
+        hinge_embedding_loss(x, torch.ones(4, 5))
+        huber_loss(x, x + 2)
+        huber_loss(x, x + 2, 'sum', 0.5)
+        kl_div(x, x.exp())
+        kl_div(x, x, reduction='batchmean', log_target=True)
+        l1_loss(x, x + 1)
+        l1_loss(x, x + 1, reduction='none')
+        layer_norm(x, [5])
+        layer_norm(x, (5,), torch.ones(5), None, 1e-3)
+        leaky_relu(x)
+        leaky_relu(x, 0.2, True)
+        leaky_relu_(x, 0.2)
+        linear(x, torch.ones(2,5))
+        linear(x, torch.ones(2,5), torch.ones(2))
+        log_softmax(x, 1)
+        log_softmax(x, dim=0, dtype=torch.float64)
+        log_softmax(x)
+        logsigmoid(x)
+        margin_ranking_loss(x, x + 1, torch.ones(4, 5), 0.5)
+        mish(x)
+        mse_loss(x, x + 1)
+        mse_loss(x, x + 1, reduction='none')
+        mse_loss(x, torch.ones(1))
+        nll_loss(x, torch.tensor([0,1,2,3]))
+        nll_loss(x, torch.tensor([0,1,2,3]), torch.ones(5), reduction='sum')
+        normalize(x)
+        normalize(x, 1.0, 0)
+        pad(x, [1, 2])
+        pad(x, (1, 2), value=3.0)
+        pairwise_distance(x, x + 1)
+        pairwise_distance(x, x + 1, 1.0, keepdim=True)
+        poisson_nll_loss(x, x.abs())
+        poisson_nll_loss(x.abs(), x.abs(), log_input=False, full=True)
+        prelu(x, torch.ones(1) * 0.1)
+        relu(x)
+        relu(x, True)
+        relu(x, inplace=True)
+        relu6(x)
+        relu_(x)
+        rms_norm(x, [5])
+        rms_norm(x, [5], torch.ones(5), 1e-3)
+        selu(x)
+        sigmoid(x)
+        silu(x)
+        smooth_l1_loss(x, x + 2)
+        smooth_l1_loss(x, x + 2, beta=0.5)
+        soft_margin_loss(x, torch.ones(4, 5))
+        softmax(x, -1)
+        softmax(x, dim=0, dtype=torch.float64)
+        softmax(x)
+        softmin(x, 1)
+        softplus(x)
+        softplus(x, 2.0, 1.0)
+        softshrink(x)
+        softsign(x)
+        tanh(x)
+        tanhshrink(x)
+        threshold(x, 0.1, 20.0)
+        threshold(x, 0.1, 20.0, True)
+        triplet_margin_loss(x, x + 1, x - 3)
+        triplet_margin_loss(x, x + 1, x - 3, margin=2.0, swap=True, reduction='sum')
+    """,
+    "torch.randn(2, 3)": """
+        bilinear(x, x, torch.ones(4, 3, 3), torch.ones(4))
+    """,
+    "torch.rand(4)": """
+        binary_cross_entropy(x, torch.ones(4))
+        binary_cross_entropy(x, torch.ones(4), weight=torch.ones(4), reduction='none')
+        binary_cross_entropy_with_logits(x, torch.ones(4), pos_weight=torch.ones(4))
+    """,
+    "torch.tensor([0, 1])": """
+        embedding(x, torch.ones(3,2))
+        embedding(x, torch.ones(3,2), padding_idx=0)
+        embedding(x, torch.ones(3,2), -1, scale_grad_by_freq=True)
+    """,
+    "torch.randn(1, 12, 9)": """
+        fold(x, (4, 4), (2, 2))
+    """,
+    "torch.randn(2,4,3)": """
+        group_norm(x, 2)
+        group_norm(x, 2, torch.ones(4), torch.ones(4), 1e-4)
+    """,
+    "torch.tensor([0, 2])": """
+        one_hot(x)
+        one_hot(x, 4)
+    """,
+}
+CASES = [(x, line.strip()) for x, lines in CALLS.items() for line in lines.strip().splitlines()]
+
+
+def scripted(call: str) -> Any:
+    """A function of one argument that makes the call, from a source that is found."""
+    source = f"def f(x):\n    return F.{call}\n"
+    name = f"<review of {call}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    made = {"torch": torch, "F": F, "__name__": __name__}
+    exec(compile(source, name, "exec"), made)
+    return made["f"]
+
+
+def outcome(f: Any, x: Any) -> Any:
+    """Outputs and gradient."""
+    torch.manual_seed(3)
+    leaf = x.clone().requires_grad_() if x.is_floating_point() else x
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outputs = f(leaf * 1 if x.is_floating_point() else leaf)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    if outputs[0].requires_grad:
+        outputs[0].sum().backward()
+        outputs += (leaf.grad,)
+    return [t.detach().numpy() for t in outputs]
+
+
+@pytest.mark.parametrize(("x", "call"), CASES, ids=[call for _, call in CASES])
+def test_a_function_in_a_script_is_the_function(x: str, call: str) -> None:
+    torch.manual_seed(2013)
+    value = eval(x)
+    f = scripted(call)
+    expected, found = outcome(f, value), outcome(jit.script(f), value)
+    assert len(expected) == len(found)
+    for e, s in zip(expected, found, strict=True):
+        assert e.dtype == s.dtype
+        np.testing.assert_allclose(s, e, rtol=1e-5, atol=1e-6)
+
+
+def test_no_function_was_forgotten() -> None:
+    called = {re.match(r"\w+", call)[0] for _, call in CASES}  # type: ignore[index]
+    functions = {n for n, f in vars(F).items() if callable(f) and not isclass(f) and not n.startswith("_")}
+    assert functions - called == {"multi_head_attention_forward"}  # nn.MultiheadAttention's: in test_jit_layers
+
+
+# What the call in Python refuses, a script refuses when it runs, in the same words.
+REFUSED = {
+    "F.interpolate(x)": "either size or scale_factor should be defined",
+    "F.dropout(x, 1.5)": "dropout probability has to be between 0 and 1, but got 1.5",
+    "F.cross_entropy(x, x.softmax(1), reduction='foo')": "foo is not a valid value for reduction",
+    "F.binary_cross_entropy_with_logits(x, torch.ones(3))": "must be the same as input size",
+    "F.embedding(x.long(), torch.ones(3, 2), 7)": "Padding_idx must be within num_embeddings",
+    "F.kl_div(x, x, reduction='foo')": "foo is not a valid value for reduction",
+    "F.huber_loss(x, x, reduction='foo')": "foo is not a valid value for reduction",
+    "F.triplet_margin_loss(x, x, x, margin=0.0)": "margin must be greater than 0",
+    "F.triplet_margin_loss(x, x, x[0])": "expected to have the same number of dimensions",
+    "F.margin_ranking_loss(x, x, x[0])": "All input tensors should have same dimension",
+    "F.cosine_embedding_loss(x, x, x)": "multi-target not supported",
+    "F.cosine_embedding_loss(x[0], x, x[0])": "1D target tensor expects 2D input tensors",
+    "F.gaussian_nll_loss(x, x, -x)": "var has negative entry/entries",
+    "F.gaussian_nll_loss(x, x, torch.ones(3))": "var is of incorrect size",
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_refused_at_run_time(call: str) -> None:
+    f = scripted(call.removeprefix("F."))
+    x = torch.ones(4, 5)
+    with pytest.raises((RuntimeError, ValueError, AssertionError), match=REFUSED[call]):
+        f(x)
+    with pytest.raises(jit.Error, match=REFUSED[call]):
+        jit.script(f)(x)
