@@ -26,6 +26,9 @@ EXPECTED = [
     "08_derivatives",
     "09_inplace_and_versions",
     "10_training",
+    "11_eager_script_tracing",
+    "13_the_ir_by_hand",
+    "15_the_interpreter",
 ]
 
 
