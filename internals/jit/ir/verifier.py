@@ -17,8 +17,8 @@ A pass that goes wrong mostly leaves a graph that still prints, and fails much l
 
 `verifier_rules.py` has those that depend on the kind of a node.
 
-How the real one differs: lint there checks links, uses, order and numbers, and stops the program; types and schemas are not
-checked again once a graph is made.
+How the real one differs: lint there checks links, uses, order and numbers, and what it finds is an internal assert that asks you
+to report a bug; types and schemas are not checked again once a graph is made.
 """
 
 from __future__ import annotations
