@@ -30,12 +30,12 @@ _LATER = {
     **dict.fromkeys(("register_pass", "run_pass", "verify_after_every_pass", "PASSES"), "passes.registry"),
     **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),
     **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
-    "isinstance": "frontend.script_time",
-    "script_method": "frontend.script_methods",
+    **dict.fromkeys(("isinstance", "_unwrap_optional"), "frontend.script_time"),
+    "script_method": "script_methods",
     "parse_ir": "ir.parser",
     "Error": "runtime.errors",
 }
-_RENAMED = {"isinstance": "isinstance_"}
+_RENAMED = {"isinstance": "isinstance_", "_unwrap_optional": "unwrap_optional"}
 _MODULES = ("frontend", "ir", "operators", "passes", "runtime", "tracing")
 
 __all__ = ["Final", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", *_LATER, *_MODULES]

@@ -26,6 +26,7 @@ from internals.jit.ir import Block, Graph, Node, OptionalType, Value, base_name
 
 from .python_expressions import Expressions
 from .python_inlining import constants_in_order, inlined_nodes, is_constant
+from .script_function import schema_of_graph
 
 if TYPE_CHECKING:
     from .schema import FunctionSchema
@@ -76,8 +77,6 @@ class PythonPrinter:
 
     def function(self, name: str, graph: Graph, schema: FunctionSchema | None = None, first_type: bool = True) -> None:
         """Print `graph` as the function `name`. `first_type=False`: a method, whose `self` needs no type."""
-        from .script_function import schema_of_graph
-
         schema = schema or schema_of_graph(name, graph)
         self.used.clear()
         parameters = []

@@ -21,6 +21,7 @@ from internals.nn.parameter import Parameter
 
 from .arguments import CastError, converter
 from .script_function import ScriptMethod
+from .script_methods import collect_stubs
 
 if TYPE_CHECKING:
     from .ir.class_type import ClassType
@@ -44,8 +45,6 @@ class ScriptModule(Module):
     _script_methods: dict[str, Any] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        from .frontend.script_methods import collect_stubs
-
         super().__init_subclass__(**kwargs)
         collect_stubs(cls)
 

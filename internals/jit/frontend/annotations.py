@@ -46,9 +46,10 @@ from ..ir import (
     Type,
     optional,
 )
-from . import tree
+from . import tree, type_comments
 from .error_report import error
-from .resolution import Resolver
+from .resolution import Resolver, closure_resolver, mapping_resolver
+from .source import source_lines
 
 BY_OBJECT: dict[Any, Type] = {
     None: NoneType.get(),
@@ -110,8 +111,6 @@ def try_type_of_annotation(annotation: Any, where: SourceRange, resolver: Resolv
 
 def named_tuple(cls: type, where: SourceRange) -> TupleType:
     """The type of a NamedTuple class or a `collections.namedtuple`, whose fields are Tensors."""
-    from .resolution import mapping_resolver
-
     annotations = inspect.get_annotations(cls)
     resolver = mapping_resolver(vars(sys.modules.get(cls.__module__, builtins)))
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
@@ -127,8 +126,6 @@ def signature_types(
 
     Annotations count first, then a type comment in the source. For a method, `self` is left out.
     """
-    from .resolution import closure_resolver
-
     try:
         signature = inspect.signature(fn)
     except ValueError:
@@ -142,8 +139,6 @@ def signature_types(
 
 
 def _comment_types(fn: Callable[..., Any], resolver: Resolver) -> tuple[list[Type], Type] | None:
-    from . import type_comments
-    from .source import source_lines
     from .type_expressions import type_of_expr
 
     try:
@@ -224,7 +219,6 @@ def union(members: list[Type], where: SourceRange) -> Type:
 
 def _of_text(annotation: str | typing.ForwardRef, where: SourceRange, resolver: Resolver | None) -> Type | None:
     """`from __future__ import annotations` leaves text, and so do quotes."""
-    from .resolution import mapping_resolver
     from .type_expressions import type_of_string
 
     text = annotation if isinstance(annotation, str) else annotation.__forward_arg__

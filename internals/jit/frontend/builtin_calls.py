@@ -14,10 +14,15 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import internals
 from internals.jit.ir import TupleType, Value
+from internals.jit.operators import find_operators
+from internals.jit.operators.registry import all_operators
 
+from .build_tree import build_def
 from .error_report import error
 from .schema_matching import Matched, NamedValue, match_schemas
+from .source import SourceContext
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -100,8 +105,6 @@ def emit_builtin_call(
 
     Raises RuntimeError if there is no such operator or none of its overloads fits.
     """
-    from internals.jit.operators import find_operators
-
     schemas = [operator.schema for operator in find_operators(symbol)]
     n_operators = len(schemas)
     written = [] if c.is_builtin else written_functions(symbol)
@@ -130,8 +133,6 @@ def emit_node(c: Compiler, where: SourceRange | None, symbol: str, matched: Matc
 
 
 def _unknown(symbol: str) -> str:
-    from internals.jit.operators.registry import all_operators
-
     namespace, _, name = symbol.partition("::")
     text = f"Unknown builtin op: {symbol}.\n"
     known = {o.name.partition(".")[0] for o in all_operators()}
@@ -175,7 +176,6 @@ class WrittenFunction:
 @cache
 def written_functions(symbol: str) -> list[WrittenFunction]:
     """Those of one symbol, in the order they are tried."""
-    from .build_tree import build_def
     from .compiler import compile_with_schema
 
     found = []
@@ -188,8 +188,6 @@ def written_functions(symbol: str) -> list[WrittenFunction]:
 
 @cache
 def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
-    from .source import SourceContext
-
     table: dict[str, list[tuple[Any, ast.FunctionDef]]] = {}
     texts = [("aten", text.format(scalar=scalar)) for text, scalars in SOURCES for scalar in scalars]
     for namespace, text in [*texts, ("prim", PROPERTIES)]:
@@ -202,8 +200,6 @@ def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
 
 def _builtin_names(name: str) -> Any:
     """What names mean in the written functions: `torch`, and types by their names."""
-    import internals
-
     if name == "torch":
         return internals
     raise NameError(name)

@@ -15,9 +15,16 @@ import cmath
 import math
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import cache
 from typing import Any
+
+import internals
+from internals._generated import functions, nn_functions
+from internals.core.device import device
+from internals.jit.frontend.modifiers import is_scripting
+from internals.jit.frontend.script_time import unwrap_optional
+from internals.jit.operators import find_operators
+from internals.jit.runtime.future import wait
 
 MATH = (
     "ceil", "copysign", "erf", "erfc", "exp", "expm1", "fabs", "floor", "gamma", "lgamma", "log", "log10", "log1p", "pow", "sqrt",
@@ -36,27 +43,14 @@ def find_builtin(thing: Any) -> str | None:
         return None
 
 
-def register_builtin(function: Callable[..., Any], symbol: str) -> None:
-    """From now on calls of `function` are compiled to `symbol`."""
-    _table()[function] = symbol
-
-
 @cache
 def _table() -> dict[Any, str]:
-    import internals
-    from internals._generated import functions, nn_functions
-    from internals.core.device import device
-    from internals.jit.frontend.modifiers import is_scripting
-    from internals.jit.operators import find_operators
-    from internals.jit.runtime import future
-
     table: dict[Any, str] = {getattr(math, name): f"aten::{name}" for name in MATH if hasattr(math, name)}
     table |= {getattr(cmath, name): f"aten::{name}" for name in CMATH}
     table |= {cmath.phase: "aten::angle", cmath.rect: "aten::polar", math.remainder: "aten::mathremainder"}
     table |= {OrderedDict: "aten::dict", dict: "aten::dict", warnings.warn: "aten::warn"}
-    table |= {is_scripting: "aten::is_scripting", device: "aten::device"}
-    if hasattr(future, "wait"):
-        table[future.wait] = "aten::wait"
+    table |= {is_scripting: "aten::is_scripting", device: "aten::device", wait: "aten::wait"}
+    table |= {unwrap_optional: "aten::_unwrap_optional"}
     for module in (functions, nn_functions):
         for name, value in vars(module).items():
             if callable(value) and not name.startswith("__") and find_operators(f"aten::{name}"):

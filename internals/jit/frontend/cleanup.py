@@ -10,6 +10,11 @@ How the real one differs: closures and forks are lifted out of the graph here, a
 from __future__ import annotations
 
 from internals.jit.ir import Block, Graph, Node, TensorType, Value
+from internals.jit.passes.constant_pooling import constant_pooling
+from internals.jit.passes.dce import dce
+from internals.jit.passes.lower_tuples import lower_simple_tuples
+
+from .immutable_constants import propagate_immutable_constants
 
 ALIASES = {
     "absolute": "abs", "clip": "clamp", "linalg_det": "det", "ger": "outer", "arccos": "acos", "arcsin": "asin",
@@ -24,12 +29,6 @@ ALIASES = {
 
 def clean_up(graph: Graph) -> None:
     """Run the passes on a graph in SSA form."""
-    from internals.jit.passes.constant_pooling import constant_pooling
-    from internals.jit.passes.dce import dce
-    from internals.jit.passes.lower_tuples import lower_simple_tuples
-
-    from .immutable_constants import propagate_immutable_constants
-
     make_empty_lists(graph)
     normalize_names(graph.block())
     lower_simple_tuples(graph)

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import (
+    AnyType,
     Block,
     DictType,
     FunctionType,
@@ -39,13 +40,22 @@ from internals.jit.ir import (
     Type,
     Value,
 )
+from internals.jit.schema import Argument, FunctionSchema
 
 from . import tree
 from .builtin_calls import emit_builtin_call
+from .cleanup import clean_up
+from .convert_to_ssa import convert_to_ssa
+from .emit_expressions import emit_if_expr, emit_sugared
+from .emit_statements import emit_return, emit_statements
 from .environment import Environment, meaningful
 from .error_report import at, compiling, error
-from .loop_forms import first_node
+from .fork import lift_forks
+from .globals import builtin_name
+from .loop_forms import canonicalize_modified_loops, first_node
+from .python_values import to_sugared_value
 from .schema_matching import NamedValue
+from .signatures import schema_of_def, type_of_annotation
 from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
@@ -93,11 +103,6 @@ def compile_with_schema(
 
     `make_self` makes the sugared value of the first argument of a method; by default it is an object of `self_type`.
     """
-    from .cleanup import clean_up
-    from .convert_to_ssa import convert_to_ssa
-    from .fork import lift_forks
-    from .loop_forms import canonicalize_modified_loops
-
     called = name or definition.name.name
     if self_type is not None:
         called = f"{getattr(self_type, 'name', lambda: '')().rpartition('.')[2]}.{called}"
@@ -140,9 +145,6 @@ class Compiler:
     def emit_def(
         self, definition: tree.Def, self_type: Type | None, make_self: MakeSelf | None, defaults: dict[str, Any]
     ) -> FunctionSchema:
-        from .emit_statements import emit_return, emit_statements
-        from .signatures import schema_of_def
-
         is_method = self_type is not None
         schema = schema_of_def(self, definition, self_type, defaults)
         self.context = DefContext(schema.returns[0].type if schema.returns else None)
@@ -177,8 +179,6 @@ class Compiler:
 
     def emit(self, expr: tree.Expr, hint: Type | None = None) -> Value:
         """The value of an expression. `hint` is the type it is wanted for: `[]` is a list of that."""
-        from internals.jit.ir import AnyType
-
         at(expr.range)
         value = self.emit_sugared(expr, 1, hint).as_value(expr.range, self)
         if isinstance(hint, AnyType) and not isinstance(value.type(), AnyType):
@@ -187,15 +187,11 @@ class Compiler:
 
     def emit_sugared(self, expr: tree.Expr, n_binders: int, hint: Type | None = None) -> SugaredValue:
         """What an expression is, which need not be a value."""
-        from .emit_expressions import emit_sugared
-
         return emit_sugared(self, expr, n_binders, hint)
 
     def emit_if_expr(
         self, where: SourceRange, condition: Condition, true: Callable[[], Value], false: Callable[[], Value]
     ) -> Value:
-        from .emit_expressions import emit_if_expr
-
         return emit_if_expr(self, where, condition, true, false)
 
     # Nodes.
@@ -263,9 +259,6 @@ class Compiler:
 
     def find_global(self, name: str, where: SourceRange) -> SugaredValue | None:
         """What a name means that is no local: a Python builtin, or what the resolver finds."""
-        from .globals import builtin_name
-        from .python_values import to_sugared_value
-
         found = builtin_name(name)
         if found is not None:
             return found
@@ -277,8 +270,6 @@ class Compiler:
 
     def type_of_annotation(self, expr: tree.Expr) -> Type:
         """The type an annotation means. Raises RuntimeError if it means none."""
-        from .signatures import type_of_annotation
-
         return type_of_annotation(self, expr)
 
     def temporary(self, prefix: str) -> str:
@@ -317,6 +308,4 @@ class Compiler:
 
 
 def _with_return(schema: FunctionSchema, returned: Type) -> FunctionSchema:
-    from internals.jit.schema import Argument, FunctionSchema
-
     return FunctionSchema(schema.name, "", schema.arguments, (Argument("", returned),))

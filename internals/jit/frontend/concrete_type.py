@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import ClassAttribute, ClassType
 from internals.jit.names import qualified_name, take_name
+from internals.jit.script_function import ScriptFunction
 
 from . import modifiers, recursion
 from .build_tree import default_arguments, tree_of
 from .compiler import compile_with_schema
+from .module_sources import source_of
 from .module_value import ModuleValue
 from .resolution import closure_resolver
 from .source import ParsedFunction, parse_text
@@ -142,8 +144,6 @@ class ConcreteType:
         if accessor is not None:
             self.define_property(accessor, name)
             return True
-        from .module_sources import source_of
-
         method = getattr(self.python_class, "_script_methods", {}).get(name) or source_of(self.python_class, name)
         method = method or getattr(self.python_class, name, None)
         if not isinstance(method, (types.FunctionType, types.MethodType)) or modifiers.is_ignored(method):
@@ -176,8 +176,6 @@ class ConcreteType:
     def _compile(
         self, method: Callable[..., Any] | ParsedFunction, name: str, resolver: Resolver, defaults: dict[str, Any]
     ) -> ScriptFunction:
-        from internals.jit.script_function import ScriptFunction
-
         self_type = self.jit_type
         self_type.methods[name] = recursion.BeingCompiled(name, "method")  # found by a method that calls itself
         try:

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from internals.autograd.grad_mode import enable_grad, no_grad
 from internals.jit.ir import Block, BoolType, ClassType, Graph, Value
 
 from . import tree
 from .error_report import error
+from .python_values import PythonClassValue
 from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
@@ -43,10 +45,6 @@ def emit_with_items(c: Compiler, items: Sequence[tree.WithItem]) -> Callable[[],
 
 def _grad_mode(c: Compiler, target: tree.Expr) -> bool | None:
     """False for `torch.no_grad()`, True for `torch.enable_grad()`, None for other things."""
-    from internals.autograd.grad_mode import enable_grad, no_grad
-
-    from .python_values import PythonClassValue
-
     if not isinstance(target, tree.Apply) or target.inputs or target.attributes:
         return None
     callee = c.emit_sugared(target.callee, 1)

@@ -20,7 +20,7 @@ from .emit_special_forms import emit_special_form
 from .emit_subscripts import emit_subscript
 from .error_report import error, spell
 from .refinement import Condition, Known, emit_condition, insert_refinements
-from .schema_matching import NamedValue
+from .schema_matching import NamedValue, unwrap_optional
 from .sugared_values import BuiltinFunction, MagicMethod, SimpleValue, SpecialForm, SugaredValue
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
 
     `[]` may still become a list of another type where it is passed (`try_convert_to_type`).
     """
-    if hint is not None and not isinstance(unwrapped(hint), ListType):
+    if hint is not None and not isinstance(unwrap_optional(hint), ListType):
         raise error(expr.range, f"Expected an annotation of type List but got {spell(hint)}")
     values = emit_values(c, expr.inputs)
     if hint is None and not values:  # a list of whatever it is passed as
@@ -184,7 +184,7 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
         return node.output().setType(ListType(TensorType.get()))
     element: Type | None = TensorType.get()
     if hint is not None:
-        wanted = unwrapped(hint)
+        wanted = unwrap_optional(hint)
         assert isinstance(wanted, ListType)
         element = wanted.element
     elif values:
@@ -208,13 +208,6 @@ def emit_list(c: Compiler, expr: tree.ListLiteral, hint: Type | None) -> Value:
     return c.list_construct(element, values)
 
 
-def unwrapped(t: Type) -> Type:
-    """What a literal wanted as `Optional[List[int]]` should be."""
-    from .schema_matching import unwrap_optional
-
-    return unwrap_optional(t)
-
-
 def emit_tuple(c: Compiler, expr: tree.TupleLiteral, hint: Type | None) -> Value:
     return c.tuple_construct(emit_values(c, expr.inputs))
 
@@ -222,7 +215,7 @@ def emit_tuple(c: Compiler, expr: tree.TupleLiteral, hint: Type | None) -> Value
 def emit_dict(c: Compiler, expr: tree.DictLiteral, hint: Type | None) -> Value:
     pairs = [(c.emit(k), c.emit(v)) for k, v in zip(expr.key_inputs, expr.value_inputs)]
     keys, values = [k for k, _ in pairs], [v for _, v in pairs]
-    wanted = None if hint is None else unwrapped(hint)
+    wanted = None if hint is None else unwrap_optional(hint)
     if isinstance(wanted, DictType):
         t = wanted
     elif pairs:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 from internals.jit.ir import DictType, IntType, ListType, StringType, TensorType, Type, Value
 
 from . import tree
+from .emit_assignments import assign_all, check_targets
 from .error_report import error, spell
 from .loop_forms import MAX_TRIP_COUNT
+from .refinement import emit_bool
 from .schema_matching import NamedValue
 from .sugared_values import SimpleValue, SugaredValue
 
@@ -62,9 +64,6 @@ def emit_loop(
     targets: Sequence[tree.Expr] = (),
     condition: tree.Expr | None = None,
 ) -> None:
-    from .emit_assignments import assign_all, check_targets
-    from .refinement import emit_bool
-
     count = c.literal(MAX_TRIP_COUNT, where) if iterable is None else iterable.length(where, c)
     node = c.graph.create("prim::Loop", [], 0)
     node.setSourceRange(where)
@@ -93,8 +92,6 @@ def emit_unrolled(
     c: Compiler, where: SourceRange, emit_body: EmitBody, iterable: SugaredValue, targets: Sequence[tree.Expr]
 ) -> None:
     """The body once for every element, in the frame around it: each round may give its names other types."""
-    from .emit_assignments import assign_all
-
     length = iterable.static_length()
     assert length is not None
     with c.in_loop("unrolled"):

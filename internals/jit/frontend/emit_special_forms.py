@@ -16,8 +16,11 @@ from internals.jit.ir import DictType, ListType, NoneType, OptionalType, StringT
 from . import tree
 from .emit_loops import emit_dict_comprehension, emit_list_comprehension
 from .error_report import error, span, spell
+from .fork import emit_fork_node
 from .iterables import IterableTree, RangeValue
 from .loop_forms import MAX_TRIP_COUNT
+from .module_value import ModuleValue, SuperValue
+from .python_values import PythonClassValue
 from .refinement import emit_hasattr, emit_isinstance
 from .schema_matching import NamedValue, try_convert_to_type
 from .sugared_values import SimpleValue, SugaredValue
@@ -134,9 +137,6 @@ def emit_zip(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
 
 def emit_super(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
     """`super()` in a method of a module, whose class Python has put in the method's closure; or `super(Class, self)`."""
-    from .module_value import ModuleValue, SuperValue
-    from .python_values import PythonClassValue
-
     if not isinstance(c.self_value, ModuleValue):
         raise error(call.range, "super() is supported in methods of modules only")
     if not call.inputs:
@@ -230,8 +230,6 @@ def _is_empty(expr: tree.Expr) -> bool:
 def emit_fork(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
     """`torch.jit.fork(f, x)`: the call, in a graph of its own that may run beside this one (`fork.py`)."""
     from .emit_expressions import emit_arguments, emit_keywords
-    from .fork import emit_fork_node
-
     if not call.inputs:
         raise error(call.range, "Expected at least one argument to fork()")
     forked = c.emit_sugared(call.inputs[0], 1)

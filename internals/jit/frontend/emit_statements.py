@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from internals.jit.ir import AnyType, Block, ClassType, NoneType, StringType, TensorType, Value, unify_types
 
 from . import tree
+from .context_managers import emit_with_items
 from .emit_assignments import emit_assign, emit_aug_assign
 from .emit_loops import emit_for, emit_while
 from .environment import Environment
@@ -244,8 +245,6 @@ def emit_delete(c: Compiler, stmt: tree.Delete) -> None:
 
 def emit_with(c: Compiler, stmt: tree.With) -> None:
     """`with torch.no_grad():` and objects that have `__enter__` and `__exit__`."""
-    from .context_managers import emit_with_items
-
     leave = emit_with_items(c, stmt.targets)
     emit_statements(c, stmt.body)
     leave()

@@ -30,6 +30,7 @@ from internals.jit.ir.constants import constant_of, is_constant
 
 from . import tree
 from .error_report import error, spell
+from .iterables import SugaredTuple
 from .schema_matching import NamedValue, convertible_to_list
 from .sugared_values import SimpleValue, SugaredValue
 
@@ -213,7 +214,5 @@ def _int_constant(where: SourceRange, v: Value) -> Any:
 
 def _slice_parts(c: Compiler, where: SourceRange, parts: SugaredValue, expr: tree.SliceExpr) -> SugaredValue:
     """A slice of a list of modules: of its parts."""
-    from .iterables import SugaredTuple
-
     bounds = [None if e is None else _int_constant(where, c.emit(e)) for e in (expr.start, expr.end, expr.step)]
     return SugaredTuple(parts.as_tuple(where, c)[slice(*bounds)])

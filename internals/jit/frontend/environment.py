@@ -19,6 +19,7 @@ from internals.jit.ir import ListType, Type, Value, unshaped
 
 from .error_report import error, spell
 from .schema_matching import try_convert_to_type
+from .sugared_values import SimpleValue
 
 if TYPE_CHECKING:
     from internals.jit.ir import Block, SourceRange
@@ -69,8 +70,6 @@ class Environment:
     # Writing.
 
     def set_value(self, where: SourceRange, name: str, value: Value) -> None:
-        from .sugared_values import SimpleValue
-
         self.set(where, name, SimpleValue(value))
 
     def set(self, where: SourceRange, name: str, value: SugaredValue, annotated: Type | None = None) -> None:
@@ -78,8 +77,6 @@ class Environment:
 
         Raises RuntimeError if the types do not fit.
         """
-        from .sugared_values import SimpleValue
-
         v = value.value if isinstance(value, SimpleValue) else None
         if v is not None and not v.hasDebugName() and meaningful(name) and v.node().owningBlock() is self.block:
             v.setDebugName(name)
@@ -126,8 +123,6 @@ class Environment:
     # Helpers.
 
     def _load(self, name: str, t: Type) -> SugaredValue:
-        from .sugared_values import SimpleValue
-
         node = self.compiler.graph.insertNode(self.compiler.graph.create("prim::Load").s_("name", name))
         out = node.output().setType(t)
         if meaningful(name):
@@ -137,8 +132,6 @@ class Environment:
     def _same_type_as_outside(
         self, where: SourceRange, name: str, value: SugaredValue, outside: SugaredValue, annotated: Type | None
     ) -> Value:
-        from .sugared_values import SimpleValue
-
         if annotated is not None:
             raise error(
                 where,

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from internals.jit.ir import NumberType, TensorType, Type
+from internals.jit.ir import NumberType, SourceRange, TensorType, Type
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -73,8 +73,6 @@ def at(where: SourceRange) -> None:
 
 def span(exprs: Sequence[tree.Expr]) -> SourceRange:
     """From the start of the first to the end of the last."""
-    from internals.jit.ir import SourceRange
-
     return SourceRange(exprs[0].range.source, exprs[0].range.start, exprs[-1].range.end)
 
 

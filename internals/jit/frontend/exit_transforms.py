@@ -31,13 +31,12 @@ from internals.jit.ir import Block, BoolType, Graph, Node, Type, Value, unify_ty
 from internals.jit.ir.constants import constant_of, is_constant
 
 from .context_managers import lower_grad_modes
+from .loop_forms import first_node
 from .with_blocks import enter_exit_to_with_blocks, with_blocks_to_enter_exit
 
 
 def transform_exits(graph: Graph) -> None:
     """Remove `prim::LoopContinuation` and `prim::ReturnStmt`."""
-    from .loop_forms import first_node
-
     enter_exit_to_with_blocks(graph)
     for kind in ("prim::LoopContinuation", "prim::ReturnStmt"):
         with graph.insert_point_guard(first_node(graph.block())):

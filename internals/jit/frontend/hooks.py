@@ -20,10 +20,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import NoneType, TupleType
+from internals.jit.script_function import ScriptFunction
 
 from . import tree
 from .build_tree import default_arguments, tree_of
 from .compiler import compile_with_schema
+from .python_values import FunctionValue
 from .resolution import closure_resolver
 from .schema_matching import NamedValue
 from .sugared_values import SimpleValue, SugaredValue
@@ -45,8 +47,6 @@ def compile_hooks(concrete: ConcreteType) -> None:
 
 
 def compile_hook(concrete: ConcreteType, hook: Callable[..., Any], is_pre: bool) -> ScriptFunction:
-    from internals.jit.script_function import ScriptFunction
-
     definition = tree_of(hook, hook.__name__, "RecursiveScriptModule")
     _check_return(concrete, definition, is_pre)
     graph, schema = compile_with_schema(
@@ -74,8 +74,6 @@ def call_with_hooks(
     n_binders: int,
 ) -> SugaredValue:
     """The call of a module that has hooks, as the compiler emits it."""
-    from .python_values import FunctionValue
-
     concrete: Any = module.concrete
     owner = NamedValue(module.value, where)
     given = c.tuple_construct([arg.get(c) for arg in args])

@@ -15,6 +15,7 @@ from internals.core.device import device
 from internals.core.dtype import dtype
 from internals.core.formats import layout
 from internals.core.tensor_impl import TensorImpl
+from internals.jit.script_function import ScriptFunction
 from internals.nn.module import Module
 from internals.random import Generator
 
@@ -72,8 +73,6 @@ def infer_type(value: Any) -> Type:
         return jit_type
     if isinstance(value, Module):
         raise CannotInfer("Cannot infer concrete type of torch.nn.Module")
-    from internals.jit.script_function import ScriptFunction
-
     if isinstance(value, ScriptFunction):
         return FunctionType(value)
     raise CannotInfer(

@@ -23,7 +23,8 @@ from internals.core.dtype import dtype
 from internals.core.formats import layout
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import ClassAttribute, Source, SourceRange, Type
-from internals.jit.script_module import cast
+from internals.jit.script_function import ScriptFunction
+from internals.jit.script_module import ScriptModule, cast
 from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
 from internals.nn.parameter_containers import ParameterDict, ParameterList
@@ -58,8 +59,6 @@ def concrete_type_of(module: Module, share: bool = True) -> ConcreteType:
 
     Raises RuntimeError for a module that was not initialised, and TypeError for a constant that cannot be one.
     """
-    from internals.jit.script_module import ScriptModule
-
     if isinstance(module, ScriptModule) and "_jit_type" in module.__dict__:
         return ConcreteType.of_compiled(module)
     check_initialized(module)
@@ -195,15 +194,11 @@ def is_final(annotation: Any) -> bool:
 
 
 def is_function(value: Any) -> bool:
-    from internals.jit.script_function import ScriptFunction
-
     return isinstance(value, (types.FunctionType, ScriptFunction))
 
 
 def properties_of(module: Module) -> dict[str, property]:
     """The properties of a module's class that are to be compiled."""
-    from internals.jit.script_module import ScriptModule
-
     cls = type(module)
     left_out = {*getattr(cls, "__jit_unused_properties__", ()), *getattr(cls, "__jit_ignored_attributes__", ())}
     return {

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from internals.jit.ir import ClassType, StringType, Type, Value
 from internals.jit.ir.constants import constant_of, is_constant
 
+from . import recursion
 from .error_report import error
 from .iterables import IterableTree, SugaredTuple
+from .python_values import PythonValue, to_sugared_value
 from .schema_matching import NamedValue, match_schema
 from .sugared_values import BuiltinFunction, SimpleValue, SugaredValue
 
@@ -71,8 +73,6 @@ class MethodValue(SugaredValue):
         return "method"
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        from . import recursion
-
         recursion.ensure_compiled(self.method, where)
         matched = match_schema(c, self.method.schema, where, [NamedValue(self.owner, where, "self"), *args], kwargs)
         node = c.graph.create("prim::CallMethod", matched.inputs).s_("name", self.method.name)
@@ -141,8 +141,6 @@ class ModuleValue(SugaredValue):
 
     def find(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue | None:
         """An attribute, in the order in which PyTorch looks: the type, the dict of a `ModuleDict`, functions, methods."""
-        from .python_values import PythonValue, to_sugared_value
-
         if self.type.hasAttribute(name) and isinstance(self.type.getAttribute(name), ClassType):
             return self.submodule(c, name)
         found = attribute_of_object(c, self.value, self.type, name, where)

@@ -21,12 +21,16 @@ from internals.core.dtype import dtype
 from internals.core.formats import layout, memory_format
 from internals.jit.ir import TupleType, Value
 from internals.jit.ir.constants import constant_of, is_constant
+from internals.jit.runtime.future import fork
+from internals.jit.script_module import ScriptModule
 from internals.library import OpNamespace, OpPacket, Ops
 
+from . import modifiers, recursion
 from .builtin_table import find_builtin
 from .error_report import error
 from .functional_scripts import boolean_dispatch
 from .schema_matching import NamedValue, find_keyword, match_schema
+from .script_time import annotate, isinstance_
 from .sugared_values import BuiltinFunction, ExceptionValue, SimpleValue, SpecialForm, SugaredValue
 
 if TYPE_CHECKING:
@@ -39,8 +43,6 @@ Args = Sequence[NamedValue]
 
 def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: bool = False) -> SugaredValue:
     """What `obj` is to the compiler. Raises RuntimeError for what it cannot be anything to."""
-    from . import modifiers, recursion
-
     if isinstance(obj, SugaredValue):
         return obj
     if is_constant:
@@ -56,7 +58,7 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
     form = _special_forms().get(obj) if _is_hashable(obj) else None
     if form is not None:
         return SpecialForm(form)
-    if recursion.is_compiled_module(obj):
+    if isinstance(obj, ScriptModule):
         raise error(where, "Cannot call a ScriptModule that is not a submodule of the caller")
     builtin = find_builtin(obj)
     if builtin is not None:
@@ -99,8 +101,6 @@ class PythonValue(SugaredValue):
         )
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        from . import modifiers, recursion
-
         given = [*([NamedValue(self.self_value, where, "self")] if self.self_value is not None else []), *args]
         schema = recursion.schema_of_python_function(self.obj, len(given), n_binders, where, self.self_value)
         matched = match_schema(c, schema, where, given, kwargs)
@@ -141,8 +141,6 @@ class FunctionValue(SugaredValue):
         return c.function_constant(self.function)
 
     def call(self, where: SourceRange, c: Compiler, args: Args, kwargs: Args, n_binders: int) -> SugaredValue:
-        from . import recursion
-
         recursion.ensure_compiled(self.function, where)
         matched = match_schema(c, self.function.schema, where, args, kwargs)
         callee = c.function_constant(self.function)
@@ -240,10 +238,6 @@ MEMORY_FORMATS = {
 
 @cache
 def _special_forms() -> dict[Any, str]:
-    from internals.jit.runtime.future import fork
-
-    from .script_time import annotate, isinstance_
-
     return {annotate: "annotate", isinstance_: "isinstance", fork: "fork"}
 
 

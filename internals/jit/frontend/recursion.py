@@ -15,9 +15,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import NoneType, TensorType, TupleType, Type, Value
+from internals.jit.names import qualified_name, take_name
 from internals.jit.schema import Argument, FunctionSchema
+from internals.jit.script_function import ScriptFunction
 
+from . import modifiers
+from .annotations import named_tuple, signature_types
+from .build_tree import default_arguments, tree_of
+from .builtin_table import find_builtin
 from .error_report import error
+from .resolution import closure_resolver
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -38,13 +45,7 @@ _in_progress: dict[Any, BeingCompiled] = {}
 
 def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
     """The compiled form of `fn`, made now or earlier."""
-    from internals.jit.names import qualified_name, take_name
-    from internals.jit.script_function import ScriptFunction
-
-    from .build_tree import default_arguments, tree_of
     from .compiler import compile_with_schema
-    from .resolution import closure_resolver
-
     known = _compiled.get(fn)
     if known is not None:
         return known
@@ -77,25 +78,15 @@ def ensure_compiled(function: Any, where: SourceRange) -> None:
 
 
 def is_compiled_function(obj: Any) -> bool:
-    from internals.jit.script_function import ScriptFunction
-
     return isinstance(obj, (ScriptFunction, BeingCompiled))
 
 
 def needs_compiling(fn: Any) -> bool:
     """Whether a call of this Python function compiles its source: it is no operator, no part of the library, and not ignored."""
-    from . import modifiers
-    from .builtin_table import find_builtin
     from .functional_scripts import boolean_dispatch, scripted
 
     dispatches = boolean_dispatch(fn) is not None
     return not (dispatches or modifiers.is_ignored(fn) or find_builtin(fn) is not None or scripted(fn) is not None)
-
-
-def is_compiled_module(obj: Any) -> bool:
-    from internals.jit.script_module import ScriptModule
-
-    return isinstance(obj, ScriptModule)
 
 
 def written_function(obj: Any) -> ScriptFunction | None:
@@ -112,9 +103,6 @@ def schema_of_python_function(
     fn: Callable[..., Any], n_args: int, n_binders: int, where: SourceRange, self_value: Value | None
 ) -> FunctionSchema:
     """The schema of a function that is called as it is: what is not annotated is a Tensor, and as many results as are wanted."""
-    from .annotations import signature_types
-    from .resolution import closure_resolver
-
     if isinstance(fn, types.BuiltinFunctionType):
         raise error(where, f"Python builtin {fn} is currently not supported in Torchscript")
     if not callable(fn):
@@ -147,8 +135,6 @@ def _parameter_names(fn: Callable[..., Any], n_args: int) -> list[str]:
 
 def named_tuple_type(cls: type, where: SourceRange) -> tuple[TupleType, FunctionSchema]:
     """The type of a NamedTuple class, and the schema of its constructor."""
-    from .annotations import named_tuple
-
     t = named_tuple(cls, where)
     assert t.names is not None
     defaults = getattr(cls, "_field_defaults", {})

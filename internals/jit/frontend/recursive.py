@@ -10,9 +10,10 @@ How the real one differs: overloads of methods and module interfaces can be comp
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
+from internals.jit.script_module import RecursiveScriptModule, ScriptModule
 from internals.nn.containers import ModuleDict, ModuleList, Sequential
 from internals.nn.module import Module
 from internals.nn.modules.rnn import RNNBase
@@ -23,8 +24,6 @@ from .hooks import compile_hooks
 from .inspect_module import attribute_value, check_initialized, concrete_type_of
 from .module_sources import weights_text
 from .resolution import mapping_resolver
-
-MethodsOf = Callable[[Module], Iterable[str]]
 
 
 def script_module(module: Module) -> Any:
@@ -52,8 +51,6 @@ def methods_to_compile(module: Module) -> list[str]:
 
 def build(module: Module, concrete: ConcreteType) -> Any:
     """The compiled module for `module`, which is of this concrete type. Submodules are built first."""
-    from internals.jit.script_module import RecursiveScriptModule
-
     values: dict[str, Any] = {
         name: attribute_value(module, name, attribute.type) for name, attribute in concrete.attributes.items()
     }
@@ -71,8 +68,6 @@ def build(module: Module, concrete: ConcreteType) -> Any:
 
 def build_submodules(module: Module, concrete: ConcreteType) -> dict[str, Any]:
     """The compiled submodules. What is compiled already is taken as it is."""
-    from internals.jit.script_module import ScriptModule
-
     made = {}
     for name, submodule in concrete.submodules.items():
         child = module._modules[name]

@@ -24,6 +24,13 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
+def unwrap_optional(x: Any) -> Any:
+    """`x`, which the compiler takes to be no None from here on. Raises AssertionError if it is None."""
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x
+
+
 def isinstance_(obj: Any, target_type: Any) -> bool:
     """`isinstance` that knows `List[int]`, `Dict[str, Tensor]`, `Tuple[int, int]`, `Optional[T]` and tuples of types."""
     if isinstance(target_type, tuple) and not hasattr(target_type, "_fields"):

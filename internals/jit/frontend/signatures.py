@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
 from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import (
     BoolType,
     ComplexType,
@@ -30,6 +31,7 @@ from internals.jit.schema import Argument, FunctionSchema
 
 from . import tree
 from .error_report import error, spell
+from .type_expressions import type_of_expr, type_of_param
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -42,8 +44,6 @@ def schema_of_def(
 
     Raises RuntimeError for a method without `self`, an annotation that is no type, or a default that does not fit its type.
     """
-    from .type_expressions import type_of_param
-
     params = definition.decl.params
     if self_type is not None and not params:
         raise error(definition.decl.range, "methods must have a self argument")
@@ -64,8 +64,6 @@ def schema_of_def(
 
 def type_of_annotation(c: Compiler, expr: tree.Expr) -> Type:
     """The type an annotation means. Raises RuntimeError if it means none."""
-    from .type_expressions import type_of_expr
-
     return type_of_expr(expr, c.resolver)
 
 
@@ -96,8 +94,6 @@ _DOES_NOT_FIT = object()
 
 
 def _as_ir_value(t: Type, value: Any) -> Any:
-    from internals.core.tensor_impl import TensorImpl
-
     if isinstance(t, OptionalType):
         return None if value is None else _as_ir_value(t.element, value)
     if isinstance(t, IntType) and isinstance(value, dtype):

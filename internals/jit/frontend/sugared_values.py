@@ -28,6 +28,8 @@ from internals.jit.ir import (
     Type,
     Value,
 )
+from internals.jit.operators import find_operators
+from internals.jit.type_variables import evaluate, match_type_variables
 
 from .error_report import error, spell
 from .schema_matching import NamedValue
@@ -218,9 +220,6 @@ class BuiltinFunction(SugaredValue):
     @staticmethod
     def accepts_self(symbol: str, t: Type) -> bool:
         """Whether some overload has a `self` that a value of type `t` may be."""
-        from internals.jit.operators import find_operators
-        from internals.jit.type_variables import evaluate, match_type_variables
-
         for operator in find_operators(symbol):
             i = operator.schema.argument_index("self")
             variables: dict[str, Type] = {}

@@ -115,9 +115,6 @@ class Def(Stmt):
     def with_name(self, name: str) -> Def:
         return Def(self.range, Ident(self.name.range, name), self.decl, self.body)
 
-    def with_decl(self, decl: Decl) -> Def:
-        return Def(self.range, self.name, decl, self.body)
-
 
 @dataclass(frozen=True, eq=False)
 class Property(Tree):

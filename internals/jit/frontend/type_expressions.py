@@ -38,8 +38,11 @@ from ..ir import (
 )
 from . import tree
 from .annotations import dict_type, try_type_of_annotation, union
+from .build_expressions import build_expression
 from .error_report import error
 from .resolution import Resolver
+from .source import SourceContext
+from .tree_text import KINDS
 
 BY_NAME: dict[str, Type] = {
     "Tensor": TensorType.get(),
@@ -163,9 +166,6 @@ def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
 
 def type_of_string(expr: tree.StringLiteral, resolver: Resolver) -> Type:
     """A type in quotes, for what is defined later."""
-    from .build_expressions import build_expression
-    from .source import SourceContext
-
     try:
         parsed = build_expression(SourceContext(expr.text, None, 1), ast.parse(expr.text.strip(), mode="eval").body)
         found = _members_evaluated(parsed, resolver)
@@ -205,6 +205,4 @@ def _broadcasting_list(expr: tree.Expr, resolver: Resolver) -> tuple[Type, int] 
 
 
 def _kind(expr: tree.Expr) -> str:
-    from .tree_text import KINDS
-
     return KINDS.get(type(expr), type(expr).__name__.lower())

@@ -24,14 +24,6 @@ class AliasInfo:
     contained: tuple[AliasInfo, ...] = ()
 
     @property
-    def before_set(self) -> set[str]:
-        return set(self.before)
-
-    @property
-    def after_set(self) -> set[str]:
-        return set(self.after)
-
-    @property
     def is_wildcard_before(self) -> bool:
         return WILDCARD in self.before
 

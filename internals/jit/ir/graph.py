@@ -20,7 +20,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from .block import Block, ValueMap
+from .constants import insert_constant
 from .node import Node
+from .printer import graph_text
 from .types import Type
 from .value import Value
 
@@ -134,8 +136,6 @@ class Graph:
 
     def insertConstant(self, value: Any, type: Type | None = None) -> Value:
         """A `prim::Constant` at the insert point. Raises TypeError for what cannot be one."""
-        from .constants import insert_constant
-
         return insert_constant(self, value, type)
 
     def insertGraph(self, callee: Graph, inputs: Sequence[Value]) -> list[Value]:
@@ -200,8 +200,6 @@ class Graph:
 
     def str(self, print_source_ranges: bool = True) -> Text:
         """PyTorch's text, with or without `# file:line:column` after each node."""
-        from .printer import graph_text
-
         return graph_text(self, print_source_ranges)
 
     def dump(self, style: Text = "today") -> Text:

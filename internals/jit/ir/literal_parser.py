@@ -16,9 +16,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from internals._generated import functions as fn
+from internals.construction import tensor
 from internals.core.device import device
 from internals.core.dtype import dtype, float32, int64
+from internals.core.tensor_impl import TensorImpl
 
+from .graph import Graph
 from .tensor_type import TensorType
 from .token_reader import IDENT, NUMBER, STRING, Token, TokenReader
 from .type_parser import DTYPES, TypeParser
@@ -177,8 +181,6 @@ class LiteralParser:
         start = reader.expect("<").start
         token = reader.expect_kind(IDENT)
         if token.text == "Graph":
-            from .graph import Graph
-
             reader.expect(">")
             return Graph()
         if token.text == "Tensors":
@@ -192,8 +194,6 @@ class LiteralParser:
         return _filled(0, expected)
 
     def _elements(self, match: re.Match[str], expected: Type | None) -> Any:
-        from internals.construction import tensor
-
         start = match.end("body")
         self.reader.raw(_ELEMENTS, "a tensor")
         self._allow_tensor(start, "Tensor constant encountered")
@@ -230,10 +230,6 @@ class LiteralParser:
 
 def kind_of(value: Any) -> str:
     """The kind of attribute that holds `value`: `i`, `fs`, `ival`, ..."""
-    from internals.core.tensor_impl import TensorImpl
-
-    from .graph import Graph
-
     kinds = ((int, "i"), (float, "f"), (complex, "c"), (str, "s"), (TensorImpl, "t"), (Type, "ty"), (Graph, "g"))
     for python, kind in kinds:
         if isinstance(value, python):
@@ -257,8 +253,6 @@ def _numbers(body: str) -> list[float]:
 
 def _filled(number: Any, expected: Type | None) -> Any:
     """A tensor with `number` everywhere, of the dtype and sizes of `expected`, as far as it knows them."""
-    from internals._generated import functions as fn
-
     known = expected if isinstance(expected, TensorType) else TensorType.get()
     kind: dtype = known.dtype() or (float32 if isinstance(number, float) else int64)
     t = fn.full(known.sizes() or [], fill_value=number, dtype=kind, device=known.device())
@@ -266,8 +260,6 @@ def _filled(number: Any, expected: Type | None) -> Any:
 
 
 def _with_strides(t: Any, expected: Type | None) -> Any:
-    from internals._generated import functions as fn
-
     strides = expected.strides() if isinstance(expected, TensorType) else None
     if strides is None or list(t.stride()) == strides or list(t.size()) != expected.sizes():  # type: ignore[union-attr]
         return t

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .attributes import HasAttributes
+from .printer import node_text
 from .value import Use, Value
 
 if TYPE_CHECKING:
@@ -370,8 +371,6 @@ class Node(HasAttributes):
         return self
 
     def __str__(self) -> str:
-        from .printer import node_text
-
         return node_text(self)
 
     __repr__ = __str__

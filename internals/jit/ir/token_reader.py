@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
+from .source_range import Source, SourceRange
+
 T = TypeVar("T")
 
 IDENT, NUMBER, STRING, VALUE, SIGN, END = "ident", "number", "string_literal", "value", "sign", "eof"
@@ -129,8 +131,6 @@ class TokenReader:
 
     def error(self, message: str, token: Token | None = None, leading_newline: bool = True) -> RuntimeError:
         """An error to raise: the message, and the text with the token underlined."""
-        from .source_range import Source, SourceRange
-
         start, end = (token or self.current)[2:]
         if start == end:
             end = start + 1

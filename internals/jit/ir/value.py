@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .constants import constant_of
 from .tensor_type import TensorType
 from .types import Type
 
@@ -128,8 +129,6 @@ class Value:
 
     def toIValue(self) -> Any:
         """The Python value, if this is a constant; None otherwise (and for the constant None)."""
-        from .constants import constant_of
-
         return constant_of(self) if self.isConstant() else None
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from internals.construction import tensor
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import TensorImpl
@@ -128,8 +129,6 @@ def int_implicit(a: TensorImpl) -> int:
 @op("prim::NumToTensor.Scalar(Scalar a) -> Tensor", "prim::NumToTensor.bool(bool a) -> Tensor")
 def number_to_tensor(a: Any) -> TensorImpl:
     """A 0-d tensor: int64, float64, complex128 or bool."""
-    from internals.construction import tensor
-
     return tensor(a, dtype=_DTYPES[type(a)])
 
 

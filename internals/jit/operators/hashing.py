@@ -11,6 +11,7 @@ import struct
 from typing import Any
 
 from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import type_of
 
 _MASK = 2**64 - 1
 _MULTIPLIER = 0xC6A4A7935BD1E995  # Murmur's
@@ -41,8 +42,6 @@ def _unsigned(value: Any) -> int:
     if isinstance(value, TensorImpl):
         return id(value)
     if isinstance(value, (list, dict, complex)):
-        from internals.jit.ir import type_of
-
         raise RuntimeError(f"unhashable type: '{type_of(value).annotation_str}'")
     return hash(str(value)) & _MASK
 

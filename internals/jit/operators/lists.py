@@ -15,6 +15,7 @@ from typing import Any
 
 from .c_math import wrap
 from .registry import op, register_operator
+from .value_text import value_text
 
 ELEMENTS = ("int", "float", "bool", "Tensor", "str")
 List = builtins.list
@@ -63,7 +64,7 @@ def index(self: List[Any], el: Any) -> int:
     """Raises RuntimeError when `el` is not in the list."""
     found = position(self, el)
     if found < 0:
-        raise RuntimeError(f"'{_shown(el)}' is not in list")
+        raise RuntimeError(f"'{value_text(el)}' is not in list")
     return found
 
 
@@ -234,12 +235,6 @@ register_operator("prim::rangelist(int n) -> int[]", lambda n: list(range(n)))
 def size_if_not_equal(self_size: List[int], other_size: List[int]) -> List[int] | None:
     """What a gradient must be summed to, or None when it has that size already."""
     return None if list(self_size) == list(other_size) else list(self_size)
-
-
-def _shown(value: Any) -> str:
-    from .value_text import value_text
-
-    return value_text(value)
 
 
 def _float_sum(values: List[float]) -> float:

@@ -64,9 +64,3 @@ def is_mutable(node: Node) -> bool:
     """Whether the node's operator writes to one of its arguments."""
     schema = node.schema()
     return schema is not None and schema.is_mutable
-
-
-def writes_to(node: Node) -> list[int]:
-    """The numbers of the inputs that the node writes to."""
-    schema = node.schema()
-    return [i for i, a in enumerate(schema.arguments) if a.is_write] if schema else []

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
+from internals._generated import ops
 from internals.core import formats
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.dtype import BY_CODE
@@ -204,8 +205,6 @@ OBJECTS: dict[str, dict[int, Any]] = {
 @cache
 def _generated_functions() -> dict[OperatorHandle, Function]:
     """The call functions of native_functions.yaml: `ops.add_Tensor_op` → `ops.add_Tensor`."""
-    from internals._generated import ops
-
     found = vars(ops)
     return {v: found[name.removesuffix("_op")] for name, v in found.items() if isinstance(v, OperatorHandle)}
 

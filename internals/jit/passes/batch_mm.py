@@ -27,7 +27,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from internals.jit.operators.properties import changes_grad_mode
+from internals.jit.passes.dce import dce
 from internals.jit.passes.overloads import constant, overload_of
+from internals.jit.passes.peephole import peephole
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import Reorder
 
@@ -42,9 +44,6 @@ LEFT, RIGHT = 0, 1
 @graph_pass("batch matrix products")
 def batch_mm(graph: Graph) -> bool:
     """Join sums of products and products with a common side. True if there were any."""
-    from internals.jit.passes.dce import dce
-    from internals.jit.passes.peephole import peephole
-
     if graph.findNode("aten::mm") is None or changes_grad_mode(graph):
         return False
     reorder = Reorder(graph)

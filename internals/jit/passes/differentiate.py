@@ -20,7 +20,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from internals.jit.ir import Graph
 from internals.jit.ir.tensor_type import TensorType
+from internals.jit.passes.constant_pooling import constant_pooling
+from internals.jit.passes.cse import cse
+from internals.jit.passes.dce import dce
+from internals.jit.passes.registry import verify_after_every_pass
 from internals.jit.passes.symbolic_gradients import autograd_add, gradient_of
 
 if TYPE_CHECKING:
@@ -51,12 +56,6 @@ def differentiate(graph: Graph) -> Gradient:
 
     Gradients are asked for of every tensor whose type does not say that it requires none.
     """
-    from internals.jit.ir import Graph
-    from internals.jit.passes.constant_pooling import constant_pooling
-    from internals.jit.passes.cse import cse
-    from internals.jit.passes.dce import dce
-    from internals.jit.passes.registry import verify_after_every_pass
-
     gradient = Gradient(graph, Graph())
     holder = graph.create("prim::Reverse", (), 0)  # in no block, so that nobody finds it by accident
     reverse = holder.addBlock()

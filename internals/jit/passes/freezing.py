@@ -28,6 +28,7 @@ from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import ClassType, all_nodes
 from internals.jit.ir.constants import is_constant_value
 from internals.jit.names import take_name
+from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.constant_pooling import constant_pooling
 from internals.jit.passes.constant_propagation import constant_propagation
 from internals.jit.passes.cse import cse
@@ -207,8 +208,6 @@ class _Freezer:
 
         Found by making them constants in a copy of the graph and asking who writes to those.
         """
-        from internals.jit.operators.alias_analysis import AliasDb
-
         copy = graph.copy()
         reads = self.fold_reads(copy)
         aliases = AliasDb(copy)

@@ -22,7 +22,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from internals.jit.ir import Graph
 from internals.jit.operators.properties import changes_grad_mode
+from internals.jit.passes.cse import cse
+from internals.jit.passes.dce import dce
 from internals.jit.passes.fuser_chunks import fuse_chunk, move_chunk_up, split_broadcasting_chunks
 from internals.jit.passes.fuser_shapes import drop_outputs_used_only_in_size, simplify_shape_expressions
 from internals.jit.passes.overloads import NOT_CONSTANT, named_constant, overload_of
@@ -64,9 +67,6 @@ SIMPLE_MAPS = frozenset({
 @graph_pass("gather pointwise operations for fusion")
 def graph_fuser(graph: Graph) -> bool:
     """Put what could be one loop over memory into `prim::FusionGroup` nodes. True if one was made."""
-    from internals.jit.passes.cse import cse
-    from internals.jit.passes.dce import dce
-
     if changes_grad_mode(graph) or not GraphFuser(graph.block(), Reorder(graph)).run():
         return False
     cse(graph)
@@ -163,8 +163,6 @@ class GraphFuser:
 
 def create_group(node: Node) -> Node:
     """A group with `node` in it, in its place. `node` is destroyed."""
-    from internals.jit.ir import Graph
-
     group = node.owningGraph().create(GROUP, (), 0).g_("Subgraph", Graph())
     group.insertBefore(node)
     inner = merge_into_group(group, node)

@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from internals.jit.ir.types import IntType
+from internals.jit.passes.dce import dce
 from internals.jit.passes.overloads import constant
 from internals.jit.passes.registry import graph_pass
 
@@ -41,8 +42,6 @@ MAX_BODY_REPEATS = 64
 @graph_pass("unroll loops")
 def loop_unrolling(graph: Graph) -> bool:
     """Unroll every for loop with a small body, the inner ones first. True if there was one."""
-    from internals.jit.passes.dce import dce
-
     changed = _unroll_block(graph.block())
     if changed:
         dce(graph)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from internals import result_type
 from internals._generated import ops
 from internals.core.device import device as Device
 from internals.core.dtype import BY_CODE, FLOATING, get_default_dtype, int64
@@ -116,8 +117,6 @@ def promoted(values: Sequence[Value]) -> DType | None:
 
 def _promote(samples: Sequence[Any]) -> DType:
     """The dtype of operations on these: tensors with dimensions count before those without, and those before numbers."""
-    from internals import result_type
-
     found = samples[0]
     for other in samples[1:]:
         rank = max(found.dim(), other.dim() if isinstance(other, type(found)) else 0)

@@ -30,6 +30,7 @@ from internals.jit.ir.block import all_nodes
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import TupleType
 from internals.jit.ir.unify import unify_types
+from internals.jit.operators.alias_analysis import AliasDb
 from internals.jit.passes.overloads import NOT_CONSTANT, constant
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.shape_arguments import ArgumentTypes
@@ -75,8 +76,6 @@ class _Propagation:
         self.resized = [n.inputsAt(0) for n in all_nodes(graph.block()) if n.kind() in RESIZING]
         self.aliases: Any = None
         if self.resized:
-            from internals.jit.operators.alias_analysis import AliasDb
-
             self.aliases = AliasDb(graph)
 
     def block(self, block: Block) -> bool:

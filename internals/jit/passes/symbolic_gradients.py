@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir.tensor_type import TensorType
+from internals.jit.ir.types import IntType, ListType
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
 
 if TYPE_CHECKING:
@@ -303,8 +304,6 @@ def _power(n: Arguments, dy: Sym) -> Sym:
 
 def _dims(n: Arguments) -> Sym:
     """The dimension of a softmax as a list of one."""
-    from internals.jit.ir.types import IntType, ListType
-
     graph: Graph = n.node.owningGraph()
     construct = graph.insertNode(graph.create("prim::ListConstruct", [n.dim.value]))
     return Sym(construct.output().setType(ListType(IntType.get())))
@@ -312,8 +311,6 @@ def _dims(n: Arguments) -> Sym:
 
 def _cat(n: Arguments, dys: Sequence[Sym]) -> Sym:
     """The gradient of a chunk: those of the pieces, put together. Nobody may have used a piece; its gradient is zero then."""
-    from internals.jit.ir.types import ListType
-
     graph: Graph = n.node.owningGraph()
     pieces = []
     for i, dy in enumerate(dys):

@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .program import tie
+
 if TYPE_CHECKING:
     from internals.jit.ir import Graph, Node, Value
 
@@ -133,8 +135,6 @@ class Code:
     @cached_property
     def program(self) -> Program:
         """The instructions tied together, which is what runs when nobody steps."""
-        from .program import tie
-
         return tie(self)
 
     @property

@@ -26,6 +26,7 @@ from internals.core.grad_mode import is_grad_enabled
 from internals.core.tensor_impl import TensorImpl, make
 from internals.jit.passes.autodiff_subgraphs import unpack_gradient
 
+from .graph_executor import GraphExecutor
 from .node_functions import node_function, run_subgraph
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ class DifferentiableGraph:
     """Calling it runs `f` and records one node. `backward` is the executor of `df`."""
 
     def __init__(self, gradient: Gradient) -> None:
-        from .graph_executor import GraphExecutor
-
         self.gradient = gradient
         self.forward = run_subgraph(gradient.f)
         self.backward = GraphExecutor(gradient.df, "<backward>")

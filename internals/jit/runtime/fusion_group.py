@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes
 
 from .node_functions import node_function, run_subgraph
 
@@ -55,8 +56,6 @@ def fused_concat(node: Node) -> Function:
 @node_function("prim::BroadcastSizes")
 def broadcast_sizes(node: Node) -> Function:
     """The size that tensors of these sizes broadcast to. Raises RuntimeError if they do not."""
-    from internals.aten.broadcasting import broadcast_shapes
-
     return lambda *sizes: list(broadcast_shapes(*sizes))
 
 

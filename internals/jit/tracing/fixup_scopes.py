@@ -23,6 +23,7 @@ from typing import Any
 from internals.jit.ir import Block, ClassType, Graph, Node, TupleType, Value, unshaped
 from internals.jit.passes.dce import dce
 from internals.jit.passes.lower_tuples import lower_simple_tuples
+from internals.jit.script_function import ScriptFunction
 
 from .get_attributes import attributes_to_getattrs
 
@@ -145,8 +146,6 @@ def _as_graph(node: Node) -> Graph:
 
 def _create_methods(graph: Graph) -> None:
     """Replace the nodes by calls of methods made of their graphs."""
-    from internals.jit.script_function import ScriptFunction
-
     for node in graph.nodes():
         if node.kind() != FORWARD:
             continue

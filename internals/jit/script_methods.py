@@ -27,7 +27,7 @@ class ScriptMethodStub(NamedTuple):
 
 def script_method(fn: Callable[..., Any]) -> Any:
     """Mark a method of a `ScriptModule` subclass to be compiled."""
-    from internals.jit import _script
+    from . import _script
 
     return ScriptMethodStub(fn) if _script.enabled else fn
 
@@ -51,8 +51,8 @@ def collect_stubs(cls: type) -> None:
 
 def compile_in_place(module: Any) -> None:
     """Make a compiled module of a `ScriptModule` that has just been initialised."""
-    from .inspect_module import attribute_value, concrete_type_of
-    from .recursive import build_submodules, compile_methods, keep_in_python
+    from .frontend.inspect_module import attribute_value, concrete_type_of
+    from .frontend.recursive import build_submodules, compile_methods, keep_in_python
 
     concrete = concrete_type_of(module)
     values = {name: attribute_value(module, name, attribute.type) for name, attribute in concrete.attributes.items()}
