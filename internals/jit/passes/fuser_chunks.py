@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import ListType
-from internals.jit.passes.subgraph_utils import is_tensor, replace_input, reverse_topological, subgraph_of
+from internals.jit.passes.subgraph_utils import clone_into, is_tensor, replace_input, reverse_topological, subgraph_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,8 +155,6 @@ def _spell_out(chunk: Node) -> None:
 
 def fuse_chunk(group: Node, block: Block) -> bool:
     """Move one chunk of which only `group` reads pieces into it. True if there was one."""
-    from internals.jit.passes.graph_fuser import merge_into_group
-
     for v in reverse_topological(group.inputs(), block):
         chunk = v.node()
         if chunk.kind() != "prim::ConstantChunk" or chunk.i("chunks") == 1:
@@ -165,7 +163,7 @@ def fuse_chunk(group: Node, block: Block) -> bool:
             continue
         existing = _chunk_inside(group, chunk.input())
         if existing is None:
-            merge_into_group(group, chunk)
+            clone_into(group, chunk, is_tensor)
         elif existing.outputsSize() == chunk.outputsSize() and existing.i("dim") == chunk.i("dim"):
             for piece, inner in zip(chunk.outputs(), existing.outputs()):
                 replace_input(group, piece, inner)

@@ -32,12 +32,11 @@ from internals.jit.passes.overloads import NOT_CONSTANT, named_constant, overloa
 from internals.jit.passes.registry import graph_pass
 from internals.jit.passes.subgraph_utils import (
     Reorder,
-    copy_constant,
+    clone_into,
     is_tensor,
-    replace_input,
+    merge_into,
     reverse_topological,
     subgraph_of,
-    unmerge,
 )
 
 if TYPE_CHECKING:
@@ -142,10 +141,7 @@ class GraphFuser:
         if consumer.kind() == "aten::cat":
             consumer = _fused_concat(consumer)
         group = consumer if consumer.kind() == GROUP else create_group(consumer)
-        if producer.kind() == GROUP:
-            merge_groups(group, producer)
-        else:
-            _swallow(group, producer)
+        merge_into(producer, group, is_tensor)
         self.reorder.changed()
         return group
 
@@ -165,47 +161,12 @@ def create_group(node: Node) -> Node:
     """A group with `node` in it, in its place. `node` is destroyed."""
     group = node.owningGraph().create(GROUP, (), 0).g_("Subgraph", Graph())
     group.insertBefore(node)
-    inner = merge_into_group(group, node)
+    inner = clone_into(group, node, is_tensor)
     subgraph_of(group).registerOutput(inner.output())
     group.addOutput().copyMetadata(node.output())
     node.replaceAllUsesWith(group)
     node.destroy()
     return group
-
-
-def merge_into_group(group: Node, node: Node) -> Node:
-    """Copy `node` to the beginning of the group's graph; returns the copy. Tensors become inputs, constants are copied."""
-    graph = subgraph_of(group)
-    inside = dict(zip(group.inputs(), graph.inputs()))
-    with graph.insert_point_guard(graph.block().param_node().next()):
-        for v in node.inputs():
-            if v in inside:
-                continue
-            if is_tensor(v):
-                group.addInput(v)
-                inside[v] = graph.addInput().setType(v.type())
-            else:
-                inside[v] = copy_constant(v, graph)
-        clone = graph.insertNode(graph.createClone(node, inside.__getitem__))
-    for old, new in zip(node.outputs(), clone.outputs()):
-        replace_input(group, old, new)
-    return clone
-
-
-def merge_groups(group: Node, producer: Node) -> None:
-    """Dissolve `producer` and swallow its nodes one by one, the last first."""
-    for node in reversed(unmerge(producer)):
-        _swallow(group, node)
-
-
-def _swallow(group: Node, node: Node) -> None:
-    """Move `node` into the group. What others still read of it becomes an output."""
-    inner = merge_into_group(group, node)
-    for old, new in zip(node.outputs(), inner.outputs()):
-        if old.hasUses():
-            subgraph_of(group).registerOutput(new)
-            old.replaceAllUsesWith(group.addOutput().copyMetadata(old))
-    node.destroy()
 
 
 def _is_concat(v: Value) -> bool:

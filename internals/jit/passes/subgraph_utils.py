@@ -23,7 +23,7 @@ from internals.jit.ir import Graph, TensorType, all_nodes
 from internals.jit.operators.alias_analysis import AliasDb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from internals.jit.ir import Block, Node, Value
 
@@ -43,30 +43,47 @@ def create_singleton(node: Node, kind: str) -> Node:
     return group
 
 
-def merge_into(node: Node, group: Node) -> None:
-    """Move `node`, a producer of `group` standing before it, inside; if it is a group, all it contains. Destroys `node`."""
+def is_computed(v: Value) -> bool:
+    return v.node().kind() != "prim::Constant"
+
+
+def merge_into(node: Node, group: Node, is_input: Callable[[Value], bool] = is_computed) -> None:
+    """Move `node`, a producer of `group` standing before it, inside; if it is a group, all it contains. Destroys `node`.
+
+    What others still read of it becomes an output. `is_input` is as for `clone_into`.
+    """
     if node.hasAttribute("Subgraph"):
         for inner in reversed(unmerge(node)):
-            merge_into(inner, group)
+            merge_into(inner, group, is_input)
         return
+    clone = clone_into(group, node, is_input)
+    for old, new in zip(node.outputs(), clone.outputs()):
+        if old.hasUses():
+            subgraph_of(group).registerOutput(new)
+            old.replaceAllUsesWith(group.addOutput().copyMetadata(old))
+    node.destroy()
+
+
+def clone_into(group: Node, node: Node, is_input: Callable[[Value], bool]) -> Node:
+    """Copy `node` to the beginning of the group's graph, which reads it there from now on; returns the copy.
+
+    What `node` reads becomes an input of the group where `is_input` says so; the rest, constants, is copied.
+    """
     graph = subgraph_of(group)
     inside = dict(zip(group.inputs(), graph.inputs()))
     with graph.insert_point_guard(graph.block().param_node().next()):
         for v in node.inputs():
             if v in inside:
                 continue
-            if v.node().kind() == "prim::Constant":
-                inside[v] = copy_constant(v, graph)
-            else:
+            if is_input(v):
                 group.addInput(v)
                 inside[v] = graph.addInput().setType(v.type())
-        merged = graph.insertNode(graph.createClone(node, inside.__getitem__))
-    for old, new in zip(node.outputs(), merged.outputs()):
+            else:
+                inside[v] = copy_constant(v, graph)
+        clone = graph.insertNode(graph.createClone(node, inside.__getitem__))
+    for old, new in zip(node.outputs(), clone.outputs()):
         replace_input(group, old, new)
-        if old.hasUses():
-            graph.registerOutput(new)
-            old.replaceAllUsesWith(group.addOutput().copyMetadata(old))
-    node.destroy()
+    return clone
 
 
 def replace_input(group: Node, outside: Value, inside: Value) -> None:
