@@ -12,7 +12,7 @@ from internals.jit.passes.cse import cse
 from tests.viz_support import assert_good
 from viz.canvas import Rect
 from viz.rooms.diff import Diff
-from viz.rooms.diff_rows import DiffRow, different
+from viz.rooms.diff_rows import DiffRow
 
 STRAIGHT = """
 graph(%x : Tensor, %w : Tensor):
@@ -28,10 +28,9 @@ def kinds(d: Diff) -> list[str]:
     return [r.kind for r in d.rows]
 
 
-def marked(row: DiffRow, numbers: dict[str, str] | None = None) -> tuple[list[str], list[str]]:
+def marked(row: DiffRow) -> tuple[list[str], list[str]]:
     """The coloured words of both sides."""
-    left, right = different(row, numbers or {})
-    return [row.left[a:b] for a, b in left], [row.right[a:b] for a, b in right]
+    return [row.left[a:b] for a, b in row.marks[0]], [row.right[a:b] for a, b in row.marks[1]]
 
 
 def test_lines_that_changed_stand_beside_each_other() -> None:
@@ -103,7 +102,7 @@ graph(%x : Tensor):
     d = viz.diff(before, g, names=("written", "cse"))
     assert [r.left.strip() for r in d.rows if r.kind == "removed"] == ["%3 : Tensor = aten::mul(%x, %1)"]
     (row,) = [r for r in d.rows if r.kind == "changed"]
-    assert marked(row, d.numbers) == (["%3"], ["%2"])
+    assert marked(row) == (["%3"], ["%2"])
     assert d.text().startswith("written -> cse: 1 line removed, 1 line changed")
     assert_good(d)
 
@@ -112,10 +111,29 @@ def test_numbers_are_only_ignored_where_that_explains_more() -> None:
     a = "graph(%x):\n  %1 = aten::relu(%x)\n  %2 = aten::sin(%1)\n  return (%2)"
     shifted = a.replace("%2", "%7").replace("%1", "%4")
     d = viz.diff(a, shifted)
-    assert not d.changed and d.numbers == {"%1": "%4", "%2": "%7"}
+    assert not d.changed and d.renumbered
     assert d.summary() == "no difference; values have other numbers"
     swapped = a.replace("return (%2)", "return (%1)")  # another value, not another number
-    assert kinds(viz.diff(a, swapped))[-1] == "changed" and viz.diff(a, swapped).numbers == {}
+    assert kinds(viz.diff(a, swapped))[-1] == "changed" and not viz.diff(a, swapped).renumbered
+
+
+def test_each_graph_of_a_text_has_numbers_of_its_own() -> None:
+    g = parse_ir("""
+graph(%x : Tensor):
+  %1 : Tensor = prim::FusionGroup_0(%x)
+  %2 : Tensor = prim::FusionGroup_1(%1)
+  return (%2)
+with prim::FusionGroup_0 = graph(%a : Tensor):
+  %8 : Tensor = aten::relu(%a)
+  return (%8)
+with prim::FusionGroup_1 = graph(%a : Tensor):
+  %9 : Tensor = aten::relu(%a)
+  %8 : Tensor = aten::relu(%9)
+  return (%8)
+""")
+    d = viz.diff(g, g.copy())
+    assert not d.changed and d.renumbered
+    assert_good(viz.diff(g, g.copy(), names=("a name longer than all of the lines put together", "b" * 60)))
 
 
 def test_long_lines_are_broken_not_cut() -> None:

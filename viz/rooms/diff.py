@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from viz.canvas import Canvas
-from viz.rooms.diff_rows import DiffRow, compared, different, folded
+from viz.canvas import Canvas, text_width
+from viz.rooms.diff_rows import DiffRow, compared, folded
 from viz.scene import Picture
 from viz.text import plural
 
@@ -30,11 +30,11 @@ MARKS = {"equal": "  ", "removed": "- ", "added": "+ "}
 
 @dataclass
 class Diff(Picture):
-    """The scene. `numbers`: which number of a value on the left is which on the right; empty where it took no such table."""
+    """The scene. `renumbered`: the numbers of values were ignored, because more is equal without them."""
 
     names: tuple[str, str]
     rows: list[DiffRow] = field(default_factory=list)
-    numbers: dict[str, str] = field(default_factory=dict)
+    renumbered: bool = False
 
     @property
     def changed(self) -> bool:
@@ -44,7 +44,7 @@ class Diff(Picture):
     def summary(self) -> str:
         count = {kind: sum(r.kind == kind for r in self.rows) for kind in ("removed", "added", "changed")}
         parts = [f"{plural(n, 'line')} {kind}" for kind, n in count.items() if n]
-        anew = "; values have other numbers" if self.numbers else ""
+        anew = "; values have other numbers" if self.renumbered else ""
         return (", ".join(parts) or "no difference") + anew
 
     def text(self) -> str:
@@ -62,7 +62,9 @@ class Diff(Picture):
         canvas = Canvas(f"viz.diff: {self.names[0]}, {self.names[1]}", self.summary())
         canvas.text(0, 13, self.summary(), 13, bold=True)
         longest = max((len(t) for r in self.rows for t in (r.left, r.right)), default=10)
-        width = max(min(longest, CHARACTERS) * ADVANCE + 12, 110.0)
+        width = max(
+            min(longest, CHARACTERS) * ADVANCE + 12, *(text_width(name, 11.5, bold=True) + 12 for name in self.names)
+        )
         places = (0.0, width + 12)
         for x, name in zip(places, self.names):
             canvas.text(x, 36, name, 11.5, paint="muted", bold=True)
@@ -72,10 +74,9 @@ class Diff(Picture):
                 canvas.text(6, y + 12, f"… {plural(r.count, 'line')} unchanged", 10.5, paint="muted")
                 y += ROW
                 continue
-            left, right = different(r, self.numbers)
             y += ROW * max(
-                _draw_side(canvas, places[0], y, r.left, left, r.kind, "warning"),
-                _draw_side(canvas, places[1], y, r.right, right, r.kind, "copied"),
+                _draw_side(canvas, places[0], y, r.left, r.marks[0], r.kind, "warning"),
+                _draw_side(canvas, places[1], y, r.right, r.marks[1], r.kind, "copied"),
             )
         canvas.key(0, y + 12, [("warning", "only before"), ("copied", "only after")])
         return canvas
@@ -91,8 +92,8 @@ def diff(before: Any, after: Any, *, names: tuple[str, str] = ("before", "after"
 
     >>> viz.diff(before, after, names=("traced", "optimised"))     # doctest: +SKIP
     """
-    rows, numbers = compared(text_of(before).splitlines(), text_of(after).splitlines())
-    return Diff(names, list(folded(rows, context)), numbers)
+    rows, renumbered = compared(text_of(before).splitlines(), text_of(after).splitlines())
+    return Diff(names, list(folded(rows, context)), renumbered)
 
 
 def text_of(thing: Any) -> str:

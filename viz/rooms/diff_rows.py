@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 WORD = re.compile(r"%?[\w.:]+|\s+|.")
@@ -19,42 +19,31 @@ Span = tuple[int, int]
 
 @dataclass
 class DiffRow:
-    """`kind`: "equal", "changed", "removed", "added", or "skipped" (`count` equal lines not shown)."""
+    """`kind`: "equal", "changed", "removed", "added", or "skipped" (`count` equal lines not shown).
+
+    `marks` are the stretches of the left line that the right one does not have, and the other way round, in characters.
+    """
 
     kind: str
     left: str = ""
     right: str = ""
     count: int = 0
+    marks: tuple[list[Span], list[Span]] = field(default_factory=lambda: ([], []))
 
 
-def compared(a: list[str], b: list[str]) -> tuple[list[DiffRow], dict[str, str]]:
-    """The lines as rows, and the numbers of values on the left with those on the right if it took that to see what is equal."""
+def compared(a: list[str], b: list[str]) -> tuple[list[DiffRow], bool]:
+    """The lines as rows, and whether it took ignoring the numbers of values to see what is equal."""
     rows = list(_rows(a, b, a, b))
     blind = list(_rows(a, b, [NUMBER.sub("%", line) for line in a], [NUMBER.sub("%", line) for line in b]))
-    numbers = _numbers(blind)
+    numbers: dict[str, str] = {}
     for row in blind:
-        if row.left and row.right:
-            row.kind = "equal" if _translated(row.left, numbers) == row.right else "changed"
-    return (blind, numbers) if _changes(blind) < _changes(rows) else (rows, {})
-
-
-def different(row: DiffRow, numbers: dict[str, str]) -> tuple[list[Span], list[Span]]:
-    """The stretches of the left line that the right one does not have, and the other way round, in characters."""
-    if row.kind != "changed":
-        whole = [_trimmed(t, 0, len(t)) for t in (row.left, row.right)]
-        return tuple([span] if row.kind != "equal" and span[0] < span[1] else [] for span in whole)  # type: ignore[return-value]
-    left, right = WORD.findall(row.left), WORD.findall(row.right)
-    same = [numbers.get(w, w) for w in left]
-    spans: tuple[list[Span], list[Span]] = ([], [])
-    for tag, i, j, k, m in SequenceMatcher(None, same, right, autojunk=False).get_opcodes():
-        if tag != "equal":
-            spans[0].append(_stretch(left, i, j))
-            spans[1].append(_stretch(right, k, m))
-    trimmed = [_trimmed(t, *span) for t, side in zip((row.left, row.right), spans) for span in side]
-    if not any(start < end for start, end in trimmed):
-        trimmed = spans[0] + spans[1]  # nothing differs but the indentation
-    n = len(spans[0])
-    return [s for s in trimmed[:n] if s[0] < s[1]], [s for s in trimmed[n:] if s[0] < s[1]]
+        if row.left.startswith("with ") or row.right.startswith("with "):
+            numbers = {}  # another graph, with numbers of its own
+        _settle(row, numbers)
+    renumbered = _changes(blind) < _changes(rows)
+    for row in rows:
+        row.marks = _marks(row, {})
+    return (blind, True) if renumbered else (rows, False)
 
 
 def folded(rows: list[DiffRow], context: int) -> Iterator[DiffRow]:
@@ -144,24 +133,46 @@ def _changes(rows: list[DiffRow]) -> int:
 # Numbers of values
 
 
-def _numbers(rows: list[DiffRow]) -> dict[str, str]:
-    """Which number on the left is which on the right: those that stand in the same place first. One to one."""
-    numbers: dict[str, str] = {}
-    for row in rows:
-        left, right = NUMBER.findall(row.left), NUMBER.findall(row.right)
-        if row.kind == "changed":
-            left, right = left[:1], right[:1]  # what the line defines
-        for mine, other in zip(left, right):
-            if mine not in numbers and other not in numbers.values():
-                numbers[mine] = other
-    return numbers
+def _settle(row: DiffRow, numbers: dict[str, str]) -> None:
+    """Whether a row is equal but for its numbers. `numbers` says which on the left is which on the right, as far as is known.
 
-
-def _translated(line: str, numbers: dict[str, str]) -> str:
-    return NUMBER.sub(lambda found: numbers.get(found.group(), found.group() + "?"), line)
+    Two that stand in the same place for the first time belong together from then on, one to one. So do the results of lines
+    that are alike.
+    """
+    left, right = NUMBER.findall(row.left), NUMBER.findall(row.right)
+    if row.kind == "changed":
+        left, right = left[:1], right[:1]
+    for mine, other in zip(left, right):
+        if mine not in numbers and other not in numbers.values():
+            numbers[mine] = other
+    if row.left and row.right:
+        translated = NUMBER.sub(lambda found: numbers.get(found.group(), found.group() + "?"), row.left)
+        row.kind = "equal" if translated == row.right else "changed"
+    row.marks = _marks(row, numbers)
 
 
 # Words
+
+
+def _marks(row: DiffRow, numbers: dict[str, str]) -> tuple[list[Span], list[Span]]:
+    """What differs. A row without a partner is coloured from its first letter to its last."""
+    if row.kind == "equal":
+        return [], []
+    if row.kind != "changed":
+        sides = [_trimmed(t, 0, len(t)) for t in (row.left, row.right)]
+        return [s for s in sides[:1] if s[0] < s[1]], [s for s in sides[1:] if s[0] < s[1]]
+    left, right = WORD.findall(row.left), WORD.findall(row.right)
+    same = [numbers.get(w, w) for w in left]
+    spans: tuple[list[Span], list[Span]] = ([], [])
+    for tag, i, j, k, m in SequenceMatcher(None, same, right, autojunk=False).get_opcodes():
+        if tag != "equal":
+            spans[0].append(_stretch(left, i, j))
+            spans[1].append(_stretch(right, k, m))
+    trimmed = [_trimmed(t, *span) for t, side in zip((row.left, row.right), spans) for span in side]
+    if not any(start < end for start, end in trimmed):
+        trimmed = spans[0] + spans[1]  # nothing differs but the indentation
+    n = len(spans[0])
+    return [s for s in trimmed[:n] if s[0] < s[1]], [s for s in trimmed[n:] if s[0] < s[1]]
 
 
 def _stretch(words: list[str], first: int, last: int) -> Span:
