@@ -107,7 +107,7 @@ class ArgumentBinder:
             )
             raise RuntimeError(
                 f"{self.schema.name}() Expected a value of type '{wanted}' for argument '{argument.name}' but instead found type "
-                f"'{type(value).__name__}'.\n{because}Position: {i + self.leading}\nValue: {_shown(value)}\n"
+                f"'{type(value).__name__}'.\n{because}Position: {i + self.leading}\nValue: {value!r}\n"
                 f"Declaration: {self.schema}\nCast error details: {error}"
             ) from None
 
@@ -136,7 +136,7 @@ def converter(type: Type) -> Converter:
 def _tensor(v: Any) -> Any:
     if isinstance(v, TensorImpl):
         return v
-    raise CastError(f"Unable to cast {_shown(v)} to Tensor")
+    raise CastError(f"Unable to cast {v} to Tensor")
 
 
 def _int(v: Any) -> int:
@@ -214,7 +214,7 @@ def _tuple_converter(type: TupleType) -> Converter:
     def convert(v: Any) -> Any:
         _instance(v, (tuple, list), type)
         if len(v) != len(parts):
-            raise CastError(f"Object {_shown(v)} had a different number of elements than type {type.annotation_str}")
+            raise CastError(f"Object {v} had a different number of elements than type {type.annotation_str}")
         values = [p(x) for p, x in zip(parts, v)]
         return v.__class__(*values) if hasattr(v, "_fields") else tuple(values)
 
@@ -235,10 +235,6 @@ def _instance(v: Any, kinds: Any, type: Type) -> Any:
 
 def _cannot(v: Any, wanted: str) -> CastError:
     return CastError(f"Unable to cast Python instance of type {type(v)} to {wanted}")
-
-
-def _shown(v: Any) -> str:
-    return repr(v) if not isinstance(v, str) else v
 
 
 def _fresh(default: Any) -> Any:

@@ -24,7 +24,7 @@ from math import copysign, isfinite
 from typing import Any
 
 from internals.jit.ir.alias_info import AliasInfo
-from internals.jit.ir.types import IntType, ListType, OptionalType, StringType, Type
+from internals.jit.ir.types import IntType, ListType, OptionalType, StringType, TupleType, Type
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,10 @@ def _show_default(value: Any, type: Type) -> str:
         is_ints = isinstance(type, ListType) and isinstance(type.element, IntType)
         if is_ints and len(value) > 1 and len(set(value)) == 1:
             return show_number(value[0])
-        return f"[{', '.join(map(show_number, value))}]"
+        shown = ", ".join(map(show_number, value))
+        if isinstance(inner, TupleType):
+            return f"({shown},)" if len(value) == 1 else f"({shown})"
+        return f"[{shown}]"
     return show_number(value)
 
 

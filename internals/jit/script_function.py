@@ -12,6 +12,7 @@ How the real one differs: a function is compiled when first asked for, so that f
 
 from __future__ import annotations
 
+from pickle import PickleError
 from typing import TYPE_CHECKING, Any
 
 from internals.core.tracer import tracer
@@ -115,6 +116,9 @@ class ScriptFunction:
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         leading = args[: int(self.is_method)]
         return (*leading, *ArgumentBinder(self.schema, len(leading))(args[len(leading) :], kwargs))
+
+    def __reduce__(self) -> Any:
+        raise PickleError("ScriptFunction cannot be pickled")
 
     def __repr__(self) -> str:
         return f"<internals.jit.ScriptFunction {self.name}>"

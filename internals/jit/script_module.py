@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from .ir.types import Type
 
 _MEMBERS = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
+_REASSIGNED = (
+    "Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace existing module '{}': {}"
+)
 
 
 class _Forward:
@@ -90,6 +93,10 @@ class ScriptModule(Module):
         type = self.__dict__.get("_jit_type")
         if type is None:
             super().__setattr__(name, value)
+        elif (
+            name in type.attributes and type.attributes[name].kind == "module" and not isinstance(value, ScriptModule)
+        ):
+            raise RuntimeError(_REASSIGNED.format(name, value))
         elif name in type.attributes:
             set_attribute(self, name, cast(name, value, type.getAttribute(name)))
         elif name in type.constants:
@@ -97,14 +104,21 @@ class ScriptModule(Module):
         elif type.findMethod(f"__{name}_setter") is not None:
             self._method(f"__{name}_setter")(value)
         elif isinstance(value, Module):
-            raise RuntimeError(
-                "Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace existing module "
-                f"'{name}': {value}"
-            )
+            raise RuntimeError(_REASSIGNED.format(name, value))
         elif isinstance(value, Parameter):
             raise RuntimeError(f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}")
         else:
             object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """What the class type has stays. Raises RuntimeError for members, AttributeError for other attributes."""
+        attribute = self._jit_type.attributes.get(name) if "_jit_type" in self.__dict__ else None
+        if attribute is None:
+            super().__delattr__(name)
+        elif attribute.kind in _MEMBERS:
+            raise RuntimeError("cannot delete methods or parameters of a script module")
+        else:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def add_module(self, name: str, module: Module | None) -> None:
         setattr(self, name, module) if "_jit_type" in self.__dict__ else super().add_module(name, module)
@@ -202,8 +216,28 @@ class ScriptModule(Module):
         )
 
 
+def _not_supported(name: str) -> Any:
+    def refused(self: Any, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(f"{name} is not supported on ScriptModules")
+
+    return refused
+
+
 class RecursiveScriptModule(ScriptModule):
-    """A scripted module, made by `jit.script`."""
+    """A scripted module, made by `jit.script`. Hooks and the like belong on the module it is made from."""
+
+    register_forward_hook = _not_supported("register_forward_hook")
+    register_forward_pre_hook = _not_supported("register_forward_pre_hook")
+    register_full_backward_hook = _not_supported("register_full_backward_hook")
+    register_full_backward_pre_hook = _not_supported("register_full_backward_pre_hook")
+    register_backward_hook = _not_supported("register_backward_hook")
+    requires_grad_ = _not_supported("requires_grad_")
+    get_parameter = _not_supported("get_parameter")
+    get_buffer = _not_supported("get_buffer")
+    get_submodule = _not_supported("get_submodule")
+    set_submodule = _not_supported("set_submodule")
+    bfloat16 = _not_supported("bfloat16")
+    to_empty = _not_supported("to_empty")
 
 
 def cast(name: str, value: Any, type: Type) -> Any:

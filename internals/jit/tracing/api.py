@@ -163,7 +163,7 @@ def trace_method(
                 raise NameError(
                     f"'{key}' is not in forward() method's arguments,\n                         valid arguments name are {valid}"
                 )
-    inputs = inputs if by_name else make_tuple(inputs)
+    inputs = {n: inputs[n] for n in names if n in inputs} if by_name else make_tuple(inputs)
     type = traced._jit_type
     graph = record_function(
         function,
