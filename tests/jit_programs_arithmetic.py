@@ -291,4 +291,13 @@ def f(x, n: int = 3, a: float = 0.5, s: str = "ab", b: bool = True, o: Optional[
     return x * n + a + len(s)
 >>> (torch.ones(2),)
 >>> torch.ones(2), 4, 1.5
+### memory formats
+def f(x):
+    y = x.contiguous(memory_format=torch.channels_last)
+    return y.stride(1), y.is_contiguous(memory_format=torch.contiguous_format), torch.zeros_like(y, memory_format=torch.preserve_format)
+>>> torch.ones(1, 2, 3, 3)
+### a memory format as an argument
+def f(x, form: int = torch.channels_last):
+    return x.clone(memory_format=form).stride(1)
+>>> torch.ones(1, 2, 3, 3),
 """)

@@ -22,6 +22,19 @@ def test_import_loads_nothing_heavy() -> None:
     assert not modules_after("import internals").intersection(HEAVY)
 
 
+def test_import_loads_neither_layers_nor_the_jit() -> None:
+    program = "import internals, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "internals._tensor" in loaded and not {"internals.nn", "internals.jit"}.intersection(loaded)
+
+
+def test_the_jit_loads_its_parts_when_they_are_used() -> None:
+    program = "import internals.jit, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    parts = {f"internals.jit.{part}" for part in ("frontend", "operators", "passes", "runtime", "tracing")}
+    assert "internals.jit.ir" in loaded and not parts.intersection(loaded)
+
+
 def test_the_probe_sees_a_heavy_import() -> None:
     assert "yaml" in modules_after("import yaml")
 

@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device as Device
-from internals.core.dtype import dtype
-from internals.core.formats import layout, memory_format
 from internals.core.tensor_impl import TensorImpl
 
 from .ir.class_type import ClassType
+from .ir.enums import enum_code
 from .ir.tensor_type import TensorType
 from .ir.types import (
     BoolType,
@@ -142,21 +141,14 @@ def _tensor(v: Any) -> Any:
 def _int(v: Any) -> int:
     if isinstance(v, int):
         return int(v)
-    if isinstance(v, dtype):
-        return v.code
-    if isinstance(v, layout):
-        return 0
-    if isinstance(v, memory_format):
-        return MEMORY_FORMATS.index(v.name)
+    if (code := enum_code(v)) is not None:
+        return code
     if isinstance(v, TensorImpl) or hasattr(v, "__index__"):
         try:
             return v.__index__()
         except TypeError:
             pass
     raise _cannot(v, "int")
-
-
-MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 
 
 def _float(v: Any) -> float:

@@ -19,7 +19,6 @@ from internals.jit.script_function import ScriptFunction
 from internals.nn.module import Module
 from internals.random import Generator
 
-from ..arguments import converter
 from ..ir import (
     BoolType,
     ComplexType,
@@ -36,6 +35,7 @@ from ..ir import (
     Type,
     unify_type_list,
 )
+from ..ir.enums import enum_code
 from .annotations import dict_type
 
 SIMPLE: tuple[tuple[type, Type], ...] = (
@@ -83,8 +83,8 @@ def infer_type(value: Any) -> Type:
 
 def to_ir_value(value: Any) -> Any:
     """A constant as the IR has it: dtypes and layouts are ints, lists are tuples."""
-    if isinstance(value, (dtype, layout)):
-        return converter(IntType.get())(value)
+    if (code := enum_code(value)) is not None:
+        return code
     return tuple(to_ir_value(each) for each in value) if isinstance(value, (tuple, list)) else value
 
 

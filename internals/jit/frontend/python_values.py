@@ -17,10 +17,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
-from internals.core.dtype import dtype
-from internals.core.formats import layout, memory_format
 from internals.jit.ir import TupleType, Value
 from internals.jit.ir.constants import constant_of, is_constant
+from internals.jit.ir.enums import enum_code
 from internals.jit.runtime.future import fork
 from internals.jit.script_module import ScriptModule
 from internals.library import OpNamespace, OpPacket, Ops
@@ -219,21 +218,12 @@ def _constant(obj: Any, c: Compiler, where: SourceRange) -> SugaredValue | None:
         return SimpleValue(c.constant(obj, where))
     if isinstance(obj, device):
         return SimpleValue(c.constant(obj))
-    if isinstance(obj, dtype):
-        return SimpleValue(c.constant(obj.code, where))
-    if isinstance(obj, layout):
-        return SimpleValue(c.constant(0, where))
-    if isinstance(obj, memory_format):
-        return SimpleValue(c.constant(MEMORY_FORMATS[str(obj)], where))
+    if (code := enum_code(obj)) is not None:
+        return SimpleValue(c.constant(code, where))
     if isinstance(obj, tuple):
         parts = [to_sugared_value(o, c, where, is_constant=True).as_value(where, c) for o in obj]
         return SimpleValue(c.tuple_construct(parts))
     return None
-
-
-MEMORY_FORMATS = {
-    "torch.contiguous_format": 0, "torch.preserve_format": 1, "torch.channels_last": 2, "torch.channels_last_3d": 3,
-}  # fmt: skip
 
 
 @cache

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device
-from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import (
     BoolType,
@@ -27,6 +26,7 @@ from internals.jit.ir import (
     TupleType,
     Type,
 )
+from internals.jit.ir.enums import enum_code
 from internals.jit.schema import Argument, FunctionSchema
 
 from . import tree
@@ -96,8 +96,8 @@ _DOES_NOT_FIT = object()
 def _as_ir_value(t: Type, value: Any) -> Any:
     if isinstance(t, OptionalType):
         return None if value is None else _as_ir_value(t.element, value)
-    if isinstance(t, IntType) and isinstance(value, dtype):
-        return value.code
+    if isinstance(t, IntType) and (code := enum_code(value)) is not None:
+        return code
     if isinstance(t, FloatType) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(t, (ListType, TupleType)) and isinstance(value, (list, tuple)):

@@ -24,9 +24,8 @@ from functools import cache
 from typing import Any, TypeVar
 
 from internals._generated import ops
-from internals.core import formats
 from internals.core.dispatcher import OperatorHandle, dispatcher
-from internals.core.dtype import BY_CODE
+from internals.jit.ir.enums import OBJECTS
 from internals.jit.ir.node import Node
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import ListType, Type
@@ -192,14 +191,6 @@ def op(*schema_texts: str) -> Callable[[F], F]:
 
 
 _ANY_TENSOR = TensorType.get()
-_MEMORY_FORMATS = dict(
-    enumerate((formats.contiguous_format, formats.preserve_format, formats.channels_last, formats.channels_last_3d))
-)
-OBJECTS: dict[str, dict[int, Any]] = {
-    "ScalarType": dict(BY_CODE),
-    "Layout": {0: formats.strided},
-    "MemoryFormat": _MEMORY_FORMATS,
-}
 
 
 @cache

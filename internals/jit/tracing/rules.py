@@ -22,12 +22,12 @@ import numpy as np
 
 from internals.core.device import CPU
 from internals.core.dispatcher import OperatorHandle, dispatcher
-from internals.core.dtype import dtype
-from internals.core.formats import layout, memory_format, preserve_format, strided
+from internals.core.formats import preserve_format, strided
 from internals.core.schema import Argument
 from internals.core.tensor_impl import TensorImpl, from_array
 from internals.core.tracer import RESIZE, TracedFloat, TracedInt
 from internals.jit.ir import Value
+from internals.jit.ir.enums import enum_code
 
 from .frames import is_called_by
 
@@ -55,8 +55,6 @@ OUT_OF_PLACE = {"zero": "zeros_like", "fill": "full_like"}
 
 # Python's binding takes numbers for these tensors (`should_allow_numbers_as_tensors`).
 NUMBERS_AS_TENSORS = frozenset("add sub mul div floor_divide multiply subtract divide true_divide".split())
-
-MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 
 
 def is_recorded(op: OperatorHandle) -> bool:
@@ -105,12 +103,8 @@ def as_recorded(op: OperatorHandle, argument: Argument, given: Any) -> Any:
 
 def as_constant(given: Any) -> Any:
     """The argument as the IR knows it: dtypes, layouts and memory formats are numbers there."""
-    if isinstance(given, dtype):
-        return given.code
-    if isinstance(given, layout):
-        return 0
-    if isinstance(given, memory_format):
-        return MEMORY_FORMATS.index(given.name)
+    if (code := enum_code(given)) is not None:
+        return code
     return given.item() if isinstance(given, np.generic) else given
 
 
