@@ -27,6 +27,7 @@ EXPECTED = [
     "09_inplace_and_versions",
     "10_training",
     "11_eager_script_tracing",
+    "12_scripting_and_the_ast",
     "13_the_ir_by_hand",
     "14_passes",
     "15_the_interpreter",
