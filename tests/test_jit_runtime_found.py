@@ -169,3 +169,75 @@ def test_more_loops_inside_each_other_than_python_has_room_for(executor: str) ->
     run = GraphExecutor(jit.parse_ir("".join(lines)), "deep")
     with jit.executor(executor):
         assert [run(1, 5), run(0, 5)] == [6, 5]
+
+
+# Large: what is done for one node must not look at all the others
+
+
+def test_a_merge_of_two_values_is_told_to_the_analysis_of_memory() -> None:
+    text = """graph(%x : Float(2, device=cpu)):
+  %one : int = prim::Constant[value=1]()
+  %zero : int = prim::Constant[value=0]()
+  %a : Float(2, device=cpu) = aten::mul(%x, %x)
+  %b : Float(2, device=cpu) = aten::add(%a, %zero, %one)
+  %c : Float(2, device=cpu) = aten::add(%a, %zero, %one)
+  return (%b, %c)
+"""
+    graph = jit.parse_ir(text)
+    jit.run_pass("peephole", graph, verify=True)
+    left = [n for n in graph.nodes() if n.kind() == "aten::add"]
+    assert len(left) == 1, (
+        "the first sum may become %a; then the caller has that, and must get another object for the second"
+    )
+    b, c = GraphExecutor(graph)(internals.ones(2))
+    b.zero_()
+    assert c.tolist() == [1.0, 1.0]
+
+
+def test_positions_of_nodes_stay_right_while_nodes_come_and_go() -> None:
+    graph = jit.parse_ir(
+        "graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %z : Tensor = aten::sin(%a)\n  return (%z)\n"
+    )
+    first, last = graph.nodes()
+    order = [first, last]
+    for i in range(100):  # always at the same place: more often than numbers can be halved
+        assert order[0].isBefore(order[1]) and order[-2].isBefore(order[-1])
+        node = graph.create("aten::tanh", [first.output()])
+        node.insertAfter(order[i % 2])
+        order.insert(i % 2 + 1, node)
+    for _ in range(20):
+        order.pop(50).destroy()
+    order[60].moveBefore(order[3])
+    order.insert(3, order.pop(60))
+    assert order == list(graph.nodes())
+    assert all(a.isBefore(b) and b.isAfter(a) for a, b in zip(order, order[1:]))
+
+
+def test_ints_are_compared_with_floats_as_floats() -> None:
+    @jit.script
+    def f(a: int, b: float):  # type: ignore[no-untyped-def]
+        return a == b, a != b, a < b, b < a, a <= b, b >= a
+
+    for executor in ("emitted", "interpreter"):
+        with jit.executor(executor):
+            assert f(2**53 + 1, 2.0**53) == (True, False, False, False, True, True)
+            assert f(1, 1.5) == (False, True, True, False, True, True)
+
+
+def chain(turns: int) -> GraphExecutor:
+    lines = ["graph(%x0 : Tensor, %k : int):\n  %one : int = prim::Constant[value=1]()\n"]
+    for i in range(turns):
+        lines.append(f"  %y{i} : Tensor = aten::mul(%x{i}, %k)\n  %x{i + 1} : Tensor = aten::add(%y{i}, %x0, %one)\n")
+    return GraphExecutor(jit.parse_ir("".join([*lines, f"  return (%x{turns})\n"])), "long")
+
+
+@pytest.mark.parametrize("name", ["emitted", "interpreter"])
+def test_a_graph_of_three_thousand_nodes_runs(name: str) -> None:
+    with jit.executor(name):
+        assert chain(1500)(internals.ones(2), 1).tolist() == [1501.0, 1501.0]
+
+
+def test_a_long_graph_has_a_gradient() -> None:
+    x = internals.ones(2, requires_grad=True)
+    chain(200)(x, 1).sum().backward()
+    assert x.grad.tolist() == [201.0, 201.0]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 ValueMap = Callable[[Value], Value]
+GAP = 1 << 32  # between the positions of two nodes, when they are numbered
 
 
 class Block:
@@ -141,13 +142,14 @@ class Block:
             v.setDebugName("")
 
     def _number_nodes(self) -> None:
+        """Let `_position` tell the order of the nodes. There are gaps, for nodes that will be put in between."""
         if self._numbered:
             return
         self._param._position = position = 0
         for n in self.nodes():
-            position += 1
+            position += GAP
             n._position = position
-        self._return._position = position + 1
+        self._return._position = position + GAP
         self._numbered = True
 
 

@@ -296,13 +296,14 @@ class Node(HasAttributes):
         self._block = after.owningBlock()
         self._prev, self._next = before, after
         before._next = after._prev = self
-        self._block._numbered = False
+        self._position = (before._position + after._position) // 2
+        if not before._position < self._position < after._position:  # no number left between the two
+            self._block._numbered = False
         return self
 
     def _unlink(self) -> None:
         before, after = self.prev(), self.next()
         before._next, after._prev = after, before
-        self.owningBlock()._numbered = False
         self._block = self._prev = self._next = None
 
     # What it means

@@ -88,6 +88,17 @@ class AliasDb(TopologicalMoves):
         """Whether a value, or something inside it, may be memory that others can reach."""
         return any(e.wildcard is not None for e in self._contained(values))
 
+    def merged(self, old: Value, new: Value) -> bool:
+        """Let `new` stand for `old` as well, which nobody writes to and which had memory of its own: its users use `new` now.
+
+        False if that cannot be told by an arrow from one to the other; then the graph has to be analysed anew.
+        """
+        mine, theirs = self.dag.elements.get(old), self.dag.elements.get(new)
+        if mine is None or theirs is None or mine.points_to or mine.contains or mine is theirs:
+            return False
+        self.dag.redirect(mine, theirs)
+        return True
+
     def has_writers(self, of: Value | Node) -> bool:
         """Whether any node writes to the memory of a value; of a node: to that of its inputs or outputs."""
         values = [of] if isinstance(of, Value) else [*of.inputs(), *of.outputs()]

@@ -9,7 +9,7 @@ How the real one differs: enums can be compared too.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .registry import register_operator
@@ -19,6 +19,14 @@ NUMBERS = {
     "float_int": "float a, int b", "float_complex": "float a, complex b", "complex_float": "complex a, float b",
     "": "Scalar a, Scalar b",
 }  # fmt: skip
+
+
+MIXED = ("int_float", "float_int")
+
+
+def as_floats(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """`compare` of an int and a float as C++ does it: the int becomes a float, and beyond 2^53 that is the nearest one."""
+    return lambda a, b: compare(float(a), float(b))
 
 
 def equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -35,7 +43,8 @@ for name, fn, of_lists in (("eq", operator.eq, equal), ("ne", operator.ne, unequ
     register_operator(f"aten::{name}.device(Device a, Device b) -> bool", fn)
     register_operator(f"aten::{name}.bool(bool a, bool b) -> bool", fn)
     for overload, arguments in NUMBERS.items():
-        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({arguments}) -> bool", fn)
+        compare = as_floats(fn) if overload in MIXED else fn
+        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({arguments}) -> bool", compare)
     register_operator(f"aten::{name}.str(str a, str b) -> bool", fn)
     register_operator(f"aten::{name}.float_list(float[] a, float[] b) -> bool", of_lists)  # a nan is not even itself
     register_operator(f"aten::{name}.Tensor_list(Tensor[] a, Tensor[] b) -> bool", of_lists)
@@ -44,5 +53,6 @@ for name, fn, of_lists in (("eq", operator.eq, equal), ("ne", operator.ne, unequ
 
 for name, compare in {"lt": operator.lt, "gt": operator.gt, "le": operator.le, "ge": operator.ge}.items():
     for overload in ("int", "float", "int_float", "float_int", ""):
-        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({NUMBERS[overload]}) -> bool", compare)
+        chosen = as_floats(compare) if overload in MIXED else compare
+        register_operator(f"aten::{name}{'.' * bool(overload)}{overload}({NUMBERS[overload]}) -> bool", chosen)
     register_operator(f"aten::{name}.str(str a, str b) -> bool", compare)

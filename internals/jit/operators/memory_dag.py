@@ -62,6 +62,12 @@ class MemoryDag:
         if mine is not to:
             mine.points_to[to] = None
 
+    def redirect(self, location: Element, to: Element) -> None:
+        """What was at a location of its own is at `to` from now on."""
+        location.points_to[to] = None
+        self._locations.clear()
+        self._reachable.clear()
+
     def wildcard(self, type: Type) -> Element:
         """The wildcard for values of a type, which contains the wildcards of what such values contain.
 

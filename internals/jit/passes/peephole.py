@@ -68,8 +68,8 @@ def _try(rule: Rule, node: Node, facts: Facts) -> bool:
         return False
     for old, new in zip(node.outputs(), found if isinstance(found, list) else [found], strict=True):
         _replace(old, new, node)
-    if rule.merges:
-        facts.forget()
+        if rule.merges:
+            facts.merged(old, new)
     return True
 
 

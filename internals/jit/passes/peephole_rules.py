@@ -38,7 +38,7 @@ class Rule:
 
 
 class Facts:
-    """What rules may ask about the graph. Memory is analysed when first asked for, and again after two values were merged."""
+    """What rules may ask about the graph. Memory is analysed when first asked for, and kept up to date when values merge."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -49,6 +49,11 @@ class Facts:
         if self._aliases is None:
             self._aliases = AliasDb(self.graph)
         return self._aliases
+
+    def merged(self, old: Value, new: Value) -> None:
+        """The users of `old` use `new` now, which is one object where there were two."""
+        if self._aliases is not None and not self._aliases.merged(old, new):
+            self.forget()
 
     def forget(self) -> None:
         """The graph has changed in a way that matters to memory."""

@@ -7,7 +7,7 @@ instruction of the Python interpreter. Both executors use this table.
 |-------------------------------------------|-----------|------------------------------------------------|
 | `add`, `sub` of tensors, or a number      | `+ -`     | the factor `alpha` is the constant 1           |
 | `mul`, `div` of tensors, or a number      | `* /`     |                                                |
-| `add sub mul` of floats, comparisons      | as written |                                               |
+| `add sub mul` of floats, comparisons      | as written | what is compared is of one type               |
 | `add sub mul` of ints                     | `+ - *`   | it cannot overflow (`int_overflow.py`)         |
 | `floordiv`, `remainder` of ints           | `// %`    | the divisor is a constant above 0              |
 | `not`, `is`, `and`, `or` of bools         | as written |                                               |
@@ -71,7 +71,7 @@ def shortcut(node: Node, plain: set[Node]) -> Shortcut | None:
         return of_tensor(node, ARITHMETIC[symbol], overload)
     if overload in FLOATS and symbol in ("add", "sub", "mul"):
         return scalar(node, ARITHMETIC[symbol])
-    if overload in (*FLOATS, "int", "bool") and symbol in COMPARISONS:
+    if overload in ("float", "int", "bool") and symbol in COMPARISONS:
         return scalar(node, COMPARISONS[symbol])
     if overload == "int" and (node in plain or (symbol in DIVISIONS and positive_constant(node.input(1)))):
         return scalar(node, {**ARITHMETIC, **DIVISIONS}[symbol])
