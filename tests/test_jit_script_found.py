@@ -77,6 +77,16 @@ def f(x, n: int):
     return y - x
 >>> torch.ones(2), 1
 >>> torch.ones(2), 5
+### after an early return
+def f(x: Optional[torch.Tensor]):
+    if x is None:
+        return 0
+    with torch.no_grad():
+        y = x[0] * 2
+    assert y.numel() > 0, "empty"
+    return y.numel()
+>>> None
+>>> torch.ones(2, 3)
 """)
 
 

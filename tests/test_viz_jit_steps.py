@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 
 import pytest
@@ -254,6 +255,38 @@ def test_what_cannot_be_shown_says_why() -> None:
     assert [s.title for s in before.stages] == [*STAGES[:5], "bytecode"]
     with pytest.raises(RuntimeError):
         viz.explore(lambda x: {x for _ in x})
+
+
+@pytest.mark.filterwarnings("ignore::internals.jit.TracerWarning")
+def test_stages_of_what_was_traced() -> None:
+    module = block()
+    traced = jit.trace(module, torch.rand(2, 4), check_trace=False)
+    picture = viz.explore(traced, torch.rand(2, 4))
+    assert picture.stage("source").startswith("def forward(self, x") and "aten::linear" in picture.stage("trace")
+    function = jit.trace(calls, (torch.ones(2), torch.ones(2)))
+    picture = viz.explore(function, torch.ones(2), torch.ones(2))
+    assert picture.stage("source").startswith("def calls") and "prim::Call" not in str(picture.stage("graph"))
+
+
+def test_defaults_and_containers() -> None:
+    def scaled(xs: list[torch.Tensor], k: float = 2.0) -> list[torch.Tensor]:
+        return [x * k for x in xs]
+
+    picture = viz.explore(scaled, [torch.ones(1)])
+    assert not any(str(s.picture).startswith("not shown") for s in picture.stages)
+    assert machines(viz.step(jit.script(scaled), [torch.ones(1)]))[0].stack[1] == "2.0"
+    with pytest.raises(RuntimeError, match="missing value for argument 'xs'"):
+        viz.step(jit.script(scaled))
+
+
+def test_long_graphs_are_told() -> None:
+    source = "def long(x):\n    y = x\n" + "    y = y.t().t() + 1\n" * 60 + "    return y\n"
+    space: dict[str, object] = {"__name__": __name__}
+    linecache.cache["<long>"] = (len(source), None, source.splitlines(keepends=True), "<long>")
+    exec(compile(source, "<long>", "exec"), space)
+    picture = viz.explore(space["long"], torch.ones(2, 2))
+    assert re.search(r"peephole: \d+ lines before, \d+ after", picture.stage("phases"))
+    assert "more instructions not shown" in picture.stage("bytecode").text()
 
 
 def test_the_same_in_two_processes() -> None:

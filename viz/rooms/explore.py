@@ -21,9 +21,10 @@ from viz.palette import PAGE
 from viz.scene import Picture
 
 STEPS = 24
+LINES_AT_MOST = 150  # the phases of a longer graph are told, not shown
 
 WHY = {
-    "source": "Everything below is made from this text alone: TorchScript reads the function, it does not run it.",
+    "source": "Everything below is made from this function: scripting reads its text without running it, tracing runs it once.",
     "syntax tree": "Python's own parser turns the text into a tree: what belongs to what is settled, what it means is not.",
     "typed tree": "TorchScript turns that into its own, smaller tree; what has no place in it is refused here, with its line.",
     "graph": "The compiler gives each value a type and writes one node per operation; branches and loops are nodes with blocks.",
@@ -106,20 +107,29 @@ def explore(fn: Any, *args: Any, limit: int = STEPS) -> Explore:
     from internals import jit
 
     compiled = jit.script(fn)
-    python = getattr(compiled, "python_function", None) or (
-        fn if inspect.isfunction(fn) else getattr(type(fn), "forward", None)
-    )
+    python = fn if inspect.isfunction(fn) else _python_of(compiled)
     name = str(getattr(compiled, "original_name", getattr(compiled, "name", "graph")))
     return Explore(name, list(_stages(compiled, python, fn, args, limit)))
+
+
+def _python_of(compiled: Any) -> Any:
+    """What a compiled function or module was made from: a function, or the nn.Module that was traced."""
+    made_from = getattr(compiled, "python_function", None)
+    if made_from is None:
+        method = getattr(compiled, "forward", None)
+        made_from = getattr(getattr(method, "function", None), "python_function", None)
+    return made_from
 
 
 def _stages(compiled: Any, python: Any, original: Any, args: tuple[Any, ...], limit: int) -> Iterator[Stage]:
     from viz.rooms.ast import ast
     from viz.rooms.bytecode import bytecode
     from viz.rooms.graph import graph
-    from viz.rooms.pipeline import pipeline
     from viz.rooms.step import step
 
+    traced = original if hasattr(original, "named_children") and not hasattr(original, "original_name") else python
+    if hasattr(python, "named_children"):
+        python = type(python).forward
     yield Stage("source", "what you wrote", _try(lambda: textwrap.dedent(inspect.getsource(python))))
     yield Stage("syntax tree", "what Python reads", _try(lambda: ast(python)))
     yield Stage("typed tree", "what TorchScript keeps of it", _try(lambda: ast(python, typed=True)))
@@ -128,9 +138,8 @@ def _stages(compiled: Any, python: Any, original: Any, args: tuple[Any, ...], li
     if not args:
         yield Stage("bytecode", "not optimised", bytecode(compiled))
         return
-    traced = original if hasattr(original, "named_children") else python
     yield Stage("trace", "what a trace of the same call records", _try(lambda: _trace(traced, args)))
-    yield Stage("phases", "what each pass changed, for these arguments", _try(lambda: pipeline(compiled, *args)))
+    yield Stage("phases", "what each pass changed, for these arguments", _try(lambda: _phases(compiled, args)))
     optimised = compiled.graph_for(*args)
     yield Stage("optimised graph", "the plan", graph(optimised, name=str(getattr(compiled, "name", ""))))
     yield Stage("bytecode", "of the graph as written", bytecode(compiled))
@@ -150,9 +159,9 @@ def _trace(function: Any, args: tuple[Any, ...]) -> object:
     """The graph of a trace, and the warnings. Arguments that are no tensors are frozen in it, as a trace would freeze them."""
     from internals import jit
 
-    if isinstance(function, jit.ScriptModule):
+    if _is_method(function):
         return "not shown: this module is compiled already; give the nn.Module that it was made from"
-    tensors = {n: a for n, a in enumerate(args) if hasattr(a, "untyped_storage")}
+    tensors = {n: a for n, a in enumerate(args) if _only_tensors(a)}
     if not tensors:
         return "not shown: a trace follows tensors, and none of these arguments is one"
     with warnings.catch_warnings(record=True) as caught:
@@ -160,9 +169,21 @@ def _trace(function: Any, args: tuple[Any, ...]) -> object:
         if len(tensors) < len(args) and inspect.isfunction(function):
             function = _with_frozen(function, args, list(tensors))
             args = tuple(tensors.values())
-        trace = jit.trace(function, args, check_trace=False)
+        trace = jit.trace(function, args, check_trace=False, strict=False)
     said = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, jit.TracerWarning))
     return "\n".join([trace.inlined_graph.str(False), *(textwrap.fill(f"TracerWarning: {m}", 110) for m in said)])
+
+
+def _is_method(function: Any) -> bool:
+    """Whether this is the `forward` that a compiled module was made from: without the module it cannot be called."""
+    return next(iter(inspect.signature(function).parameters), "") == "self"
+
+
+def _only_tensors(value: Any) -> bool:
+    """Whether a trace can follow an argument."""
+    if isinstance(value, (tuple, list, dict)):
+        return bool(value) and all(map(_only_tensors, value.values() if isinstance(value, dict) else value))
+    return hasattr(value, "untyped_storage")
 
 
 def _with_frozen(function: Callable[..., Any], args: tuple[Any, ...], places: list[int]) -> Callable[..., Any]:
@@ -179,10 +200,25 @@ def _with_frozen(function: Callable[..., Any], args: tuple[Any, ...], places: li
     return frozen
 
 
+def _phases(compiled: Any, args: tuple[Any, ...]) -> object:
+    from viz.rooms.pipeline import pipeline
+
+    if len(compiled.inlined_graph.str(False).splitlines()) <= LINES_AT_MOST:
+        return pipeline(compiled, *args)
+    records = [r for r in compiled.phases(*args) if r.changed]
+    lines = [f"{r.name}: {_count(r.before)} lines before, {_count(r.after)} after" for r in records]
+    return "\n".join(["The graph is long; viz.pipeline draws these all the same.", *lines])
+
+
+def _count(text: str) -> int:
+    return len(text.splitlines())
+
+
 def _emitted(compiled: Any, args: tuple[Any, ...]) -> str:
+    from viz.rooms.step import arguments_of
+
     function = compiled if hasattr(compiled, "executor") else compiled.forward.function
-    leading = () if function is compiled else (compiled,)
-    return str(function.executor.plan_for(*leading, *args).emitted.source)
+    return str(function.executor.plan_for(*arguments_of(compiled, args)).emitted.source)
 
 
 def _preformatted(text: str) -> str:

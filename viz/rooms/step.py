@@ -104,12 +104,11 @@ def step(fn: Any, *args: Any, limit: int = STEPS_AT_MOST) -> Stepper:
     from internals.jit.runtime.interpreter import record
 
     code = code_of(fn)
-    leading = (fn,) if hasattr(fn, "original_name") else ()
     machines: list[Machine] = []
     codes: list[Any] = []
     captions: list[str] = []
     before: dict[int, dict[str, str]] = {}  # what the registers of each active call held
-    steps = record(code, *leading, *args)
+    steps = record(code, *arguments_of(fn, args))
     for s in islice(steps, limit):
         held = {name: value_text(value) for name, value in s.registers.items()}
         old = before.get(s.depth, {})
@@ -130,6 +129,14 @@ def step(fn: Any, *args: Any, limit: int = STEPS_AT_MOST) -> Stepper:
         f" (the first {limit} steps; {plural(rest, 'more step')} not shown)" if rest else ""
     )
     return Steps(zip(captions, machines), title)
+
+
+def arguments_of(fn: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of the graph for a call `fn(*args)`: a module comes first, defaults are filled in."""
+    if hasattr(fn, "instructions"):
+        return args
+    function, leading = (fn, ()) if hasattr(fn, "executor") else (fn.forward.function, (fn,))
+    return tuple(function._arguments((*leading, *args), {}))
 
 
 def _listing_html(machines: list[Machine], numbers: list[int]) -> str:

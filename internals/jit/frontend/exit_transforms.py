@@ -19,7 +19,8 @@ An `if` directly followed by another whose condition is the constants the first 
 that `if c: return 1` / `return 2` is one `prim::If`.
 
 How the real one differs: when the body of a `with` may be left in the middle and makes a value that is used after it, the real
-one fails with an internal error; here the value is one more output of the condition (`hand_out`).
+one fails with an internal error; here the value is one more output of the condition (`hand_out`). The same happens there
+when such a value is used in an arm that is merged.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def transform_exits(graph: Graph) -> None:
         with graph.insert_point_guard(first_node(graph.block())):
             transformer = ExitTransformer(graph, kind)
         transformer.transform_block(graph.block())
-    merge_consecutive_ifs(graph.block())
     with_blocks_to_enter_exit(graph)
+    merge_consecutive_ifs(graph.block())  # copies blocks: what a `with` makes must not be in one of its own any more
     lower_grad_modes(graph.block())
 
 
