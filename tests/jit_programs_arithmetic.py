@@ -294,7 +294,8 @@ def f(x, n: int = 3, a: float = 0.5, s: str = "ab", b: bool = True, o: Optional[
 ### memory formats
 def f(x):
     y = x.contiguous(memory_format=torch.channels_last)
-    return y.stride(1), y.is_contiguous(memory_format=torch.contiguous_format), torch.zeros_like(y, memory_format=torch.preserve_format)
+    z = torch.zeros_like(y, memory_format=torch.preserve_format)
+    return y.stride(1), y.is_contiguous(memory_format=torch.contiguous_format), z
 >>> torch.ones(1, 2, 3, 3)
 ### a memory format as an argument
 def f(x, form: int = torch.channels_last):

@@ -9,6 +9,11 @@ Two front ends, `trace` (record what runs) and `script` (compile the source), le
     passes/      from graph to better graph
     runtime/     from graph to instructions or Python code, and running them
 
+    script_function.py, script_module.py, script_methods.py   what users hold: compiled functions and modules
+    schema.py, schema_parser.py, type_variables.py            what an operator or function takes and gives
+    arguments.py, names.py                                    from Python's arguments to the graph's; qualified names
+    python_print.py, python_expressions.py, python_inlining.py   a graph as readable source: `.code`
+
 How the real one differs: it is C++ from the tree views down; here every step is Python that can be opened.
 """
 

@@ -2,7 +2,7 @@
 
     source.py, build_*.py, tree.py   Python's source, parsed, as a smaller tree: what the language has, and where everything is
     annotations.py, type_*.py        what annotations mean
-    compiler.py                      the tree as a graph; its docstring lists the rest
+    compiler.py                      the tree as a graph; its docstring lists the rest, and steps.py shows it step by step
     recursive.py                     modules: inspect_module.py looks one over, concrete_type.py compiles its methods
     functional_*.py, module_sources.py   what the compiler reads in place of library code that is written for Python only
 

@@ -1,4 +1,5 @@
-"""The names every function knows: Python's builtins, as far as the language has them (`Environment::getSugaredVar`).
+"""The names every function knows: Python's builtins, as far as the language has them (`Environment::getSugaredVar` of
+`torch/csrc/jit/frontend/ir_emitter.cpp`).
 
 How the real one differs: `_to_tensor` and a few more that only its own library uses are among them, `super` is not.
 """

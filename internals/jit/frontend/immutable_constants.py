@@ -1,4 +1,5 @@
-"""Constant propagation for what cannot be written to (`ConstantPropagationImmutableTypes`).
+"""Constant propagation for what cannot be written to (`ConstantPropagationImmutableTypes` of
+`torch/csrc/jit/passes/constant_propagation.cpp`).
 
 Every compiled graph goes through it: `3 / 2` is 1.5 and `if False:` is gone before anybody sees the graph. Tensors, lists and
 dicts are left alone, so that nothing has to be known of aliases, and running it again changes nothing.

@@ -1,4 +1,5 @@
-"""The signature of a function in JIT types (`ScriptTypeParser::parseSchemaFromDef`).
+"""The signature of a function in JIT types (`ScriptTypeParser::parseSchemaFromDef` of
+`torch/csrc/jit/frontend/script_type_parser.cpp`).
 
 A parameter without annotation is a Tensor, marked as inferred so that an error can say why. Defaults are the Python values of the
 function object's, converted to the declared type.

@@ -1,11 +1,18 @@
 """The intermediate representation: functions as data (`torch/csrc/jit/ir`).
 
-value.py, node.py, block.py, graph.py   the graph itself
-attributes.py, constants.py             what a node is told
-types.py, tensor_type.py, class_type.py, unify.py   types of values
-printer.py, parser.py, dialect_101.py   as text, today's and the talk's
-source_range.py                         where a node came from
-verifier.py                             what must hold in every graph
+    value.py, node.py, block.py, graph.py   the graph itself
+    attributes.py, constants.py, enums.py   what a node is told
+    types.py, tensor_type.py, class_type.py, unify.py, alias_info.py
+                                            types of values, and what schemas say of their memory
+    printer.py, tensor_text.py, dialect_101.py, annotate_aliases.py
+                                            graphs as text: today's, the talk's, and with the memory made visible
+    parser.py, type_parser.py, literal_parser.py, token_reader.py
+                                            and text as graphs
+    source_range.py                         where a node came from
+    verifier.py, verifier_rules.py          what must hold in every graph
+
+How the real one differs: types are in `aten/src/ATen/core`, since the dispatcher and the JIT share them; nodes are C++ objects
+that the graph owns, and Python sees them through wrappers.
 """
 
 from .attributes import Attribute

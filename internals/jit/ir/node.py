@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Node(HasAttributes):
     """Made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or `Block.appendNode`.
 
-    `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` tells the calls by which an inlined node came here, outermost
-    first: where each call stood, and the name of the function called.
+    `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` tells the calls by which an inlined node came here,
+    outermost first: where each call stood, and the name of the function called.
     """
 
     __slots__ = ("graph", "_kind", "_inputs", "_outputs", "_blocks", "_attributes", "_block", "_prev", "_next", "_position",

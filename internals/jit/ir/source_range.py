@@ -12,8 +12,8 @@ A traced node has no text to point at, only the Python stack it was recorded und
 
 How the real one differs: the text of a source may be shared in pieces between ranges, and ranges of code that came out of an
 archive know the code that the archive was made from. Cells of a notebook are files in a temporary directory; here they are
-called `<cell>`, so that a graph reads the same every time. Markers there are indented by as many spaces as the line before them has bytes,
-which puts them elsewhere after a tab or an `é`.
+called `<cell>`, so that a graph reads the same every time. Markers there are indented by as many spaces as the line before them
+has bytes, which puts them elsewhere after a tab or an `é`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A call of an operator must match one of the operator's schemas. Nodes that are part of the language rather than calls have a
 row in the table `SHAPES` below, with a function for what numbers cannot say.
+
+How the real one differs: `Node::lint` (`ir.cpp`) knows a few kinds by a switch, and does not look at schemas.
 """
 
 from __future__ import annotations

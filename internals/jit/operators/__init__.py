@@ -1,12 +1,17 @@
-"""The operators of graphs.
+"""The operators of graphs (`torch/csrc/jit/runtime/operator.h`, `register_prim_ops.cpp`).
 
-    registry.py          finds them, by name or for a node
-    properties.py        side effects, randomness, mutation
-    alias_analysis.py    what may share memory with what
+    registry.py, overload_order.py   find them, by name or for a node
+    properties.py                    side effects, randomness, mutation
+    alias_analysis.py, memory_dag.py, topological_moves.py
+                                     what may share memory with what, and what may be moved past what
     numbers.py, comparisons.py, conversions.py, strings.py, lists.py, dicts.py, tensors_meta.py, prim.py
-                         those that only the JIT has
+                                     those that only the JIT has
+    c_math.py, hashing.py, value_text.py
+                                     arithmetic, hashes and texts as C++ has them
 
 The order of the imports is the order in which overloads of the same name are tried: those of lists before those of numbers.
+
+How the real one differs: an operator is made for a node, and takes its arguments from a stack of values.
 """
 
 from . import lists, strings, numbers, comparisons, tensors_meta, conversions, dicts, prim  # noqa: F401, I001

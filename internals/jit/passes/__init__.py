@@ -1,4 +1,22 @@
-"""Passes: functions that rewrite a graph in place. One file each; `registry` holds them by name and runs them."""
+"""Passes: functions that rewrite a graph in place, one file each (`torch/csrc/jit/passes`).
+
+    registry.py                               the passes by name, and how one is run
+    inline, lower_tuples, canonicalize        calls and tuples taken apart, values numbered
+    dce, cse, constant_pooling, constant_propagation, peephole*, loop_unrolling
+                                              less to compute
+    shape_propagation, shape_rules*, shape_arguments, requires_grad_propagation, erase_*, specialize_undef
+                                              what is known of tensors before they exist, and forgetting it
+    canonicalize_ops, remove_expands, remove_inplace, check_inplace
+                                              operators in the form that later passes expect
+    autodiff_subgraphs, differentiate, symbolic_gradients, lower_grad_of
+                                              a backward for parts of the graph
+    batch_mm, graph_fuser, fuser_*            several operations as one
+    freezing, fold_conv_bn                    a module and its weights as one graph
+    aliasing, control_flow, node_equality, overloads, subgraph_utils
+                                              what several of them use
+
+How the real one differs: it has about a hundred, many of them for exporters and other backends.
+"""
 
 from __future__ import annotations
 

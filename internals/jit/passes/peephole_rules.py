@@ -1,4 +1,4 @@
-"""What the rules of the peephole pass are made of: a pattern, what it becomes, and the function that finds out.
+"""What the rules of the peephole pass (`peephole.cpp`) are made of: a pattern, what it becomes, and the function that finds out.
 
 How the real one differs: rules are branches of one long if-else; each asks `node->matches(schema)` itself.
 """

@@ -1,4 +1,7 @@
-"""Nodes that Python has a form of its own for: displays, subscripts, attributes."""
+"""Nodes that Python has a form of its own for: displays, subscripts, attributes.
+
+How the real one differs: it emits no Python that runs; `.code`, which is for reading, has these forms too (`python_print.cpp`).
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,9 @@ Four values, %x aside %y, %y.9 and %y.5, can live in one variable, because none 
 every value gets an interval, from where it is made to where it is last needed, counted in nodes; a variable may have several
 values whose intervals don't overlap. Values that are handed to each other are tried first: what a block returns, with what
 receives it.
+
+How the real one differs: names matter only to `.code` there; in the bytecode every value has a register of its own
+(`code_impl.h`).
 """
 
 from __future__ import annotations
