@@ -32,7 +32,8 @@ _LATER = {
     **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing"), "tracing"),
     **dict.fromkeys(("TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError"), "tracing"),
     **dict.fromkeys(("freeze", "optimize_for_inference", "run_frozen_optimizations"), "passes.freezing"),
-    **dict.fromkeys(("register_pass", "run_pass", "verify_after_every_pass", "PASSES"), "passes.registry"),
+    **dict.fromkeys(("register_pass", "register_pre_pass", "register_post_pass"), "passes.registry"),
+    **dict.fromkeys(("run_pass", "verify_after_every_pass"), "passes.registry"),
     **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),
     **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
     **dict.fromkeys(("isinstance", "_unwrap_optional"), "frontend.script_time"),
@@ -43,7 +44,7 @@ _LATER = {
 _RENAMED = {"isinstance": "isinstance_", "_unwrap_optional": "unwrap_optional"}
 _MODULES = ("frontend", "ir", "operators", "passes", "runtime", "tracing")
 
-__all__ = ["Final", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", *_LATER, *_MODULES]
+__all__ = ["Final", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", "PASSES", *_LATER, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
@@ -53,6 +54,11 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), _RENAMED.get(name, name))
         globals()[name] = value
         return value
+    if name == "PASSES":
+        from .passes.registry import PASSES, load_passes
+
+        load_passes()
+        return PASSES
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
