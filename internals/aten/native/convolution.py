@@ -141,8 +141,8 @@ def conv2d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilati
 
 
 def _convolution(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
-    benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool,
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+    groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool,
 ) -> Any:  # fmt: skip
     """The convolution as traces record it. The last four arguments choose among cuDNN's algorithms; there is no choice here."""
     return ops.convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
