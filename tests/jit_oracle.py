@@ -9,15 +9,16 @@ gives the outcome of real PyTorch: a tuple ("value", result, arguments afterward
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from internals.core.tensor_impl import TensorImpl, array, from_array
 from internals.jit.ir import Graph
 from internals.jit.ir.type_parser import parse_type
-from internals.jit.operators.registry import find_operator
+from internals.jit.operators.registry import Operator, find_operator
 from tests.support import oracle
 
 Outcome = tuple[Any, ...]
@@ -124,3 +125,17 @@ def same(a: Any, b: Any) -> bool:
 
 
 __all__ = ["from_array", "graph_text", "matched", "run_ours", "run_real", "same"]
+
+
+def compare_with_pytorch(operator: Operator, samples: dict[str, Sequence[Any]], skip: Callable[..., bool]) -> int:
+    """Run an operator on all combinations of samples of its argument types, here and there; returns how many there were."""
+    types = [str(a.type) for a in operator.schema.arguments]
+    results = [str(r.type) for r in operator.schema.returns]
+    compared = 0
+    for args in itertools.product(*(samples[t] for t in types)):
+        if not skip(operator.name, args):
+            ours = run_ours(operator.name, types, args, results)
+            real = run_real(operator.name, types, args, results)
+            assert same(ours, real), f"{operator.schema} of {args}: {ours} against {real}"
+            compared += 1
+    return compared

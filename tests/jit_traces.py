@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 import internals
+from tests.support import oracle
 
 
 def load(source: str, lib: Any) -> dict[str, Any]:
@@ -40,6 +41,12 @@ def trace(lib: Any, source: str, shapes: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return lib.jit.trace(function, tensors(lib, shapes), check_trace=False, **options)
+
+
+def assert_traced_alike(source: str, shapes: Any) -> None:
+    """The graph of a program is that of real PyTorch, which must be installed."""
+    torch = oracle()
+    assert normalised(trace(internals, source, shapes).graph) == normalised(trace(torch, source, shapes).graph)
 
 
 def normalised(text: Any) -> str:

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 import internals
 from internals import jit
-from tests.jit_modules import HEAD, namespace
-from tests.jit_sources import define, plain
+from tests.jit_module_support import error_of, module
 from tests.support import oracle
-
-
-def module(text: str, T: Any = internals, *args: Any) -> Any:
-    """An instance of the class that `text` defines."""
-    return define(HEAD + textwrap.dedent(text), **namespace(T))(*args)
-
-
-def error_of(make: Callable[[], Any]) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises(Exception) as caught:
-            make()
-    return re.sub(r"\btorch\.(Tensor|memory_format)", r"internals.\1", plain(str(caught.value)))
-
 
 ATTRIBUTES = [
     "[]", "{}", "[1, 'a']", "{1: 'a', 2: 3}", "object()", "len", "(1, [])", "{'a': []}", "nn.Linear", "{1, 2}", "range(3)",

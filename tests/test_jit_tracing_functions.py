@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import internals
-from tests.jit_traces import normalised, trace
+from tests.jit_traces import assert_traced_alike, normalised, trace
 from tests.support import oracle
 
 FUNCTIONS: dict[str, tuple[str, Any]] = {
@@ -78,9 +78,7 @@ FUNCTIONS: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_graph_is_that_of_real_pytorch(name: str) -> None:
-    torch = oracle()
-    source, shapes = FUNCTIONS[name]
-    assert normalised(trace(internals, source, shapes).graph) == normalised(trace(torch, source, shapes).graph)
+    assert_traced_alike(*FUNCTIONS[name])
 
 
 INPUTS: dict[str, tuple[str, Any, dict[str, Any]]] = {

@@ -8,8 +8,7 @@ import pytest
 
 import internals
 from internals.core.tracer import TracedInt
-from tests.jit_traces import normalised, trace
-from tests.support import oracle
+from tests.jit_traces import assert_traced_alike, trace
 
 SIZES: dict[str, tuple[str, Any]] = {
     "size": ("def f(x): return x.view(x.size(0), -1)", (2, 3, 4)),
@@ -39,9 +38,7 @@ SIZES: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_graph_is_that_of_real_pytorch(name: str) -> None:
-    torch = oracle()
-    source, shapes = SIZES[name]
-    assert normalised(trace(internals, source, shapes).graph) == normalised(trace(torch, source, shapes).graph)
+    assert_traced_alike(*SIZES[name])
 
 
 INDEXING: dict[str, tuple[str, Any]] = {
@@ -59,9 +56,7 @@ INDEXING: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("name", INDEXING)
 def test_indexing(name: str) -> None:
-    torch = oracle()
-    source, shapes = INDEXING[name]
-    assert normalised(trace(internals, source, shapes).graph) == normalised(trace(torch, source, shapes).graph)
+    assert_traced_alike(*INDEXING[name])
 
 
 def test_assignment_by_index_is_not_lost() -> None:
