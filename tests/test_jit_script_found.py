@@ -179,3 +179,28 @@ def all_nodes(block: Any) -> Any:
         yield node
         for inner in node.blocks():
             yield from all_nodes(inner)
+
+
+KEYWORD_ONLY = Program("", "def f(x, y: int = 2, *, n: int):\n    return x * y * n\n", ())
+CALLS = ["(x, 1, 3)", "(x)", "(x, n=2)", "(x, x=x, n=2)", "(x, 2, 4, n=3)", "(x, 2, n=3)", "(n=3)", "(x, n=1, k=3)", "(n=3, x=x)"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_keyword_only_arguments_come_by_keyword(call: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+
+    def outcome(library: Any, f: Any) -> Any:
+        try:
+            return eval(f"f{call}", {"f": f, "x": library.ones(2)}).tolist()
+        except RuntimeError as e:
+            return str(e)
+
+    ours = outcome(internals, script_function(load(KEYWORD_ONLY, tmp_path, "internals").f))
+    assert ours == outcome(torch, torch.jit.script(load(KEYWORD_ONLY, tmp_path, "torch").f))
+
+
+def test_keyword_only_tensors_come_by_keyword(tmp_path: Path) -> None:
+    f = script_function(load(Program("", "def f(x, *, y):\n    return x - y\n", ()), tmp_path, "internals").f)
+    assert f(internals.ones(1), y=internals.zeros(1)).item() == 1
+    with pytest.raises(RuntimeError, match=r"f\(\) takes 1 positional argument\(s\) but 2 was/were given"):
+        f(internals.ones(1), internals.zeros(1))

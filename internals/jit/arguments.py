@@ -54,7 +54,7 @@ class ArgumentBinder:
         self.schema, self.leading = schema, leading
         self.arguments: Sequence[Argument] = schema.arguments[leading:]
         self.converters = [converter(a.type) for a in self.arguments]
-        self.only_tensors = all(isinstance(a.type, TensorType) for a in self.arguments)
+        self.only_tensors = all(isinstance(a.type, TensorType) and not a.kwarg_only for a in self.arguments)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if self.only_tensors and not kwargs and len(args) == len(self.arguments):
@@ -64,10 +64,16 @@ class ArgumentBinder:
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         name, arguments = self.schema.name, self.arguments
-        if len(args) > len(arguments):
+        if len(args) + len(kwargs) > len(arguments):
             raise RuntimeError(
                 f"{name}() expected at most {len(arguments) + self.leading} argument(s) but received "
-                f"{len(args) + self.leading} argument(s). Declaration: {self.schema}"
+                f"{len(args) + len(kwargs) + self.leading} argument(s). Declaration: {self.schema}"
+            )
+        positional = sum(not argument.kwarg_only for argument in arguments)
+        if len(args) > positional:
+            raise RuntimeError(
+                f"{name}() takes {positional + self.leading} positional argument(s) but {len(args) + self.leading} was/were "
+                f"given.  Declaration: {self.schema}"
             )
         values = [self._convert(i, v) for i, v in enumerate(args)]
         given = set(kwargs)
