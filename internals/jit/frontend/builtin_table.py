@@ -50,7 +50,7 @@ def _table() -> dict[Any, str]:
     table |= {cmath.phase: "aten::angle", cmath.rect: "aten::polar", math.remainder: "aten::mathremainder"}
     table |= {OrderedDict: "aten::dict", dict: "aten::dict", warnings.warn: "aten::warn"}
     table |= {is_scripting: "aten::is_scripting", device: "aten::device", wait: "aten::wait"}
-    table |= {unwrap_optional: "aten::_unwrap_optional"}
+    table |= {internals.Size: "aten::Size", unwrap_optional: "aten::_unwrap_optional"}
     for module in (functions, nn_functions):
         for name, value in vars(module).items():
             if callable(value) and not name.startswith("__") and find_operators(f"aten::{name}"):

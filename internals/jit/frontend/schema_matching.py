@@ -6,7 +6,7 @@ the error tells for each what was wrong with it.
 
 What is converted in the first round already: a tuple of ints to a list of ints, an int to `int[2]` (it is repeated), `[]` to a
 list of any type, a value to an Optional of its type. In the second: a tensor to a number (`aten::IntImplicit`), a `Scalar` to an
-int or a float, a str to a device, and the arguments of `x.view(2, 3)` to a list.
+int or a float, a bool to an int or a float, a str to a device, and the arguments of `x.view(2, 3)` to a list.
 
 A node that converts an argument is emitted while an overload is tried, and stays when the overload is then rejected; dead code
 elimination removes it.
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import (
+    BoolType,
     ComplexType,
     DeviceObjType,
     FloatType,
@@ -132,6 +133,8 @@ def try_convert_to_type(
         value = c.insert(FROM_TENSOR[type(wanted)], [value], where)
     elif isinstance(have, NumberType) and type(wanted) in FROM_NUMBER:
         value = c.insert(FROM_NUMBER[type(wanted)], [value], where)
+    elif isinstance(have, BoolType) and type(wanted) in FROM_BOOL:
+        value = c.insert(FROM_BOOL[type(wanted)], [value], where)
     if isinstance(value.type(), StringType) and isinstance(wanted, DeviceObjType):
         value = c.insert("aten::device", [value], where)
     return value
@@ -144,6 +147,7 @@ FROM_TENSOR: dict[type, str] = {
     NumberType: "aten::ScalarImplicit",
 }
 FROM_NUMBER: dict[type, str] = {FloatType: "aten::Float", ComplexType: "aten::Complex", IntType: "aten::Int"}
+FROM_BOOL: dict[type, str] = {FloatType: "aten::Float", IntType: "aten::Int", NumberType: "aten::Int"}
 
 
 def convertible_to_list(t: Type, wanted: Type) -> bool:

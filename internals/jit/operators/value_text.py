@@ -30,4 +30,6 @@ def value_text(value: Any) -> str:
         return f"({', '.join(map(value_text, value))}{',' * (len(value) == 1)})"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{value_text(k)}: {value_text(v)}' for k, v in value.items())}}}"
+    if isinstance(value, float) and abs(value) < 2**63 and value == int(value):
+        return f"{int(value)}."  # as an int64_t, so without a sign when it is -0.0
     return show_number(value)

@@ -82,8 +82,8 @@ def node_function(*kinds: str) -> Callable[[Callable[[Node], Function]], Callabl
 @node_function("prim::TupleConstruct")
 def tuple_construct(node: Node) -> Function:
     type = node.output().type()
-    if isinstance(type, TupleType) and type.names is not None:
-        return named_tuple_class((type.qualified_name or "NamedTuple").rpartition(".")[2], type.names)
+    if isinstance(type, TupleType) and type.names is not None and type.qualified_name:
+        return named_tuple_class(type.qualified_name.rpartition(".")[2], type.names)
     return lambda *elements: elements
 
 

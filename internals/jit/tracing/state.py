@@ -24,6 +24,7 @@ from internals.core.dispatch_key import DispatchKey
 from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl
 from internals.core.tracer import tracer
+from internals.jit.frontend.modifiers import is_scripting
 from internals.jit.ir import Graph, ListType, Node, TensorType, TupleType, Type, Value
 from internals.jit.ir.tensor_text import tensor_text
 from internals.nn import _global_hooks
@@ -272,8 +273,11 @@ def _shown(t: TensorImpl) -> str:
 
 
 def is_tracing() -> bool:
-    """Whether this thread is recording."""
-    return tracer.state is not None
+    """Whether this thread is recording. In compiled code nobody is."""
+    if is_scripting():
+        return False
+    else:  # the compiler leaves out the branch that is not taken
+        return tracer.state is not None
 
 
 def get_tracing_state() -> TracingState | None:
