@@ -44,7 +44,9 @@ _LATER = {
 _RENAMED = {"isinstance": "isinstance_", "_unwrap_optional": "unwrap_optional"}
 _MODULES = ("frontend", "ir", "operators", "passes", "runtime", "tracing")
 
-__all__ = ["Final", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", "PASSES", *_LATER, *_MODULES]
+__all__ = [
+    "Final", "PASSES", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", *_LATER, *_MODULES,
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
