@@ -19,13 +19,17 @@ from internals.jit.ir import (
     NoneType,
     NumberType,
     OptionalType,
+    Source,
+    SourceRange,
     StringType,
     TensorType,
     TupleType,
     Value,
+    all_nodes,
     type_of,
     type_verbosity,
     unify_types,
+    unshaped,
 )
 
 
@@ -84,6 +88,15 @@ def test_inserting_and_removing_inputs_renumbers_the_uses() -> None:
     assert [u.offset for v in (z, y, x) for u in v.uses()] == [0, 1, 2]
     n.removeAllInputs()
     assert not x.hasUses() and not y.hasUses() and not z.hasUses()
+
+
+def test_replacing_one_input_by_another() -> None:
+    g = Graph()
+    x, y = g.addInput("x"), g.addInput("y")
+    n = g.appendNode(g.create("aten::addcmul", [x, y, x], num_outputs=2))
+    n.replaceInputWith(x, y)
+    assert n.inputs() == [y, y, y] and not x.hasUses() and [u.offset for u in y.uses()] == [1, 0, 2]
+    assert n.hasMultipleOutputs() and not g.appendNode(g.create("aten::relu", [x])).hasMultipleOutputs()
 
 
 def test_the_latest_owner_of_a_name_keeps_it() -> None:
@@ -212,6 +225,29 @@ def test_attributes() -> None:
     assert 'prim::Thing[name="fc", k=3, scales=[1., 2.5], sizes=[1, 2]]' in str(n)
 
 
+def test_attributes_that_are_graphs_types_and_tensors() -> None:
+    n, inner, one = Graph().create("prim::Thing"), Graph(), internals.ones(1)
+    assert not n.hasAttributes()
+    n.g_("Subgraph", inner).gs_("more", [inner]).t_("value", one).ts_("values", [one]).ty_("type", INT).tys_("types", [INT])
+    assert n.g("Subgraph") is inner and n.gs("more") == [inner] and n.t("value") is one and n.ts("values")[0] is one
+    assert n.ty("type") == INT and n.tys("types") == [INT]
+    n.removeAttribute("type")
+    assert n.hasAttributes() and not n.hasAttribute("type")
+
+
+def test_new_nodes_get_the_place_and_are_walked_in_order() -> None:
+    g = Graph()
+    flag = g.addInput("flag").setType(BoolType.get())
+    place = SourceRange(Source("x = 1\n", "f.py", 1), 0, 1)
+    with g.source_range_guard(place):
+        choice = g.insertNode(g.create("prim::If", [flag], num_outputs=0))
+    for arm, kind in ((choice.addBlock(), "aten::relu"), (choice.addBlock(), "aten::exp")):
+        arm.appendNode(g.create(kind, [flag]))
+    last = g.insertNode(g.create("aten::neg", [flag]))
+    assert choice.sourceRange() is place and last.sourceRange() is not place
+    assert [n.kind() for n in all_nodes(g.block())] == ["prim::If", "aten::relu", "aten::exp", "aten::neg"]
+
+
 TENSOR, INT, FLOAT = TensorType.get(), IntType.get(), FloatType.get()
 MATRIX = TensorType(internals.float32, internals.device("cpu"), (2, 3), (3, 1), False)
 
@@ -265,3 +301,12 @@ def test_types_of_values() -> None:
     assert type_of([1, None]) == ListType(OptionalType(INT))
     with pytest.raises(TypeError, match="has no TorchScript type"):
         type_of(object())
+
+
+def test_containers_of_other_types() -> None:
+    pair = TupleType([MATRIX, INT], ["m", "n"], "Pair")
+    deep = OptionalType(DictType(StringType.get(), ListType(pair)))
+    assert unshaped(deep) == OptionalType(DictType(StringType.get(), ListType(TupleType([TENSOR, INT], ["m", "n"], "Pair"))))
+    assert unshaped(INT) is INT and INT.withContained([]) is INT
+    assert ListType(INT).withContained([FLOAT]) == ListType(FLOAT) and ListType(INT).getElementType() is INT
+    assert deep.element.getKeyType() == StringType.get() and deep.element.getValueType() == ListType(pair)

@@ -112,9 +112,6 @@ class Def(Stmt):
     decl: Decl
     body: tuple[Stmt, ...]
 
-    def with_name(self, name: str) -> Def:
-        return Def(self.range, Ident(self.name.range, name), self.decl, self.body)
-
 
 @dataclass(frozen=True, eq=False)
 class Property(Tree):

@@ -79,7 +79,7 @@ class _Propagator:
             return False
         try:
             results = _evaluate(node)
-        except Exception:
+        except Exception:  # it is raised where the node stands, when and if that is run
             return False
         if not all(map(_fits, results)):
             return False

@@ -163,7 +163,7 @@ def _run(node: Node) -> list[TensorType] | None:
     was = set_grad_mode(False)
     try:
         results = operator.fn(*arguments)
-    except Exception:
+    except Exception:  # of zeros, which need not be what will come: nothing is known then
         return None
     finally:
         set_grad_mode(was)
