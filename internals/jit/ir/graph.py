@@ -88,6 +88,8 @@ class Graph:
             return self.create(kind, (), inputs)
         node = Node(self, kind)
         for v in inputs:
+            if not isinstance(v, Value):
+                raise TypeError(f"the inputs of a node are Values, not {type(v).__name__}: see Graph.insertConstant")
             node.addInput(v)
         for _ in range(num_outputs):
             node.addOutput()

@@ -266,12 +266,19 @@ class Node(HasAttributes):
         return other.isBefore(self)
 
     def destroy(self) -> None:
-        """Remove the node and its blocks. Raises RuntimeError while an output is used."""
+        """Remove the node and its blocks; where new nodes would have gone there, they go behind it.
+
+        Raises RuntimeError while an output is used.
+        """
         for v in self._outputs:
             if v._uses:
                 raise RuntimeError(
                     f"%{v.debugName()} is still used by {v._uses[0].user.kind()}: {self._kind} cannot be destroyed"
                 )
+        if self._block is not None:
+            place = self.owningGraph().insertPoint()
+            if place._block is not None and self in place._chain():
+                self.owningGraph().setInsertPoint(self.next())
         for b in self._blocks:
             b.destroy()
         self.removeAllInputs()

@@ -30,7 +30,7 @@ import pkgutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class PassRecord:
 
     name: str
     changed: bool
-    before: str
-    after: str
-    ms: float
+    before: str = field(repr=False)
+    after: str = field(repr=False)
+    ms: float = field(repr=False)
 
 
 PASSES: dict[str, Pass] = {}

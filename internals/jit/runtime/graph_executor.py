@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 from internals.core.grad_mode import grad_mode, is_grad_enabled, set_grad_mode
 from internals.jit.ir import Graph
-from internals.jit.passes import PassRecord
 from internals.jit.passes.erase_shape_information import erase_shape_information
 
 from .argument_spec import ArgumentSpec, argument_spec, key_maker, set_input_types
 from .code import Code
 from .compile import compile_graph
 from .emit_python import EmittedFunction, TooDeep, emit
+from .phase_report import Phases
 from .phases import optimize
 from .program import run_code
 from .settings import changed, settings
@@ -174,8 +174,8 @@ class GraphExecutor:
         """The graph as optimised for arguments like these."""
         return self.plan_for(*args).graph
 
-    def phases(self, *args: Any, hide_unchanged: bool = False) -> list[PassRecord]:
-        """What each pass does to the graph when it is optimised for arguments like these.
+    def phases(self, *args: Any, hide_unchanged: bool = False) -> Phases:
+        """What each pass does to the graph when it is optimised for arguments like these; printed, a table.
 
         hide_unchanged: leave out those that change nothing.
         """
@@ -185,7 +185,7 @@ class GraphExecutor:
         if spec is not None:
             set_input_types(graph, spec)
         records = optimize(graph, spec, recording, keep_text=True)
-        return [r for r in records if r.changed or not hide_unchanged]
+        return Phases(r for r in records if r.changed or not hide_unchanged)
 
     def get_debug_state(self) -> DebugState:
         return DebugState(self.graph, self._fallback, dict(self.plans))
