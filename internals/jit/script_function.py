@@ -21,13 +21,12 @@ from .arguments import ArgumentBinder
 from .ir.tensor_type import unshaped
 from .ir.value import base_name
 from .names import take_name
+from .schema import Argument, FunctionSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from .ir.graph import Graph
     from .runtime.graph_executor import GraphExecutor
-    from .schema import FunctionSchema
 
 
 class ScriptFunction:
@@ -154,10 +153,8 @@ for _class in (ScriptFunction, ScriptMethod):
     _class.__module__ = "internals.jit"  # where users find them, as in PyTorch
 
 
-def schema_of_graph(name: str, graph: Graph, defaults: Sequence[Any] = ()) -> FunctionSchema:
+def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
     """The schema of a function of which there is only the graph (`defaultSchemaFor`): argument names are those of the inputs."""
-    from .schema import Argument, FunctionSchema
-
     arguments = [
         Argument(base_name(v.debugName()) if v.hasDebugName() else f"argument_{i}", unshaped(v.type()))
         for i, v in enumerate(graph.inputs())

@@ -8,6 +8,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from internals.nn import functional
+
+from . import functional_sources as plain
+from . import functional_sources_attention as attention
+from . import functional_sources_layers as layers
+from . import functional_sources_losses as losses
+
 if TYPE_CHECKING:
     from internals.jit.script_function import ScriptFunction
 
@@ -22,14 +29,9 @@ def scripted(obj: Any) -> ScriptFunction | None:
 
 def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
     """For a function that is two functions, by a flag that must be constant: where the flag is, and which functions."""
-    from internals.nn import functional
-
-    from . import functional_sources as sources
-    from . import functional_sources_layers as layers
-
     flag = {"index": 6, "arg_name": "return_indices", "default": False}
     if obj is functional.max_pool2d:
-        return {**flag, "if_true": sources.max_pool2d_with_indices, "if_false": sources.max_pool2d}
+        return {**flag, "if_true": plain.max_pool2d_with_indices, "if_false": plain.max_pool2d}
     if obj is functional.max_pool1d:
         return {**flag, "if_true": layers.max_pool1d_with_indices, "if_false": layers.max_pool1d}
     return None
@@ -37,22 +39,8 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
 
 @cache
 def _sources() -> dict[Any, Any]:
-    from internals.nn import functional
-
-    from . import (
-        functional_sources,
-        functional_sources_attention,
-        functional_sources_layers,
-        functional_sources_losses,
-    )
-
     found = {}
-    for sources in (
-        functional_sources,
-        functional_sources_attention,
-        functional_sources_layers,
-        functional_sources_losses,
-    ):
+    for sources in (plain, attention, layers, losses):
         for name, value in vars(sources).items():
             if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
                 found[getattr(functional, name)] = value

@@ -27,7 +27,7 @@ from internals.library import OpNamespace, OpPacket, Ops
 from . import modifiers, recursion
 from .builtin_table import find_builtin
 from .error_report import error
-from .functional_scripts import boolean_dispatch
+from .functional_scripts import boolean_dispatch, scripted
 from .schema_matching import NamedValue, find_keyword, match_schema
 from .script_time import annotate, isinstance_
 from .sugared_values import BuiltinFunction, ExceptionValue, SimpleValue, SpecialForm, SugaredValue
@@ -73,7 +73,7 @@ def to_sugared_value(obj: Any, c: Compiler, where: SourceRange, is_constant: boo
         return NamedTupleConstructor(recursion.named_tuple_type(obj, where))
     if isinstance(obj, type):
         return PythonClassValue(obj)
-    written = recursion.written_function(obj)
+    written = scripted(obj)
     if written is not None:
         return FunctionValue(written)
     if isinstance(obj, types.FunctionType) and not modifiers.is_ignored(obj):

@@ -13,7 +13,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from internals import random
+from internals import autograd, random
+from internals.autograd.formulas.views import sum_to
 from internals.core.grad_mode import is_grad_enabled, set_grad_mode
 from internals.core.tensor_impl import TensorImpl
 
@@ -102,8 +103,6 @@ def autograd_add(a: Any, b: Any) -> Any:
 @op("aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)")
 def grad_sum_to_size(self: Any, size: Sequence[int] | None) -> Any:
     """A gradient summed over what broadcasting had repeated; itself when `size` is None."""
-    from internals.autograd.formulas.views import sum_to
-
     return self if self is None or size is None else sum_to(self, size)
 
 
@@ -121,8 +120,6 @@ def reduction_sizes(size: Sequence[int], red_axes: Sequence[int], keepdim: bool)
 def grad(
     outputs: list[Any], inputs: list[Any], grad_outputs: Any, retain_graph: Any, create_graph: bool, allow_unused: bool
 ) -> list[Any]:
-    from internals import autograd
-
     found = autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused)
     return list(found)
 
@@ -135,8 +132,6 @@ def backward(self: Any, gradient: Any, retain_graph: bool | None, create_graph: 
 @op("aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None, bool create_graph=False) "
     "-> ()")  # fmt: skip
 def backward_list(tensors: list[Any], grad_tensors: Any, retain_graph: bool | None, create_graph: bool) -> None:
-    from internals import autograd
-
     autograd.backward(tensors, grad_tensors, retain_graph, create_graph)
 
 

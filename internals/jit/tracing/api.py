@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from internals.core.tensor_impl import TensorImpl
+from internals.jit._script import script
 from internals.jit.names import qualified_name
 from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule
@@ -30,6 +31,7 @@ from internals.nn.module import Module
 
 from . import recorder as _recorder  # noqa: F401  (registers the kernel of the Tracer key)
 from .check import check_trace as run_checks
+from .check import clone_inputs
 from .run import record_function
 from .state import is_tracing
 from .traced_module import TopLevelTracedModule, traced_module
@@ -184,8 +186,6 @@ def _trace_again(
     mod: Module, all_inputs: dict[str, Any], name: str, strict: bool, outplace: bool, by_name: bool, inputs: Any
 ) -> Any:
     """The method `name` of a second trace of the whole module, on `inputs`."""
-    from .check import clone_inputs
-
     traced = traced_module(mod)
     for method, given in all_inputs.items():
         trace_method(mod, traced, method, inputs if method == name else clone_inputs(given), strict, outplace, by_name)
@@ -242,9 +242,7 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not is_tracing():
             return fn(*args, **kwargs)
-        from internals import jit
-
-        return jit.script(fn)(*args, **kwargs)
+        return script(fn)(*args, **kwargs)
 
     wrapper.__original_fn = fn  # type: ignore[attr-defined]
     wrapper.__script_if_tracing_wrapper = True  # type: ignore[attr-defined]
