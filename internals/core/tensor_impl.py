@@ -41,6 +41,7 @@ from .tracer import tracer
 
 _T = TypeVar("_T", bound="TensorImpl")
 _new = object.__new__
+_entry = tuple.__getitem__  # `Size` has one of its own, for slices
 _stats = caching_allocator.stats
 
 
@@ -133,7 +134,7 @@ class TensorImpl:
         if hot.off and tracer.state is not None:
             return tracer.state.size_of(self, dim)
         sizes = self._geometry.sizes
-        return sizes if dim is None else sizes[_dim(dim, sizes)]
+        return sizes if dim is None else _entry(sizes, _dim(dim, sizes))
 
     def stride(self, dim: int | None = None) -> Any:
         """All strides in elements, or the one of dimension `dim`. Raises IndexError for a dimension it does not have."""
