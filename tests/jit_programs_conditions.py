@@ -287,4 +287,9 @@ def f(n: int):
     return r
 >>> 1
 >>> -1
+### is of bools
+def f(a: bool, b: bool):
+    return a is b, a is not b, a is True
+>>> True, False
+>>> True, True
 """)

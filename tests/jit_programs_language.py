@@ -315,4 +315,8 @@ def f(xs: List[int]):
     xs.sort(reverse=True)
     return xs, ys
 >>> [2, 3, 1]
+### formatting constants
+def f(s: str):
+    return "{}:{}".format(1, "b"), "%d" % 3, str(3), "a" + "b", f"{s}"
+>>> "c"
 ''')

@@ -182,7 +182,17 @@ def all_nodes(block: Any) -> Any:
 
 
 KEYWORD_ONLY = Program("", "def f(x, y: int = 2, *, n: int):\n    return x * y * n\n", ())
-CALLS = ["(x, 1, 3)", "(x)", "(x, n=2)", "(x, x=x, n=2)", "(x, 2, 4, n=3)", "(x, 2, n=3)", "(n=3)", "(x, n=1, k=3)", "(n=3, x=x)"]
+CALLS = [
+    "(x, 1, 3)",
+    "(x)",
+    "(x, n=2)",
+    "(x, x=x, n=2)",
+    "(x, 2, 4, n=3)",
+    "(x, 2, n=3)",
+    "(n=3)",
+    "(x, n=1, k=3)",
+    "(n=3, x=x)",
+]
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -204,3 +214,10 @@ def test_keyword_only_tensors_come_by_keyword(tmp_path: Path) -> None:
     assert f(internals.ones(1), y=internals.zeros(1)).item() == 1
     with pytest.raises(RuntimeError, match=r"f\(\) takes 1 positional argument\(s\) but 2 was/were given"):
         f(internals.ones(1), internals.zeros(1))
+
+
+def test_a_tuple_indexed_by_what_is_known_at_run_time_only(tmp_path: Path) -> None:
+    f = script_function(load(Program("", "def f(n: int):\n    return (1, 2)[n]\n", ()), tmp_path, "internals").f)
+    assert [f(0), f(-1)] == [1, 2]
+    with pytest.raises((RuntimeError, IndexError), match="Tuple list index out of range"):
+        f(2)

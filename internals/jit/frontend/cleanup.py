@@ -9,7 +9,7 @@ How the real one differs: closures and forks are lifted out of the graph here, a
 
 from __future__ import annotations
 
-from internals.jit.ir import Block, Graph, Node, TensorType, Value
+from internals.jit.ir import Block, BoolType, Graph, Node, TensorType, Value
 from internals.jit.passes.constant_pooling import constant_pooling
 from internals.jit.passes.dce import dce
 from internals.jit.passes.lower_tuples import lower_simple_tuples
@@ -25,6 +25,7 @@ ALIASES = {
     "concat": "cat", "concatenate": "cat", "special_erf": "erf", "special_exp2": "exp2", "special_expm1": "expm1",
     "orgqr": "linalg_householder_product",
 }  # fmt: skip
+IS_OF_BOOLS = {"aten::__is__": "aten::eq", "aten::__isnot__": "aten::ne"}
 
 
 def clean_up(graph: Graph) -> None:
@@ -51,22 +52,27 @@ def normalize_names(block: Block) -> None:
     for node in list(block.nodes()):
         for inner in node.blocks():
             normalize_names(inner)
-        namespace, _, name = node.kind().partition("::")
-        in_place = name.endswith("_") and name[:-1] in ALIASES
-        wanted = ALIASES.get(name[:-1] if in_place else name)
-        if (
-            namespace != "aten"
-            or wanted is None
-            or not node.inputs()
-            or not isinstance(node.input(0).type(), TensorType)
-        ):
+        kind = normal_name(node)
+        if kind == node.kind():
             continue
-        graph = node.owningGraph()
-        new = graph.create(f"aten::{wanted}{'_' if in_place else ''}", node.inputs(), 0).insertBefore(node)
+        new = node.owningGraph().create(kind, node.inputs(), 0).insertBefore(node)
         new.copyMetadata(node)
         for out in node.outputs():
             out.replaceAllUsesWith(new.addOutput().copyMetadata(out))
         node.destroy()
+
+
+def normal_name(node: Node) -> str:
+    """The first name of a tensor operator that has several, and of the comparison of two bools: for them, `is` is `==`."""
+    kind = node.kind()
+    if kind in IS_OF_BOOLS and all(isinstance(v.type(), BoolType) for v in node.inputs()):
+        return IS_OF_BOOLS[kind]
+    namespace, _, name = kind.partition("::")
+    in_place = name.endswith("_") and name[:-1] in ALIASES
+    wanted = ALIASES.get(name[:-1] if in_place else name)
+    if namespace != "aten" or wanted is None or not node.inputs() or not isinstance(node.input(0).type(), TensorType):
+        return kind
+    return f"aten::{wanted}{'_' if in_place else ''}"
 
 
 def order_outputs(block: Block) -> None:

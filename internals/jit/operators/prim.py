@@ -53,7 +53,7 @@ def unwrap_optional(optional: Any) -> Any:
 def tuple_index(tup: tuple[Any, ...], i: int) -> Any:
     """Raises RuntimeError for an index outside of the tuple."""
     if not -len(tup) <= i < len(tup):
-        raise RuntimeError("Tuple index out of range")
+        raise RuntimeError("Tuple list index out of range")
     return tup[i]
 
 

@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node, Value
 
 LARGEST_CONSTANT = 1 << 20  # bytes
-NEVER_RUN = ("prim::Constant", "prim::Uninitialized", "prim::AutogradZero", "prim::Undefined", "prim::unchecked_cast")
+NEVER_RUN = (
+    "prim::Constant", "prim::Uninitialized", "prim::AutogradZero", "prim::Undefined", "prim::unchecked_cast",
+    "aten::format", "aten::percentFormat",  # they take any number of arguments
+)  # fmt: skip
 
 
 @graph_pass("constants computed now")

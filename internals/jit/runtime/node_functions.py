@@ -101,7 +101,7 @@ def tuple_unpack(node: Node) -> Function:
 def tuple_index(node: Node) -> Function:
     def index(elements: tuple[Any, ...], i: int) -> Any:
         if not -len(elements) <= i < len(elements):
-            raise IndexError("Tuple index out of range")
+            raise IndexError("Tuple list index out of range")
         return elements[i]
 
     return index
