@@ -155,3 +155,32 @@ def test_nothing_is_warned_without_reason() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jit.script(plus_one)
+
+
+@jit.ignore
+def python_int(x: Tensor, wrong: bool) -> int:
+    return "a" if wrong else 3  # type: ignore[return-value]
+
+
+@jit.ignore
+def python_float() -> float:
+    return 3
+
+
+@jit.ignore
+def python_pair() -> Tuple[int, int]:  # noqa: UP006
+    return [1, 2]  # type: ignore[return-value]
+
+
+def calls_python(x: Tensor, wrong: bool) -> Tuple[int, float, Tuple[int, int]]:  # noqa: UP006
+    return python_int(x, wrong), python_float(), python_pair()
+
+
+def test_what_python_code_returns_is_of_its_type() -> None:
+    f = jit.script(calls_python)
+    number, real, pair = f(torch.ones(1), False)
+    assert (number, real, pair) == (3, 3.0, (1, 2))
+    assert [type(number), type(real), type(pair)] == [int, float, tuple]
+    message = " expected value of type int for return value but instead got value of type str.\nValue: 'a'"
+    with pytest.raises(RuntimeError, match=message):
+        f(torch.ones(1), True)

@@ -18,7 +18,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from internals.core.dtype import bool_ as bool_dtype
-from internals.jit.ir import FunctionType, Node, TupleType, Type, type_of
+from internals.jit.arguments import CastError, converter
+from internals.jit.ir import FunctionType, Node, TensorType, TupleType, Type, type_of
 
 from .errors import Error, python_error
 from .future import Future, fork
@@ -220,14 +221,34 @@ def call_python(node: Node) -> Function:
     function, kind = node.pyobj, node.kind()
     if function is None:
         raise RuntimeError(f"{kind} cannot run: the Python function is not part of the graph's text")
+    check = result_converter(node.output().type()) if node.outputsSize() == 1 else None
 
     def call(*inputs: Any) -> Any:
         try:
-            return function(*inputs)
+            result = function(*inputs)
         except Exception as error:
             raise python_error(error) from error
+        return result if check is None else check(result)
 
     return call
+
+
+def result_converter(type: Type) -> Function:
+    """What Python code returns, as a value of the type it is declared to have. None may stand for a Tensor (an undefined one)."""
+    convert = converter(type)
+
+    def checked(result: Any) -> Any:
+        if result is None and isinstance(type, TensorType):
+            return None
+        try:
+            return convert(result)
+        except CastError as why:
+            raise RuntimeError(
+                f" expected value of type {type.str()} for return value but instead got value of type "
+                f"{result.__class__.__name__}.\nValue: {result!r}\nCast error details: {why}"
+            ) from None
+
+    return checked
 
 
 @node_function("prim::RaiseException")
