@@ -184,3 +184,12 @@ def test_what_python_code_returns_is_of_its_type() -> None:
     message = " expected value of type int for return value but instead got value of type str.\nValue: 'a'"
     with pytest.raises(RuntimeError, match=message):
         f(torch.ones(1), True)
+
+
+def test_nothing_is_traced_when_the_jit_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("internals.jit._script.enabled", False)
+    module = Replaced()
+    assert jit.trace(plus_one, torch.ones(1)) is plus_one
+    assert jit.trace(module, torch.ones(1, 2)) is module
+    assert jit.trace_module(module, {"forward": torch.ones(1, 2)}) is module
+    assert jit.script(plus_one) is plus_one

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from internals.core.tensor_impl import TensorImpl
+from internals.jit import _script
 from internals.jit._script import script
 from internals.jit.names import qualified_name
 from internals.jit.script_function import ScriptFunction
@@ -58,8 +59,10 @@ def trace(
     dicts as outputs.
 
     Branches and loops are not recorded, only what was done in this run. Raises RuntimeError for inputs and outputs that cannot be
-    traced, TracingCheckError when a second trace differs.
+    traced, TracingCheckError when a second trace differs. With the environment variable PYTORCH_JIT=0 it returns `func`.
     """
+    if not _script.enabled:
+        return func
     warn_if_optimize(optimize)
     if isinstance(func, ScriptModule):
         warnings.warn(
@@ -132,6 +135,8 @@ def trace_module(
 
     Raises AttributeError when `mod` is no module or `inputs` no dict; otherwise as `trace` does.
     """
+    if not _script.enabled:
+        return mod
     warn_if_optimize(optimize)
     if not isinstance(mod, Module):
         raise AttributeError("expected internals.nn.Module as the first argument")
