@@ -193,3 +193,15 @@ def test_nothing_is_traced_when_the_jit_is_off(monkeypatch: pytest.MonkeyPatch) 
     assert jit.trace(module, torch.ones(1, 2)) is module
     assert jit.trace_module(module, {"forward": torch.ones(1, 2)}) is module
     assert jit.script(plus_one) is plus_one
+
+
+def test_no_buffers_are_added_to_a_scripted_module() -> None:
+    scripted = jit.script(nn.BatchNorm1d(2))
+    with pytest.raises(
+        RuntimeError, match="Can't add a new parameter after ScriptModule construction. Tried to add 'more"
+    ):
+        scripted.register_buffer("more", torch.ones(1))
+    scripted.register_buffer("running_mean", torch.ones(2))
+    assert scripted.running_mean.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match=r"Save its state_dict\(\) instead"):
+        pickle.dumps(scripted)

@@ -93,9 +93,7 @@ class ScriptModule(Module):
         type = self.__dict__.get("_jit_type")
         if type is None:
             super().__setattr__(name, value)
-        elif (
-            name in type.attributes and type.attributes[name].kind == "module" and not isinstance(value, ScriptModule)
-        ):
+        elif name in type.attributes and type.attributes[name].kind == "module" and not isinstance(value, ScriptModule):
             raise RuntimeError(_REASSIGNED.format(name, value))
         elif name in type.attributes:
             set_attribute(self, name, cast(name, value, type.getAttribute(name)))
@@ -122,6 +120,15 @@ class ScriptModule(Module):
 
     def add_module(self, name: str, module: Module | None) -> None:
         setattr(self, name, module) if "_jit_type" in self.__dict__ else super().add_module(name, module)
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Raises RuntimeError for a name the class type does not have."""
+        if "_jit_type" not in self.__dict__:
+            super().register_buffer(name, tensor, persistent)
+        elif name not in self._jit_type.attributes:
+            raise RuntimeError(f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}")
+        else:
+            setattr(self, name, tensor)
 
     def register_parameter(self, name: str, param: Any) -> None:
         setattr(self, name, param) if "_jit_type" in self.__dict__ else super().register_parameter(name, param)
@@ -212,7 +219,7 @@ class ScriptModule(Module):
     def __getstate__(self) -> dict[str, Any]:
         raise RuntimeError(
             f"Tried to serialize object {self._jit_type.name()} which does not have a __getstate__ method defined! Save "
-            "the module with jit.save, or its state_dict()"
+            "its state_dict() instead"
         )
 
 
