@@ -1,4 +1,5 @@
-"""A graph with the memory made visible: who writes where, and who shares with whom.
+"""A graph with the memory made visible: who writes where, and who shares with whom
+(`torch/csrc/jit/ir/alias_analysis.cpp: AliasDb`).
 
     graph(%x : Tensor):
       %2 : int = prim::Constant[value=0]()

@@ -1,4 +1,5 @@
-"""Numbers as C++ has them, for the operators of TorchScript: 64-bit ints that wrap around, floats that never raise.
+"""Numbers as C++ has them, for the operators of TorchScript: 64-bit ints that wrap around, floats that never raise
+(`torch/csrc/jit/runtime/register_ops_utils.h`, `register_prim_ops.cpp`).
 
 Python's ints are as long as they need to be, and its `math` refuses what has no finite answer. TorchScript is compiled C++:
 `sqrt(-1)` is nan, `log(0)` is -inf, `1 / 0` is inf, and the largest int plus 1 is the smallest.

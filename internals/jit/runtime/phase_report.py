@@ -1,4 +1,4 @@
-"""The phases as a table: which pass changed what (`GraphExecutor.phases`).
+"""The phases as a table: which pass changed what (`GraphExecutor.phases`; the counterpart is `torch/csrc/jit/jit_log.cpp`).
 
     pass                    changed   what
     dce                     -

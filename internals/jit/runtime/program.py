@@ -1,4 +1,4 @@
-"""Bytecode tied together: the interpreter at full speed.
+"""Bytecode tied together: the interpreter at full speed (`torch/csrc/jit/interpreter.cpp: runImpl` of 1.0.1).
 
 Most instructions only carry values to the stack and from there into a register. Where they are known beforehand, and they are,
 nothing need be carried: `LOAD 1, LOAD 2, OP aten::mul, STORE 3` is

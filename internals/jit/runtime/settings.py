@@ -1,4 +1,5 @@
-"""Which executor runs plans, and whether they are optimised: switches for the thread that sets them.
+"""Which executor runs plans, and whether they are optimised: switches for the thread that sets them
+(`getGraphExecutorOptimize` of `torch/csrc/jit/runtime/graph_executor.cpp`).
 
     with jit.executor("interpreter"): fn(x)            # bytecode instead of emitted Python
     with jit.optimized_execution(False): fn(x)         # one plan for all arguments, only the passes that are needed to run
