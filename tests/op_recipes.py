@@ -250,7 +250,7 @@ RECIPES: dict[str, Recipe] = {
     "linear": _linear,
     "einsum": _einsum,
     "conv1d": nn.conv(1),
-    **dict.fromkeys(["conv2d", "convolution"], nn.conv(2)),
+    **dict.fromkeys(["conv2d", "convolution", "_convolution"], nn.conv(2)),
     "conv_transpose2d": nn.conv_transpose,
     **dict.fromkeys(["max_pool2d", "max_pool2d_with_indices", "avg_pool2d"], nn.pool),
     **dict.fromkeys(

@@ -28,7 +28,7 @@ SINGLE, DOUBLE = (2e-4, 2e-5), (1e-8, 1e-9)  # relative and absolute tolerances
 # Calls that are not compared: which operators, when, and why.
 KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
     (
-        "conv.*|binary_cross_entropy_with_logits|.*_loss_backward",
+        "_?conv.*|binary_cross_entropy_with_logits|.*_loss_backward",
         lambda v: mixed(v),
         "PyTorch's dtypes of mixtures are those of its kernels",
     ),
@@ -60,6 +60,7 @@ OTHER_NODES = {
     "(as_strided|transpose|t|squeeze|unsqueeze|swapaxes|swapdims|leaky_relu|elu)_": "they have entries of their own in PyTorch, "
     "which count in the numbers of nodes",
     r"(add|sub|mul|div|true_divide)_?\.Scalar(_mode)?": "recorded as x + 2 is: by the node of add.Tensor",
+    "lift_fresh": "it gives its argument back; PyTorch puts a node on it first",
     "reshape|reshape_as|flatten|unflatten|view_as|ravel|matmul|linear|einsum|pad|conj_physical": "made of other operators there",
 }
 

@@ -45,6 +45,8 @@ def convolution(
     Raises RuntimeError for sizes, strides or dtypes that do not go together.
     """
     n = weight.dim() - 2
+    if n < 1:
+        raise RuntimeError("weight should have at least three dimensions")
     stride, padding, dilation, output_padding = (
         _spread(v, n, name)
         for v, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"), (output_padding, "output_padding"))

@@ -160,4 +160,6 @@ def shown_name(filename: str) -> str:
     """A file name that does not depend on where this is installed: cells are `<cell>`, our own files start at the checkout."""
     if _CELL.search(filename):
         return "<cell>"
-    return filename.removeprefix(_CHECKOUT).replace(os.sep, "/") if filename.startswith(_CHECKOUT) else filename
+    if not filename.startswith(_CHECKOUT) or "site-packages" in filename:  # an environment may lie in the checkout
+        return filename
+    return filename.removeprefix(_CHECKOUT).replace(os.sep, "/")
