@@ -1,5 +1,5 @@
 """Rewriting nodes with blocks: shared by the passes that take an If, a Loop or a GradOf apart
-(`inlineIf`, `inlineBody` and `replaceLoop...` of `torch/csrc/jit/passes/constant_propagation.cpp`, `loop_unrolling.cpp`).
+(`inlineIf` of `torch/csrc/jit/passes/constant_propagation.cpp`, `inlineBody` of `loop_unrolling.cpp`).
 
 How the real one differs: `inlineBody` and the like are private to each pass there.
 """
