@@ -277,7 +277,7 @@ class Node(HasAttributes):
                 )
         if self._block is not None:
             place = self.owningGraph().insertPoint()
-            if place._block is not None and self in place._chain():
+            if self._is_around(place):
                 self.owningGraph().setInsertPoint(self.next())
         for b in self._blocks:
             b.destroy()
@@ -286,6 +286,12 @@ class Node(HasAttributes):
             v.setDebugName("")
         if self._block is not None:
             self._unlink()
+
+    def _is_around(self, other: Node | None) -> bool:
+        """Whether `other` is this node or somewhere inside it."""
+        while other is not None and other is not self:
+            other = other._block.owningNode() if other._block is not None else None
+        return other is self
 
     def _chain(self) -> list[Node]:
         """This node, the node whose block it is in, and so on."""
