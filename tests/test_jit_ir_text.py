@@ -226,6 +226,12 @@ def test_generated_graphs_are_read_back_as_they_were(g: Graph) -> None:
     assert str(parse_ir(str(g.copy()))) == str(g.copy())
 
 
+@pytest.mark.parametrize("text", ["graph():\n  %0 : int = prim::Constant[value=-5](#  return (%0)\n", "graph():\n", "graph"])
+def test_a_text_that_ends_too_early_is_marked_at_its_end(text: str) -> None:
+    with pytest.raises(RuntimeError, match="HERE"):
+        parse_ir(text)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from([LOOP, GROUPS, *(constant(*v) for v in VALUES + TENSORS)]), st.data())
 def test_a_damaged_text_is_read_or_refused_but_never_breaks_the_reader(text: str, data: st.DataObject) -> None:

@@ -134,6 +134,9 @@ class TokenReader:
         start, end = (token or self.current)[2:]
         if start == end:
             end = start + 1
+        if start >= len(self.text):  # nothing can be underlined there: the last thing that can be seen
+            end = len(self.text.rstrip())
+            start = max(end - 1, 0)
         place = SourceRange(Source(self.text, self.filename, 1), start, end).highlight()
         return RuntimeError(("\n" if leading_newline else "") + f"{message}:\n{place}")
 
