@@ -11,16 +11,18 @@ time when the binding reads it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import dtype as dtypes
 from .device import device
 from .dtype import dtype
-from .schema import Type
 from .tensor_impl import TensorImpl, array
 from .tracer import TracedInt, tracer
+
+if TYPE_CHECKING:
+    from .schema import Type
 
 SEQUENCES = (list, tuple)
 
@@ -31,9 +33,9 @@ def accepts(t: Type, value: Any) -> bool:
         return t.optional
     if t.is_list:
         if isinstance(value, SEQUENCES):
-            element = Type(t.base, optional=t.optional_elements)
+            element = t.__class__(t.base, optional=t.optional_elements)
             return all(accepts(element, v) for v in value)
-        return t.list_size is not None and t.base != "Tensor" and accepts(Type(t.base), value)
+        return t.list_size is not None and t.base != "Tensor" and accepts(t.__class__(t.base), value)
     return _CHECKS[t.base](value)
 
 
@@ -45,11 +47,11 @@ def converter(t: Type, value: Any) -> Callable[[Any], Any] | None:
         if t.base == "Tensor":
             return list if type(value) is not list else None
         if not isinstance(value, SEQUENCES):
-            one, n = converter(Type(t.base), value) or _same, t.list_size or 1
+            one, n = converter(t.__class__(t.base), value) or _same, t.list_size or 1
             return lambda v: [one(v)] * n
         if t.base == "int":
             return lambda v: [_to_int(x) for x in v]
-        return lambda v: [(converter(Type(t.base), x) or _same)(x) for x in v]
+        return lambda v: [(converter(t.__class__(t.base), x) or _same)(x) for x in v]
     if t.base == "int":
         return None if type(value) is int else _to_int
     if t.base == "float":
