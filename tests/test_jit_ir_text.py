@@ -232,6 +232,12 @@ def test_a_text_that_ends_too_early_is_marked_at_its_end(text: str) -> None:
         parse_ir(text)
 
 
+def test_as_many_strides_as_sizes() -> None:
+    with pytest.raises(RuntimeError, match="as many strides as sizes but found 2 for 1") as refused:
+        parse_ir("graph(%x : Float(45, strides=[5, 1])):\n  return (%x)\n")
+    assert "HERE" in str(refused.value)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from([LOOP, GROUPS, *(constant(*v) for v in VALUES + TENSORS)]), st.data())
 def test_a_damaged_text_is_read_or_refused_but_never_breaks_the_reader(text: str, data: st.DataObject) -> None:

@@ -181,7 +181,11 @@ class TypeParser:
             else:
                 sizes.append(self.reader.integer(signed=False))
 
+        begin = self.reader.current
         self.reader.items("(", ",", ")", detail)
+        strides = known.get("strides")
+        if isinstance(strides, list) and len(strides) != len(sizes):
+            raise self.reader.error(f"expected as many strides as sizes but found {len(strides)} for {len(sizes)}", begin)
         rank_known = ranked is not None or bool(sizes)
         return TensorType(dtype, sizes=sizes if rank_known else None, **known)  # type: ignore[arg-type]
 
@@ -192,7 +196,7 @@ class TypeParser:
         reader.next()
         reader.expect("=")
         if token.text == "strides":
-            known["strides"] = reader.items("[", ",", "]", reader.integer)
+            known["strides"] = reader.items("[", ",", "]", lambda: reader.integer(signed=False))
         elif token.text == "requires_grad":
             known["requires_grad"] = bool(reader.integer())
         else:
