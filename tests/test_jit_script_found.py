@@ -221,3 +221,16 @@ def test_a_tuple_indexed_by_what_is_known_at_run_time_only(tmp_path: Path) -> No
     assert [f(0), f(-1)] == [1, 2]
     with pytest.raises((RuntimeError, IndexError), match="Tuple list index out of range"):
         f(2)
+
+
+def test_a_very_long_chain_of_calls_says_what_is_the_matter(tmp_path: Path) -> None:
+    lines = ["def f0(x):", "    return x + 1"]
+    for n in range(1, 120):
+        lines += [f"def f{n}(x):", f"    return f{n - 1}(x)"]
+    path = tmp_path / "chain.py"
+    path.write_text("\n".join(lines) + "\n")
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    with pytest.raises(RuntimeError, match="compiled inside each other, too deep for Python's stack"):
+        script_function(names["f119"])
+    assert script_function(names["f3"])(internals.ones(1)).item() == 2

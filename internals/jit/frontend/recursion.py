@@ -56,6 +56,9 @@ def compile_python_function(fn: Callable[..., Any]) -> ScriptFunction:
         graph, schema = compile_with_schema(
             definition, closure_resolver(fn), name=fn.__name__, defaults=default_arguments(fn)
         )
+    except RecursionError:
+        depth = f"{len(_in_progress)} functions are being compiled inside each other"
+        raise RuntimeError(f"{fn.__name__}: {depth}, too deep for Python's stack; see sys.setrecursionlimit") from None
     finally:
         del _in_progress[fn]
     name = take_name(qualified_name(fn))
