@@ -13,6 +13,7 @@ Two front ends, `trace` (record what runs) and `script` (compile the source), le
     schema.py, schema_parser.py, type_variables.py            what an operator or function takes and gives
     arguments.py, names.py                                    from Python's arguments to the graph's; qualified names
     python_print.py, python_expressions.py, python_inlining.py   a graph as readable source: `.code`
+    saving.py                                                 `save` and `load`, the door to `internals.serialization`
 
 How the real one differs: it is C++ from the tree views down; here every step is Python that can be opened.
 """
@@ -37,6 +38,7 @@ _LATER = {
     **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),
     **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
     **dict.fromkeys(("isinstance", "_unwrap_optional"), "frontend.script_time"),
+    **dict.fromkeys(("save", "load"), "saving"),
     "script_method": "script_methods",
     "parse_ir": "ir.parser",
     "Error": "runtime.errors",

@@ -112,6 +112,17 @@ class ScriptFunction:
 
         return python_print(self)
 
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None, *, format: str = "modern") -> None:
+        """Write the function to a path or file object (`saving.py`)."""
+        from .saving import save
+
+        save(self, f, _extra_files, format=format)
+
+    def save_to_buffer(self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern") -> bytes:
+        from .saving import to_buffer
+
+        return to_buffer(self, _extra_files, format=format)
+
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         leading = args[: int(self.is_method)]
         return (*leading, *ArgumentBinder(self.schema, len(leading))(args[len(leading) :], kwargs))

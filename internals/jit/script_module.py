@@ -212,6 +212,17 @@ class ScriptModule(Module):
     def get_debug_state(self) -> Any:
         return self._method("forward").get_debug_state()
 
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None, *, format: str = "modern") -> None:
+        """Write the module to a path or file object (`saving.py`)."""
+        from .saving import save
+
+        save(self, f, _extra_files, format=format)
+
+    def save_to_buffer(self, _extra_files: dict[str, Any] | None = None, *, format: str = "modern") -> bytes:
+        from .saving import to_buffer
+
+        return to_buffer(self, _extra_files, format=format)
+
     def extra_repr(self) -> str:
         own = type(self).__name__ == self.__dict__.get("original_name")  # of a class of the user's own
         return "" if own else f"original_name={self.original_name}"
