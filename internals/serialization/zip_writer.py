@@ -1,0 +1,235 @@
+"""Writing an archive: a zip whose payloads are aligned, in one pass (`caffe2/serialize/inline_container.cc`, `PyTorchStreamWriter`).
+
+    [local header][m/data/0][FB 22 ZZZZ...][payload from a multiple of 64 on][data descriptor] [local header] ...
+    [central directory] [zip64 end record] [zip64 end locator] [end record]
+
+The extra field `FB` is the padding. Size and checksum of a payload come *behind* it, in the data descriptor: nothing has to be known
+before it is written, and the writer never goes back, so it can write to a pipe. All dates are 0: the same content gives the same bytes.
+
+A path is written to a file beside it, which takes its name when everything is there: whoever has the old file mapped keeps the
+old one, and a program that dies leaves the old one in place.
+
+How the real one differs: PyTorch's hands whole records to miniz and writes in place.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import struct
+import zlib
+from typing import Any
+
+from .zip_records import (
+    ALIGNMENT, CENTRAL_HEADER, DEFLATED, DESCRIPTOR, DESCRIPTOR64, END, END64, HAS_DESCRIPTOR, LOCAL_HEADER, LOCATOR64, MAX16,
+    MAX32, STORED, UTF8, ZIP64_EXTRA, Record, name_problem,
+)  # fmt: skip
+
+CHUNK = 1 << 22
+
+
+class ArchiveWriter:
+    """Writes records one after the other; a context manager, which closes, or gives up when there was an exception.
+
+    `target` is a path or an object with `write`. `top` is the folder all records are in: by default the file's name without its last
+    extension, and "archive" for streams. Raises RuntimeError when the folder of a path does not exist.
+    """
+
+    def __init__(self, target: Any, *, top: str | None = None) -> None:
+        self.position = 0
+        self.records: dict[str, Record] = {}
+        self.top = top_folder(target) if top is None else top
+        problem = name_problem(self.top)
+        if problem or "/" in self.top:
+            raise ValueError(f"'{self.top}' cannot be the top folder of an archive: {problem or 'it has a slash in it'}")
+        self._file: Any
+        self._file = ReplacedFile(target) if isinstance(target, (str, os.PathLike)) else target
+        self._closed = False
+
+    def write(self, name: str, data: Any, *, compress: bool = False) -> None:
+        """A record: bytes or anything with a contiguous buffer, which is not copied. `compress` deflates it.
+
+        Raises ValueError for a name that is not allowed in an archive, RuntimeError for one that is there already.
+        """
+        if self._closed:
+            raise ValueError(f"cannot write record '{name}': the archive is closed")
+        problem = name_problem(name)
+        if problem:
+            raise ValueError(f"'{name}' cannot be the name of a record: {problem}")
+        if name in self.records:
+            raise RuntimeError(f"Tried to serialize file twice: {name}")
+        with memoryview(data) as view, view.cast("B") as payload:
+            if compress:
+                crc = zlib.crc32(payload)
+                packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+                packed = packer.compress(payload) + packer.flush()
+                self._record(name, memoryview(packed), payload.nbytes, DEFLATED, crc)
+            else:
+                self._record(name, payload, payload.nbytes, STORED, None)
+
+    def close(self) -> None:
+        """The central directory and the end; a path gets its name. May be called again."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._end()
+        except BaseException:
+            self.abandon()
+            raise
+        if isinstance(self._file, ReplacedFile):
+            self._file.commit()
+
+    def abandon(self) -> None:
+        """Gives up: nothing is left of a file; what a stream has got it keeps."""
+        self._closed = True
+        if isinstance(self._file, ReplacedFile):
+            self._file.discard()
+
+    def __enter__(self) -> ArchiveWriter:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def __del__(self) -> None:
+        if getattr(self, "_closed", True) is False:
+            self.abandon()
+
+    def _record(self, name: str, payload: memoryview, size: int, method: int, crc: int | None) -> None:
+        full_name = f"{self.top}/{name}"
+        raw_name = full_name.encode()
+        if len(raw_name) > MAX16:
+            raise ValueError(f"the name of a record has at most {MAX16} bytes, '{name[:40]}...' has {len(raw_name)}")
+        at = self.position
+        zip64 = zip64_extra(size, payload.nbytes, at)
+        extra = zip64 + padding(at + LOCAL_HEADER.size + len(raw_name) + len(zip64))
+        self._put(
+            LOCAL_HEADER.build(
+                version_needed=20 if method else 0,
+                flags=HAS_DESCRIPTOR | UTF8,
+                method=method,
+                name_length=len(raw_name),
+                extra_length=len(extra),
+            )
+            + raw_name
+            + extra
+        )
+        offset = self.position
+        found = self._put(payload)
+        crc = found if crc is None else crc
+        descriptor = DESCRIPTOR64 if zip64 else DESCRIPTOR
+        self._put(descriptor.build(crc32=crc, compressed_size=payload.nbytes, size=size))
+        flags = HAS_DESCRIPTOR | UTF8
+        self.records[name] = Record(name, full_name, at, offset, payload.nbytes, size, method, crc, flags, extra)
+
+    def _end(self) -> None:
+        directory = self.position
+        for record in self.records.values():
+            name = record.full_name.encode()
+            zip64 = zip64_extra(record.size, record.compressed_size, record.header_offset)
+            entry = CENTRAL_HEADER.build(
+                version_needed=20 if record.method else 0,
+                flags=record.flags,
+                method=record.method,
+                crc32=record.crc32,
+                compressed_size=min(record.compressed_size, MAX32),
+                size=min(record.size, MAX32),
+                name_length=len(name),
+                extra_length=len(zip64),
+                header_offset=min(record.header_offset, MAX32),
+            )
+            self._put(entry + name + zip64)
+        end64, n = self.position, len(self.records)
+        where = {"directory_size": end64 - directory, "directory": directory}
+        counts = {"entries_here": n, "entries": n}
+        self._put(END64.build(record_size=END64.size - 12, version_made_by=798, version_needed=45, **counts, **where))
+        self._put(LOCATOR64.build(end64=end64, disks=1))
+        small = {key: min(value, MAX16) for key, value in counts.items()}
+        self._put(END.build(**small, **{key: min(value, MAX32) for key, value in where.items()}))
+
+    def _put(self, data: Any) -> int:
+        """Writes all of it, in pieces that stay in the processor's cache for the checksum, which is returned."""
+        crc = 0
+        with memoryview(data) as view:
+            for start in range(0, view.nbytes, CHUNK):
+                piece = view[start : start + CHUNK]
+                crc = zlib.crc32(piece, crc)
+                while piece.nbytes:
+                    written = self._file.write(piece)
+                    if written is None or written >= piece.nbytes:
+                        break
+                    piece = piece[written:]
+            self.position += view.nbytes
+        return crc
+
+
+class ReplacedFile:
+    """A new file beside `path`, which takes its place on `commit()` and vanishes on `discard()`.
+
+    It gets the permissions `open(path, "wb")` would leave. What is no regular file (a pipe, `/dev/null`) is opened as it is.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self.path = os.path.realpath(os.fspath(path))
+        folder = os.path.dirname(self.path)
+        if not os.path.isdir(folder):
+            raise RuntimeError(f"Parent directory {os.path.dirname(os.fspath(path))} does not exist.")
+        try:
+            mode: int | None = os.stat(self.path).st_mode
+        except FileNotFoundError:
+            mode = None
+        if mode is not None and not stat.S_ISREG(mode):
+            self.temporary, self.file = "", open(self.path, "wb", buffering=0)
+            return
+        if mode is not None and not os.access(self.path, os.W_OK):
+            raise PermissionError(f"'{os.fspath(path)}' may not be written to")
+        self.temporary = os.path.join(folder, f".{os.path.basename(self.path)}.{secrets.token_hex(4)}.tmp")
+        self.file = open(self.temporary, "xb", buffering=0)
+        if mode is not None:
+            os.chmod(self.temporary, stat.S_IMODE(mode))
+
+    def write(self, data: Any) -> int | None:
+        return self.file.write(data)
+
+    def commit(self) -> None:
+        self.file.close()
+        if self.temporary:
+            try:
+                os.replace(self.temporary, self.path)
+            except BaseException:
+                self.discard()
+                raise
+
+    def discard(self) -> None:
+        self.file.close()
+        if self.temporary:
+            try:
+                os.unlink(self.temporary)
+            except FileNotFoundError:
+                pass
+
+
+def top_folder(target: Any) -> str:
+    """The folder of the records: `resnet` for `models/resnet.pt`; "archive" for a stream, or a name that cannot be a folder's."""
+    if not isinstance(target, (str, os.PathLike)):
+        return "archive"
+    name = os.fsdecode(target).replace("\\", "/").rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    return stem if stem.isascii() and not name_problem(stem) else "archive"
+
+
+def padding(start: int) -> bytes:
+    """The extra field `FB` that moves a payload to the next multiple of 64, when the field itself would begin at `start`."""
+    n = -(start + 4) % ALIGNMENT
+    return b"FB" + struct.pack("<H", n) + b"Z" * n
+
+
+def zip64_extra(size: int, compressed_size: int, header_offset: int) -> bytes:
+    """The extra field with what does not fit into 32 bits: both sizes, or where the header is, or all; mostly nothing."""
+    values = [size, compressed_size] * (size >= MAX32) + [header_offset] * (header_offset >= MAX32)
+    return struct.pack(f"<HH{len(values)}Q", ZIP64_EXTRA, 8 * len(values), *values) if values else b""
