@@ -11,12 +11,12 @@ endif
 export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 
-.PHONY: help setup lab tour test test-full oracle notebooks bench lock clean
+.PHONY: help setup lab tour test test-full runtimes-test oracle notebooks bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 setup: ## make .venv, with everything the other targets need
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py
@@ -32,6 +32,9 @@ test: setup ## lint, types, unit tests and every notebook against its stored out
 
 test-full: setup ## the same with the slow tests and many more random cases
 	@$(RUN) -m tools.test --full $(ARGS)
+
+runtimes-test: setup ## the saved model in C++ and Node.js, against Python (and PyTorch, where installed)
+	@$(RUN) -m tools.runtimes_test $(ARGS)
 
 oracle: ## add real PyTorch to .venv, so that `make test` also compares with it
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --oracle --pip-args="$(PIP_ARGS)"

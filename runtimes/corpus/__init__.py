@@ -1,7 +1,7 @@
 """Programs that must give the same in Python, in C++ and in Node.js.
 
-Each file of this folder is TorchScript with `@case(inputs...)` above every function or module: what to call it with. `load(torch)`
-runs the files with `torch` being `internals` or real PyTorch, so that one source gives archives of both.
+Each file of this folder is TorchScript with `@case(inputs...)` above every function or module: what to call it with.
+`load(torch)` runs the files with `torch` being `internals` or real PyTorch, so that one source gives archives of both.
 `python -m runtimes.corpus FOLDER` (`make.py`) writes them: `NAME.pt`, the archive, and `NAME.case.pt`, the calls with what
 eager Python returned. A runtime's `check` runs the one and compares with the other.
 """

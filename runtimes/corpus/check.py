@@ -1,4 +1,4 @@
-"""Run archives with `internals` and compare: `python -m runtimes.corpus.check FILES OR FOLDERS`. The Python one of the three `check`s.
+"""Run archives with `internals` and compare: `python -m runtimes.corpus.check FILES OR FOLDERS`.
 
 A float32 number may differ from the expected one by 1e-5 of the largest in its tensor, a float64 one by 1e-12; everything else
 is equal: structure, types, dtypes, sizes, integers, strings.

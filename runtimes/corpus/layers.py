@@ -15,7 +15,8 @@ def convolutions(x: torch.Tensor) -> List[torch.Tensor]:
     depthwise = torch.arange(27).reshape(3, 1, 3, 3) / 27.0
     return [
         F.conv2d(x, w), F.conv2d(x, w, torch.ones(4), stride=2, padding=1), F.conv2d(x, w, dilation=2, padding=(1, 2)),
-        F.conv2d(x, depthwise, groups=3), F.conv1d(x[0, :, 0].unsqueeze(0), w[:, :, 0]), F.conv_transpose2d(x, w.transpose(0, 1), stride=2),
+        F.conv2d(x, depthwise, groups=3), F.conv1d(x[0, :, 0].unsqueeze(0), w[:, :, 0]),
+        F.conv_transpose2d(x, w.transpose(0, 1), stride=2),
     ]  # fmt: skip
 
 

@@ -51,8 +51,9 @@ def reductions(x: torch.Tensor) -> List[torch.Tensor]:
 def shapes(x: torch.Tensor) -> List[torch.Tensor]:
     y = x.permute(2, 0, 1)
     return [
-        x.view(6, 4), x.reshape(-1), x.transpose(0, 2), y, y.reshape(4, 6), x.flatten(1), x.unsqueeze(1), x.unsqueeze(0).squeeze(),
-        x[:, 1], x[..., ::2], x[0, 1:, -1], x.narrow(2, 1, 2), x.select(1, 2), x[0].t(), x[:, :1].expand(2, 5, 4),
+        x.view(6, 4), x.reshape(-1), x.transpose(0, 2), y, y.reshape(4, 6), x.flatten(1), x.unsqueeze(1),
+        x.unsqueeze(0).squeeze(), x[:, 1],
+        x[..., ::2], x[0, 1:, -1], x.narrow(2, 1, 2), x.select(1, 2), x[0].t(), x[:, :1].expand(2, 5, 4),
         x[0].repeat(2, 1), torch.cat([x, x * 2], 1), torch.stack([x, x]), x.contiguous(),
     ]  # fmt: skip
 
@@ -90,9 +91,9 @@ def writing(x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
 def making(x: torch.Tensor) -> List[torch.Tensor]:
     n = x.size(0)
     return [
-        torch.arange(n), torch.arange(1.0, 2.0, 0.25), torch.zeros(n, 2), torch.ones(2, dtype=torch.int64), torch.full([2, 2], 1.5),
-        torch.zeros_like(x), torch.ones_like(x), torch.eye(3), torch.tensor([1, 2, 3]), torch.tensor(2.5), torch.linspace(0, 1, 5),
-        torch.arange(6).view(2, 3), x.new_zeros(2),
+        torch.arange(n), torch.arange(1.0, 2.0, 0.25), torch.zeros(n, 2), torch.ones(2, dtype=torch.int64),
+        torch.full([2, 2], 1.5), torch.zeros_like(x), torch.ones_like(x), torch.eye(3), torch.tensor([1, 2, 3]),
+        torch.tensor(2.5), torch.linspace(0, 1, 5), torch.arange(6).view(2, 3), x.new_zeros(2),
     ]  # fmt: skip
 
 
