@@ -1,8 +1,8 @@
 """Reading an archive: nothing in it is believed before it is checked (`caffe2/serialize/inline_container.cc`,
 `PyTorchStreamReader`).
 
-The central directory is read, and every local header beside its entry; then it is known that each record lies in the file, that no
-two share a byte, and that both descriptions of it agree. After that a record is an offset and a size, and a storage is a view.
+The central directory is read, and every local header beside its entry; then it is known that each record lies in the file, that
+no two share a byte, and that both descriptions of it agree. After that a record is an offset and a size, and a storage is a view.
 
 How the real one differs: PyTorch's leaves the reading of the directory to miniz and looks at a local header only when the record
 is asked for; it copies each payload, and lets records overlap.
@@ -36,7 +36,7 @@ class ArchiveReader:
         self.name = name or (os.path.basename(os.fsdecode(source)) if is_path else "archive")
         self._map = map_source(source)
         self.file_size = len(self._map)
-        self.top, self.records = read_directory(self._map.memory, self.name)
+        self.top, self.records = read_directory(self._map.owner, self.name)
         self._storages: dict[str, Storage] = {}
 
     def has(self, name: str) -> bool:
@@ -62,7 +62,7 @@ class ArchiveReader:
     def storage(self, name: str, nbytes: int | None = None) -> Storage:
         """A record as a storage that lies in the mapped file; the same one every time. Its checksum is not computed.
 
-        A deflated record, or one not on a multiple of 64 bytes, is copied. Raises ArchiveError when there are fewer than `nbytes`.
+        A deflated record, or one not on a multiple of 64 bytes, is copied. Raises ArchiveError when it has fewer than `nbytes`.
         """
         found = self._storages.get(name)
         record = self._find(name)

@@ -43,7 +43,7 @@ class Layout:
         rows = [line.split(None, 2) for line in table.strip().splitlines()]
         self.struct = struct.Struct("<" + "".join(code for _, code, _ in rows))
         self.size = self.struct.size
-        self.tuple_type: Any = namedtuple(name.replace(" ", "_"), [row[0] for row in rows])
+        self.tuple_type: Any = namedtuple("header", [row[0] for row in rows])  # type: ignore[misc]
         self.fields: list[Field] = []
         offset = 0
         for field, code, meaning in rows:
@@ -52,7 +52,7 @@ class Layout:
 
     def parse(self, buffer: Any, offset: int) -> Any:
         """The fields at `offset`. The caller has made sure that the bytes are there."""
-        return self.tuple_type._make(self.struct.unpack_from(buffer, offset))
+        return self.tuple_type(*self.struct.unpack_from(buffer, offset))
 
     def build(self, **values: Any) -> bytes:
         """The bytes; fields that are not given are 0."""
@@ -190,11 +190,14 @@ def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
         at += 4 + length
 
 
+_PLAIN = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 _DRIVE = re.compile("[A-Za-z]:")
 
 
 def name_problem(name: str) -> str | None:
     """What is wrong with a record's name: it must stay inside the folder that it is unpacked to. None when nothing is."""
+    if _PLAIN.fullmatch(name):
+        return None
     if not name:
         return "an empty name"
     if "\0" in name:
@@ -208,6 +211,4 @@ def name_problem(name: str) -> str | None:
     parts = name.split("/")
     if ".." in parts or "." in parts:
         return "a path with '.' or '..' in it"
-    if "" in parts:
-        return "a path with an empty part"
-    return None
+    return "a path with an empty part" if "" in parts else None
