@@ -58,11 +58,11 @@ from internals.random import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import accelerator, autograd, cuda, func, jit, library, models, nn, optim
+    from internals import accelerator, autograd, cuda, export, func, jit, library, models, nn, optim
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
-    "accelerator", "autograd", "cuda", "func", "jit", "library", "models", "nn", "optim", "return_types", "utils",
+    "accelerator", "autograd", "cuda", "export", "func", "jit", "library", "models", "nn", "optim", "return_types", "utils",
 )  # fmt: skip
 ops = _Ops()
 

@@ -1,0 +1,189 @@
+"""An exported program, read from its archive (`torch/export/exported_program.py`).
+
+    program = internals.export.load("model.pt2")
+    program.graph            our IR: parameters are attributes of %self, then the inputs
+    program(x)               run it; the inputs are checked against the sizes it was exported for
+    program.module()         a compiled module: `jit.save` makes a TorchScript archive of it
+    program.missing          operators that are not known here, with how often they are called; then it cannot run
+
+How the real one differs: its graph is an FX graph whose parameters are inputs ("lifted"), and `run_decompositions` lowers the
+operators to a smaller set.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from internals.jit.ir import Graph, TensorType, TupleType, Type, Value
+from internals.jit.schema import Argument, FunctionSchema
+from internals.jit.script_function import ScriptFunction
+from internals.serialization.json_node import JsonNode
+from internals.serialization.zip_reader import ArchiveReader
+
+from .graph_reader import SYMBOLS, GraphReader
+from .input_checks import InputCheck, ranges_of
+from .pt2_archive import read_program, read_tensors
+from .pytree import TreeSpec
+from .state_modules import Folder, get_attributes
+
+
+class ExportedProgram:
+    """Made by `load`. `missing` counts the calls of operators that are not known here, by target."""
+
+    def __init__(self, module: Any, checks: list[Any], specs: tuple[TreeSpec, TreeSpec], missing: Counter[str]) -> None:
+        self._module, self._checks, (self.in_spec, self.out_spec), self.missing = module, checks, specs, missing
+
+    @property
+    def graph(self) -> Graph:
+        return self._module.graph
+
+    @property
+    def state_dict(self) -> dict[str, Any]:
+        return self._module.state_dict()
+
+    def module(self) -> Any:
+        """The compiled module: flat inputs, a flat tuple of outputs (one alone as it is). Raises NotImplementedError if
+        operators are missing."""
+        if self.missing:
+            listed = ", ".join(f"{name} ({n}x)" for name, n in sorted(self.missing.items()))
+            raise NotImplementedError(f"this program calls operators that are not known here: {listed}")
+        return self._module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it on inputs of the form it was exported with. Raises ValueError for another form, RuntimeError for other sizes."""
+        module = self.module()
+        given = list(self.in_spec.flatten((args, kwargs), "the input"))
+        symbols: dict[str, int] = {}
+        flat = [value for check, value in zip(self._checks, given) if check.passes_on(value, symbols)]
+        result = module(*flat)
+        leaves = result if self.out_spec.leaves() != 1 else (result,)
+        return self.out_spec.unflatten(iter(leaves))
+
+    def __repr__(self) -> str:
+        return f"ExportedProgram(\n{self.graph.str(False)})"
+
+
+def load(f: Any) -> ExportedProgram:
+    """Read a `.pt2` archive of `torch.export.save` from a path or file object; tensors of a path are mapped, not copied.
+
+    Operators that are not known here do not stop it: see `ExportedProgram.missing`.
+    Raises ArchiveError for what is no such archive, or a damaged one. Source: `torch.export.load`.
+    """
+    with ArchiveReader(f) as reader:
+        program = read_program(reader)
+        tensors = {**read_tensors(reader, "constants"), **read_tensors(reader, "weights")}
+        return _Loader(program, tensors).load()
+
+
+class _Loader:
+    def __init__(self, program: JsonNode, tensors: dict[str, Any]) -> None:
+        self.program, self.tensors = program, tensors
+        module = program["graph_module"]
+        self.content, self.signature = module["graph"], module["signature"]
+        self.call = module["module_call_graph"][0]["signature"]
+        self.checks: list[InputCheck] = []
+        self.graph = Graph()
+        self.values: dict[str, Value] = {}
+        self.modules: dict[str, Value] = {}
+
+    def load(self) -> ExportedProgram:
+        root = self.build_module()
+        self.modules[""] = self.graph.addInput("self").setType(root._jit_type)
+        reader = GraphReader(self.graph, self.content, self.values)
+        arguments = [Argument("self", root._jit_type), *self.inputs(reader)]
+        reader.read()
+        returned = self.outputs(reader)
+        schema = FunctionSchema("forward", "", tuple(arguments), (Argument("", returned),))
+        name = f"{root._jit_type.qualified_name}.forward"
+        root._jit_type.addMethod(
+            "forward", ScriptFunction("forward", self.graph, schema, qualified_name=name, is_method=True)
+        )
+        in_spec, out_spec = TreeSpec.parse(self.call["in_spec"]), TreeSpec.parse(self.call["out_spec"])
+        if in_spec.leaves() != len(self.checks):
+            raise self.call["in_spec"].error(f"has {in_spec.leaves()} leaves; the graph has {len(self.checks)} inputs")
+        return ExportedProgram(root, self.checks, (in_spec, out_spec), reader.missing)
+
+    def build_module(self) -> Any:
+        classes = _classes(self.content)
+        root = Folder(classes.get("", "ExportedProgram"))
+        for spec in self.signature["input_specs"]:
+            kind, content = spec.union()
+            if kind in STATE:
+                name = content[f"{STATE[kind]}_name"]
+                if name.text() not in self.tensors:
+                    raise name.error(f"is '{name.text()}', of which the archive has no tensor")
+                persistent = kind == "parameter" or (kind == "buffer" and content["persistent"].boolean())
+                kept = "parameter" if kind == "parameter" else "buffer"
+                root.place(name, self.tensors[name.text()], kept, persistent, classes)
+        return root.build()
+
+    def inputs(self, reader: GraphReader) -> list[Argument]:
+        """The graph's inputs: state is attributes of `self`, the others are arguments."""
+        arguments = []
+        ranges = ranges_of(self.program)
+        for spec in self.signature["input_specs"]:
+            kind, content = spec.union()
+            if kind in STATE:
+                value = get_attributes(self.graph, self.modules, content[f"{STATE[kind]}_name"].text())
+                reader.define(content["arg"]["name"], value)
+            elif kind == "user_input":
+                form, arg = content["arg"].union()
+                t: Type = TensorType.get() if form == "as_tensor" else SYMBOLS.get(form, TensorType.get())
+                name = arg["name"] if form == "as_tensor" else arg["as_name"]
+                value = self.graph.addInput().setType(reader.tensor_type(name.text()) if form == "as_tensor" else t)
+                reader.define(name, value)
+                self.checks.append(InputCheck.of_input(name.text(), self.content, ranges))
+                arguments.append(Argument(name.text(), t))
+            elif kind == "constant_input":
+                self.checks.append(InputCheck.of_constant(content))
+            else:
+                raise spec.error(f"is an input of the kind {kind}, which is not known here")
+        return arguments
+
+    def outputs(self, reader: GraphReader) -> Type:
+        """What is returned; what the program writes to its buffers and inputs is written back first."""
+        returned: list[Value] = []
+        for spec in self.signature["output_specs"]:
+            kind, content = spec.union()
+            if kind == "user_output":
+                returned.append(reader.arguments.read(content["arg"]))
+            elif kind in MUTATIONS:
+                target = content[MUTATIONS[kind]]
+                if kind == "user_input_mutation":
+                    written = reader.arguments.named(target)
+                else:
+                    written = get_attributes(self.graph, self.modules, target.text())
+                self.graph.insert("aten::copy_", [written, reader.arguments.named(content["arg"]["name"]), False])
+            else:
+                raise spec.error(f"is an output of the kind {kind}, which is not known here")
+        if len(returned) != 1:
+            t = TupleType([_plain(v.type()) for v in returned])
+            returned = [self.graph.insertNode(self.graph.create("prim::TupleConstruct", returned)).output().setType(t)]
+        self.graph.registerOutput(returned[0])
+        return _plain(returned[0].type())
+
+
+STATE = {"parameter": "parameter", "buffer": "buffer", "tensor_constant": "tensor_constant"}
+MUTATIONS = {
+    "buffer_mutation": "buffer_name",
+    "parameter_mutation": "parameter_name",
+    "user_input_mutation": "user_input_name",
+}
+
+
+def _plain(t: Type) -> Type:
+    return TensorType.get() if isinstance(t, TensorType) else t
+
+
+def _classes(content: JsonNode) -> dict[str, str]:
+    """The class of the module at each path, which the nodes remember as "L__self__fc,fc,torch.nn.modules.linear.Linear"."""
+    found: dict[str, str] = {}
+    for node in content["nodes"]:
+        stack = node["metadata"].get("nn_module_stack")
+        for entry in stack.text().split(";") if stack is not None else ():
+            _, _, rest = entry.partition(",")
+            path, _, name = rest.rpartition(",")
+            if all(part.isidentifier() and part.isascii() for part in name.split(".")):
+                found[path] = name.removeprefix("__main__.")
+    return found

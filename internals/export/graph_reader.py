@@ -1,0 +1,198 @@
+"""From the nodes of an exported graph to nodes of the IR (`torch/_export/serde/serialize.py`, `GraphModuleDeserializer`).
+
+    {"target": "torch.ops.aten.add.Tensor", "inputs": [...], "outputs": [{"as_tensor": {"name": "add"}}]}
+    %add : Tensor = aten::add(%relu, %b_k, %1)
+
+The target names operator and overload, so there is nothing to resolve: look the schema up, fill in the defaults that were left
+out. A few targets are no operators of ours but mean one (`MEANS`), such as Python's own arithmetic on sizes. What is not known at
+all becomes a node all the same, so that the graph can be read, and is listed in `missing`.
+
+How the real one differs: it makes FX nodes, which call the operators
+themselves; graphs inside graphs (`cond`, `map`) are read too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from internals.jit.ir import BoolType, FloatType, Graph, IntType, ListType, Node, StringType, TensorType, Type, Value
+from internals.jit.operators import find_operator
+from internals.jit.operators.registry import Operator
+from internals.jit.schema import FunctionSchema
+from internals.serialization.json_node import JsonNode
+
+from .arguments import Arguments, device_of
+from .pt2_archive import dtype_of
+
+MEANS = {
+    "torch.ops.aten.lift_fresh_copy.default": "aten::clone",
+    "torch.ops.aten.alias.default": "aten::detach",
+    "torch.ops.aten.sym_size.int": "aten::size.int",
+    "torch.ops.aten.sym_numel.default": "aten::numel",
+    "torch.ops.aten.sym_stride.int": "aten::stride.int",
+    "_operator.add": "aten::add.int",
+    "_operator.sub": "aten::sub.int",
+    "_operator.mul": "aten::mul.int",
+    "_operator.floordiv": "aten::floordiv.int",
+    "_operator.truediv": "aten::div.int",
+    "_operator.mod": "aten::remainder.int",
+    "_operator.neg": "aten::neg.int",
+    "_operator.pow": "aten::pow.int_to_int",
+    "_operator.eq": "aten::eq.int",
+    "_operator.ne": "aten::ne.int",
+    "_operator.lt": "aten::lt.int",
+    "_operator.le": "aten::le.int",
+    "_operator.gt": "aten::gt.int",
+    "_operator.ge": "aten::ge.int",
+    "torch.sym_max": "prim::max.int",
+    "torch.sym_min": "prim::min.int",
+    "torch.sym_int": "aten::Int.Scalar",
+    "torch.sym_float": "aten::Float.Scalar",
+    "torch.sym_not": "aten::__not__",
+}
+# What the exporter asserts about its own assumptions; `ExportedProgram` checks the inputs instead.
+LEFT_OUT = (
+    "torch.ops.aten._assert_tensor_metadata.default",
+    "torch.ops.aten.sym_constrain_range.default",
+    "torch.ops.aten.sym_constrain_range_for_size.default",
+)
+SYMBOLS: dict[str, Type] = {
+    "as_sym_int": IntType.get(), "as_int": IntType.get(), "as_sym_float": FloatType.get(), "as_float": FloatType.get(),
+    "as_sym_bool": BoolType.get(), "as_bool": BoolType.get(), "as_string": StringType.get(),
+}  # fmt: skip
+
+
+class GraphReader:
+    """Puts the nodes of `content`, the JSON of a graph, into `graph`. `values` has its inputs, by name."""
+
+    def __init__(self, graph: Graph, content: JsonNode, values: dict[str, Value]) -> None:
+        self.graph, self.content, self.values = graph, content, values
+        self.arguments = Arguments(graph, values)
+        self.missing: Counter[str] = Counter()
+
+    def read(self) -> None:
+        for node in self.content["nodes"]:
+            self.read_node(node)
+
+    def read_node(self, node: JsonNode) -> None:
+        target = node["target"].text()
+        if target in LEFT_OUT:
+            return
+        if target == "torch.ops.aten._assert_scalar.default":
+            return self.assertion(node)
+        operator = operator_of(target)
+        given = [(each["name"].text(), each["arg"]) for each in node["inputs"]]
+        if operator is None:
+            self.missing[target] += 1
+            inputs = [self.arguments.read(arg) for _, arg in given if arg.union()[0] != "as_graph"]
+            made = self.graph.create(unknown_kind(target), inputs, 0)
+        else:
+            name = operator.name.partition(".")[0]
+            made = self.graph.create(name, self.inputs_of(operator.schema, given, node), 0)
+        self.graph.insertNode(made)
+        self.outputs(made, operator.schema if operator is not None else None, node["outputs"])
+
+    def inputs_of(self, schema: FunctionSchema, given: list[tuple[str, JsonNode]], node: JsonNode) -> list[Value]:
+        """In the schema's order, defaults filled in. Names that Python uses instead (`_operator.add(a, b)`) go by position."""
+        names = [a.name for a in schema.arguments]
+        by_position = not all(name in names for name, _ in given)
+        found: dict[str, JsonNode] = {}
+        for i, (name, arg) in enumerate(given):
+            if by_position and i >= len(names):
+                raise node.error(f"gives {schema.name} more than its {len(names)} arguments")
+            found[names[i] if by_position else name] = arg
+        inputs = []
+        for argument in schema.arguments:
+            if argument.name in found:
+                inputs.append(self.given(found[argument.name], argument.type))
+            elif argument.has_default_value():
+                inputs.append(self.arguments.constant(argument.default_value))
+            else:
+                raise node.error(f"does not give {schema.name} its '{argument.name}'")
+        return inputs
+
+    def given(self, arg: JsonNode, wanted: Type) -> Value:
+        """An int where a list or a float is wanted becomes one, as for every call."""
+        if arg.union()[0] == "as_int" and isinstance(wanted, FloatType):
+            return self.arguments.constant(float(arg.union()[1].integer()))
+        value = self.arguments.read(arg)
+        if isinstance(wanted, ListType) and isinstance(value.type(), (IntType, FloatType)):
+            return self.arguments.list_of(wanted.element, [value])
+        return value
+
+    def outputs(self, made: Node, schema: FunctionSchema | None, outputs: JsonNode) -> None:
+        """Names for what the node makes. A list that a node returns is taken apart."""
+        types = [r.type for r in schema.returns] if schema is not None else [TensorType.get()] * len(outputs)
+        if len(outputs) > len(types):
+            raise outputs.error(f"names {len(outputs)} results of {made.kind()}, which has {len(types)}")
+        for i, t in enumerate(types):
+            value = made.addOutput().setType(t)
+            if i < len(outputs):
+                self.name(value, outputs[i])
+
+    def name(self, value: Value, output: JsonNode) -> None:
+        kind, content = output.union()
+        if kind == "as_tensor":
+            self.define(content["name"], value.setType(self.tensor_type(content["name"].text())))
+        elif kind in ("as_tensors", "as_optional_tensors"):
+            value.setType(ListType(TensorType.get()))
+            parts = self.graph.insertNode(self.graph.create("prim::ListUnpack", [value], len(content)))
+            for part, each in zip(parts.outputs(), content):
+                named = each if kind == "as_tensors" else each.union()[1]
+                self.define(named["name"], part.setType(self.tensor_type(named["name"].text())))
+        elif kind in SYMBOLS and content.get("as_name") is not None:
+            self.define(content["as_name"], value.setType(SYMBOLS[kind]))
+        elif kind != "as_none":
+            raise output.error(f"is a result of the kind {kind}, which is not known here")
+
+    def define(self, name: JsonNode, value: Value) -> None:
+        text = name.text()
+        if not text.isidentifier() or not text.isascii():
+            raise name.error(f"is {text!r}, which is no name")
+        if text in self.values:
+            raise name.error(f"is '{text}', which another node has made already")
+        self.values[text] = value.setDebugName(text)
+
+    def tensor_type(self, name: str) -> TensorType:
+        """What the file says of a tensor. A size that depends on the input is unknown."""
+        meta = self.content["tensor_values"].get(name)
+        if meta is None:
+            return TensorType.get()
+        sizes, strides = ([_number(each) for each in meta[key]] for key in ("sizes", "strides"))
+        requires_grad = meta["requires_grad"].boolean()
+        return TensorType(dtype_of(meta["dtype"]), device_of(meta["device"]), sizes, strides, requires_grad)
+
+    def assertion(self, node: JsonNode) -> None:
+        """`_assert_scalar(condition, message)`: raise unless."""
+        condition, message = (self.arguments.read(each["arg"]) for each in node["inputs"])
+        if not isinstance(condition.type(), BoolType):
+            condition = self.graph.insert("aten::Bool", [condition]).setType(BoolType.get())
+        branch = self.graph.insertNode(self.graph.create("prim::If", [condition], 0))
+        branch.addBlock()
+        with self.graph.insert_point_guard(branch.addBlock()):
+            self.graph.insertNode(
+                self.graph.create("prim::RaiseException", [message, self.arguments.constant(None)], 0)
+            )
+
+
+def operator_of(target: str) -> Operator | None:
+    """The operator that `torch.ops.aten.add.Tensor` names, or None."""
+    name = MEANS.get(target)
+    if name is None and target.startswith("torch.ops."):
+        namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
+        base, _, overload = rest.partition(".")
+        name = f"{namespace}::{base}" if overload in ("", "default") else f"{namespace}::{base}.{overload}"
+    return find_operator(name) if name is not None else None
+
+
+def unknown_kind(target: str) -> str:
+    """`torch.ops.custom.op.default` as the kind of a node."""
+    namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
+    kind = f"{namespace}::{rest.partition('.')[0] or 'call'}"
+    return "".join(c if c.isalnum() or c in "_:" else "_" for c in kind)
+
+
+def _number(node: JsonNode) -> Any:
+    kind, value = node.union()
+    return value.integer() if kind == "as_int" else None

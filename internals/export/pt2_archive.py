@@ -1,0 +1,87 @@
+"""The records of a `.pt2` file (`torch/export/pt2_archive/_package.py`).
+
+    archive_format                        "pt2"
+    models/model.json                     the graph, its signature, the form of inputs and outputs
+    data/weights/weight_0, ...            storages, raw
+    data/weights/model_weights_config.json   which tensor of the state dict looks at which, and how
+    data/constants/...                    the same for tensors that are neither parameter nor buffer
+
+How the real one differs: an archive may hold several models, compiled code of AOTInductor, and tensors of subclasses, which are
+pickled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.core import dtype as dt
+from internals.core.geometry import geometry
+from internals.core.tensor_impl import make, newly_made
+from internals.serialization.errors import ArchiveError
+from internals.serialization.json_node import JsonNode
+from internals.serialization.zip_reader import ArchiveReader
+
+MAJOR = range(5, 9)  # versions of the schema whose graphs look like this
+
+# `ScalarType` of torch/_export/serde/schema.py: numbers of its own, one more than those of c10.
+DTYPES = {
+    1: dt.uint8, 2: dt.int8, 3: dt.int16, 4: dt.int32, 5: dt.int64, 6: dt.float16, 7: dt.float32, 8: dt.float64,
+    10: dt.complex64, 11: dt.complex128, 12: dt.bool_,
+}  # fmt: skip
+
+
+def read_program(reader: ArchiveReader) -> JsonNode:
+    """`models/model.json`. Raises ArchiveError for an archive of another kind or of a version not known here."""
+    if not reader.has("archive_format") or reader.text("archive_format") != "pt2":
+        raise ArchiveError("not an archive of torch.export: no 'archive_format' that says pt2", archive=reader.name)
+    if not reader.has("models/model.json"):
+        names = [n.removeprefix("models/").removesuffix(".json") for n in reader.records if n.startswith("models/")]
+        raise ArchiveError(f"has no model 'model'; it has {names}", archive=reader.name)
+    program = JsonNode.parse(reader.text("models/model.json"), reader.name, "models/model.json")
+    version = program["schema_version"]["major"].integer()
+    if version not in MAJOR:
+        known = f"{MAJOR[0]} to {MAJOR[-1]}"
+        raise program["schema_version"].error(f"is {version}; versions {known} can be read: export it anew")
+    return program
+
+
+def read_tensors(reader: ArchiveReader, kind: str) -> dict[str, Any]:
+    """The tensors of "weights" or "constants", by name; those that share a storage share it again."""
+    record = f"data/{kind}/model_{kind}_config.json"
+    if not reader.has(record):
+        return {}
+    config = JsonNode.parse(reader.text(record), reader.name, record)["config"]
+    return {name: _tensor(reader, entry, f"data/{kind}/") for name, entry in config.items()}
+
+
+def _tensor(reader: ArchiveReader, entry: JsonNode, folder: str) -> Any:
+    use_pickle = entry.get("use_pickle")
+    if use_pickle is not None and use_pickle.boolean():
+        raise entry.error("is pickled: a subclass of Tensor, or an object that only its own class can restore")
+    meta = entry["tensor_meta"]
+    kind = dtype_of(meta["dtype"])
+    sizes = tuple(fixed(each) for each in meta["sizes"])
+    strides = tuple(fixed(each) for each in meta["strides"])
+    offset = fixed(meta["storage_offset"])
+    if len(sizes) != len(strides) or any(n < 0 for n in (*sizes, *strides, offset)):
+        raise meta.error("has sizes, strides and offset that fit no tensor")
+    last = offset + sum((n - 1) * s for n, s in zip(sizes, strides))
+    needed = 0 if 0 in sizes else (last + 1) * kind.itemsize
+    storage = reader.storage(folder + entry["path_name"].text(), needed)
+    t = newly_made(make(storage, geometry(sizes, strides, kind, storage.device), offset))
+    return t.requires_grad_() if meta["requires_grad"].boolean() else t
+
+
+def dtype_of(node: JsonNode) -> dt.dtype:
+    found = DTYPES.get(node.integer())
+    if found is None:
+        raise node.error(f"is dtype {node.integer()}, which is not known here")
+    return found
+
+
+def fixed(node: JsonNode) -> int:
+    """A size that is a number."""
+    kind, value = node.union()
+    if kind != "as_int":
+        raise node.error("is not a number, but depends on the input")
+    return value.integer()
