@@ -1,0 +1,352 @@
+"""Objects as a pickle: a program for a small stack machine that builds them again (`torch/csrc/jit/serialization/pickler.cpp`).
+
+`[1, (2, x)]` becomes: an empty list, a mark, 1, a mark, 2, ..., make a tuple of what is above the mark, append what is above the
+mark to the list. What has been built once is put into a numbered *memo* and fetched from there the second time, so an object that
+occurs twice is one object again afterwards, and a list may contain itself.
+
+A pickle holds no numbers of tensors. It names a storage by a *persistent id*, `("storage", FloatStorage, "0", "cpu", 6)`, and whoever
+reads it is asked for that storage; `storages.py` keeps them. Protocol 2 is written, since real PyTorch reads no other
+without being told to execute what it finds.
+
+How the real one differs: `torch.save` uses Python's own `pickle`, whose bytes these are; the C++ one memoizes less.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from internals.core.device import device
+from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.formats import layout
+from internals.core.size import Size
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl, tensor_class
+from internals.storage import TypedStorage
+
+from .storages import StorageTable
+
+PROTO, STOP, MARK = b"\x80\x02", b".", b"("
+NONE, TRUE, FALSE = b"N", b"\x88", b"\x89"
+EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE = b"]", b"}", b")"
+TUPLE, TUPLES = b"t", (b")", b"\x85", b"\x86", b"\x87")
+APPEND, APPENDS, SETITEM, SETITEMS = b"a", b"e", b"s", b"u"
+REDUCE, NEWOBJ, BUILD, BINPERSID = b"R", b"\x81", b"b", b"Q"
+BATCH = 1000  # as many items are on the stack at a time
+
+
+class Reduced(NamedTuple):
+    """An object of a class of the archive's own: `module.name.__new__()`, then its state."""
+
+    module: str
+    name: str
+    state: Any
+
+
+class Pickler:
+    """Writes one pickle. `reduce_object` may say how to write an object that is none of the types known here."""
+
+    def __init__(self, storages: StorageTable, reduce_object: Callable[[Any], Reduced | None] = lambda obj: None) -> None:
+        self.storages, self.reduce_object = storages, reduce_object
+        self.out = bytearray()
+        self.memo: dict[Any, int] = {}  # a global's (module, name), or the id of an object
+        self.kept: list[Any] = []  # so that no id is used twice
+
+    def dump(self, obj: Any) -> bytes:
+        """The pickle of `obj`. Raises TypeError, naming the place, for something that cannot be saved."""
+        self.out += PROTO
+        try:
+            self.save(obj)
+        except NotSavable as problem:
+            raise TypeError(problem.text()) from None
+        except RecursionError:
+            raise RecursionError("the object is nested too deeply to be saved") from None
+        self.out += STOP
+        return bytes(self.out)
+
+    def save(self, obj: Any) -> None:
+        """Leaves `obj` on the stack of the machine that will read this."""
+        if not self.recall(id(obj)):
+            save = self.writers.get(type(obj))
+            if save is not None:
+                save(self, obj)
+            else:
+                self.save_other(obj)
+
+    # The memo
+
+    def memoize(self, obj: Any) -> None:
+        """What is on top of the stack is `obj`: the next time it is fetched."""
+        self.kept.append(obj)
+        self.remember(id(obj))
+
+    def remember(self, key: Any) -> None:
+        n = self.memo[key] = len(self.memo)
+        self.out += b"q%c" % n if n < 256 else b"r" + struct.pack("<I", n)
+
+    def recall(self, key: Any) -> bool:
+        """Fetches what was memoized under `key`. False when nothing was."""
+        n = self.memo.get(key)
+        if n is None:
+            return False
+        self.out += b"h%c" % n if n < 256 else b"j" + struct.pack("<I", n)
+        return True
+
+    # Values
+
+    def save_none(self, obj: None) -> None:
+        self.out += NONE
+
+    def save_bool(self, obj: bool) -> None:
+        self.out += TRUE if obj else FALSE
+
+    def save_int(self, obj: int) -> None:
+        if 0 <= obj < 1 << 16:
+            self.out += b"K%c" % obj if obj < 256 else b"M" + struct.pack("<H", obj)
+        elif -1 << 31 <= obj < 1 << 31:
+            self.out += b"J" + struct.pack("<i", obj)
+        else:
+            data = obj.to_bytes((obj if obj >= 0 else ~obj).bit_length() // 8 + 1, "little", signed=True)
+            if len(data) > 255:
+                raise NotSavable(f"an int of {len(data)} bytes (at most 255 can be saved)")
+            self.out += b"\x8a%c" % len(data) + data
+
+    def save_float(self, obj: float) -> None:
+        self.out += b"G" + struct.pack(">d", obj)
+
+    def save_complex(self, obj: complex) -> None:
+        self.save_reduce("__builtin__", "complex", (obj.real, obj.imag))
+        self.memoize(obj)
+
+    def save_str(self, obj: str) -> None:
+        data = obj.encode("utf-8", "surrogatepass")
+        if len(data) >= 1 << 32:
+            raise NotSavable("a str of 4 GiB or more")
+        self.out += b"X" + struct.pack("<I", len(data)) + data
+        self.memoize(obj)
+
+    def save_bytes(self, obj: bytes) -> None:
+        self.save_reduce("_codecs", "encode", (obj.decode("latin1"), "latin1"))  # protocol 2 is from before there were bytes
+        self.memoize(obj)
+
+    def save_bytearray(self, obj: bytearray) -> None:
+        self.save_reduce("__builtin__", "bytearray", (bytes(obj),) if obj else ())
+        self.memoize(obj)
+
+    # Containers
+
+    def save_tuple(self, obj: tuple[Any, ...]) -> None:
+        if len(obj) > 3:
+            self.out += MARK
+        for i, item in enumerate(obj):
+            self.save_at(f"[{i}]", item)
+        if id(obj) in self.memo:
+            raise NotSavable("a tuple that contains itself")
+        self.out += TUPLES[len(obj)] if len(obj) <= 3 else TUPLE
+        if obj:
+            self.memoize(obj)
+
+    def save_list(self, obj: list[Any]) -> None:
+        self.out += EMPTY_LIST
+        self.memoize(obj)
+        if len(obj) == 1:
+            self.save_at("[0]", obj[0])
+            self.out += APPEND
+            return
+        for start in range(0, len(obj), BATCH):
+            self.out += MARK
+            for i, item in enumerate(obj[start : start + BATCH], start):
+                self.save_at(f"[{i}]", item)
+            self.out += APPENDS
+
+    def save_dict(self, obj: dict[Any, Any]) -> None:
+        self.out += EMPTY_DICT
+        self.memoize(obj)
+        self.save_items(obj.items())
+
+    def save_items(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Entries for the dict on top of the stack."""
+        items = list(pairs)
+        for start in range(0, len(items), BATCH):
+            if len(items) > 1:
+                self.out += MARK
+            for key, value in items[start : start + BATCH]:
+                self.save_at(f", key {key!r}" if type(key) is not str else f", key '{key}'", key)
+                self.save_at(f"[{key!r}]", value)
+            self.out += SETITEMS if len(items) > 1 else SETITEM
+
+    def save_ordered_dict(self, obj: OrderedDict[Any, Any]) -> None:
+        self.save_reduce("collections", "OrderedDict", ())
+        self.memoize(obj)
+        self.save_items(obj.items())
+        if vars(obj):  # `_metadata`, which `state_dict()` hangs on its result
+            self.save_at(".__dict__", vars(obj))
+            self.out += BUILD
+
+    def save_counter(self, obj: Counter[Any]) -> None:
+        self.save_reduce("collections", "Counter", (dict(obj),))
+        self.memoize(obj)
+
+    def save_set(self, obj: set[Any]) -> None:
+        self.save_reduce("__builtin__", "set", (list(obj),))
+        self.memoize(obj)
+
+    def save_size(self, obj: Size) -> None:
+        self.save_reduce("torch", "Size", (tuple(obj),))
+        self.memoize(obj)
+
+    # What PyTorch adds
+
+    def save_dtype(self, obj: dtype) -> None:
+        self.save_global("torch", obj.name)
+
+    def save_device(self, obj: device) -> None:
+        self.save_reduce("torch", "device", (obj.type,) if obj.index is None else (obj.type, obj.index))
+        self.memoize(obj)
+
+    def save_layout(self, obj: layout) -> None:
+        self.save_reduce("torch.serialization", "_get_layout", (f"torch.{obj.name}",))
+        self.memoize(obj)
+
+    def save_tensor(self, obj: Any) -> None:
+        """How to make it, and of what: a storage, an offset into it, sizes, strides, whether it requires a gradient."""
+        function, args = tensor_recipe(obj)
+        state = obj.__dict__
+        if state:  # attributes that somebody hung on it
+            recipe = (Global("torch._utils", function), Global("torch", "Tensor"), args, state)
+            self.save_reduce("torch._tensor", "_rebuild_from_type_v2", recipe)
+        else:
+            self.save_reduce("torch._utils", function, args)
+        self.memoize(obj)
+
+    def save_parameter(self, obj: Any) -> None:
+        data = obj.detach()
+        args = (data, obj.requires_grad, OrderedDict())
+        if obj.__dict__:
+            self.save_reduce("torch._utils", "_rebuild_parameter_with_state", (*args, obj.__dict__))
+        else:
+            self.save_reduce("torch._utils", "_rebuild_parameter", args)
+        self.memoize(obj)
+
+    def save_storage(self, obj: Storage) -> None:
+        self.save_persistent_id(obj, None)
+
+    def save_typed_storage(self, obj: TypedStorage) -> None:
+        self.save_persistent_id(obj.untyped(), obj.dtype)
+
+    def save_persistent_id(self, storage: Storage, kind: dtype | None) -> None:
+        """The name of a storage, in elements of dtype `kind`, or in bytes."""
+        key = self.storages.key_of(storage, kind)
+        if kind is None:
+            name, size = Global("torch.storage", "UntypedStorage"), storage.nbytes()
+        else:
+            name, size = Global("torch", f"{SCALAR_TYPE_NAME[kind]}Storage"), storage.nbytes() // kind.itemsize
+        self.save_tuple(("storage", name, key, "cpu", size))
+        self.out += BINPERSID
+
+    def save_global(self, module: str, name: str) -> None:
+        """A class or function by its name."""
+        if not self.recall((module, name)):
+            self.out += f"c{module}\n{name}\n".encode()
+            self.remember((module, name))
+
+    def save_reduce(self, module: str, name: str, args: tuple[Any, ...]) -> None:
+        """The call of a function."""
+        self.save_global(module, name)
+        self.save_tuple(args)
+        self.out += REDUCE
+
+    def save_reduced(self, obj: Any, reduced: Reduced) -> None:
+        self.save_global(reduced.module, reduced.name)
+        self.out += EMPTY_TUPLE + NEWOBJ
+        self.memoize(obj)
+        self.save(reduced.state)
+        self.out += BUILD
+
+    def save_other(self, obj: Any) -> None:
+        """An object of no type in the table: a parameter, perhaps, or what `reduce_object` knows."""
+        reduced = self.reduce_object(obj)
+        if reduced is not None:
+            self.save_reduced(obj, reduced)
+        elif type(obj) is tensor_class():
+            self.save_tensor(obj)
+        elif isinstance(obj, TensorImpl) and is_parameter(obj):
+            self.save_parameter(obj)
+        else:
+            raise NotSavable(what_it_is(obj))
+
+    def save_at(self, place: str, obj: Any) -> None:
+        """`save`; an error says that it was at `place` in the object around it."""
+        try:
+            self.save(obj)
+        except NotSavable as problem:
+            problem.places.append(place)
+            raise
+
+    writers: dict[type, Callable[[Any, Any], None]] = {
+        type(None): save_none, bool: save_bool, int: save_int, float: save_float, complex: save_complex, str: save_str,
+        bytes: save_bytes, bytearray: save_bytearray, tuple: save_tuple, list: save_list, dict: save_dict,
+        OrderedDict: save_ordered_dict, Counter: save_counter, set: save_set, Size: save_size, dtype: save_dtype,
+        device: save_device, layout: save_layout, Storage: save_storage, TypedStorage: save_typed_storage,
+    }  # fmt: skip
+
+
+class Global(NamedTuple):
+    """A class or function among the arguments of another."""
+
+    module: str
+    name: str
+
+
+def _save_global(self: Pickler, obj: Global) -> None:
+    self.save_global(*obj)
+
+
+Pickler.writers[Global] = _save_global
+
+
+class NotSavable(Exception):
+    """On its way out of the nested object it gathers where it happened."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.places = what, []  # type: tuple[str, list[str]]
+
+    def text(self) -> str:
+        where = "".join(reversed(self.places))
+        return f"cannot save {self.what}" + (f", found at {where.removeprefix(', ')} of the object" if where else "")
+
+
+def tensor_recipe(t: Any) -> tuple[str, tuple[Any, ...]]:
+    """The function of `torch._utils` that makes such a tensor, and its arguments."""
+    sizes, strides = tuple(t.shape), tuple([*t.stride()])  # of its own: tensors share theirs
+    if t.device.type == "meta":
+        return "_rebuild_meta_tensor_no_storage", (t.dtype, sizes, strides, t.requires_grad)
+    storage = TypedStorage(t.untyped_storage(), t.dtype)
+    return "_rebuild_tensor_v2", (storage, t.storage_offset(), sizes, strides, t.requires_grad, OrderedDict())
+
+
+def is_parameter(t: TensorImpl) -> bool:
+    from internals.nn.parameter import Parameter
+
+    return type(t) is Parameter
+
+
+def what_it_is(obj: Any) -> str:
+    """A type that cannot be saved, and what to save instead."""
+    kind = type(obj)
+    name = f"an object of type {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+    known = ("a file holds tensors, numbers, strings and bytes, None, dtypes, devices, sizes, and lists, tuples, dicts and sets of "
+             "them")  # fmt: skip
+    if hasattr(obj, "state_dict") and hasattr(obj, "load_state_dict"):
+        if hasattr(obj, "forward"):
+            return f"{name}: save its state_dict(), or, code and all, internals.jit.script(module).save(f)"
+        return f"{name}: save its state_dict()"
+    if hasattr(obj, "item") and hasattr(obj, "dtype"):
+        return f"{name}: save internals.from_numpy(array), or the number that its item() is"
+    if isinstance(obj, (tuple, list, dict, set, frozenset, str, int, float)):
+        base = next(b.__name__ for b in (tuple, list, dict, set, frozenset, str, int, float) if isinstance(obj, b))
+        plain = {"frozenset": "set"}.get(base, base)
+        return f"{name}: only the built-in {plain} itself can be saved, convert it with {plain}(...)"
+    return f"{name}: {known}"
