@@ -42,10 +42,16 @@ class ScriptFunction:
         python_function: Any = None,
         is_method: bool = False,
     ) -> None:
-        self.name = self.__name__ = name
-        self.qualified_name = qualified_name or take_name(f"__torch__.{name}")
         self.graph = graph
-        self.schema = schema if schema is not None else schema_of_graph(name, graph)
+        schema = schema if schema is not None else schema_of_graph(name, graph)
+        self._set_up(name, schema, qualified_name or take_name(f"__torch__.{name}"), python_function, is_method)
+
+    def _set_up(
+        self, name: str, schema: FunctionSchema, qualified_name: str, python_function: Any, is_method: bool
+    ) -> None:
+        """All but the graph, which a function from an archive does not have yet."""
+        self.name = self.__name__ = name
+        self.schema, self.qualified_name = schema, qualified_name
         self.python_function = python_function
         self.is_method = is_method
         self.__doc__ = getattr(python_function, "__doc__", None)

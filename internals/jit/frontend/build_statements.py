@@ -3,6 +3,8 @@
 What is missing in the table at the end does not exist in TorchScript: `try`, `global`, `import`, `match`, definitions inside
 a function, and everything `async`.
 
+A definition inside a function is what `fork` looks like in the code of an archive; only there may it be.
+
 How the real one differs: `with torch.jit._IgnoreContextManager(...)`, which moves its body into an ignored function made on the
 spot, is not built here: it needs to `exec` what it makes.
 """
@@ -40,7 +42,7 @@ def build_statements(context: SourceContext, statements: Sequence[ast.stmt]) -> 
 
 def build_statement(context: SourceContext, statement: ast.stmt) -> tree.Stmt:
     build = BUILDERS.get(type(statement))
-    if build is None:
+    if build is None or (isinstance(statement, ast.FunctionDef) and not context.allows_closures):
         raise UnsupportedNodeError(context, statement)
     return build(context, statement)
 
@@ -153,6 +155,13 @@ def build_continue(context: SourceContext, s: ast.Continue) -> tree.Stmt:
     return tree.Continue(context.range_of(s, len("continue")))
 
 
+def build_closure(context: SourceContext, s: ast.FunctionDef) -> tree.Stmt:
+    where = context.range_of(s, len("def"))
+    if s.args.posonlyargs or s.args.args or s.args.kwonlyargs or s.args.vararg or s.args.kwarg:
+        raise NotSupportedError(where, "a function inside a function takes no arguments")
+    return tree.Def(where, tree.Ident(where, s.name), tree.Decl(where, ()), build_statements(context, s.body))
+
+
 def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
@@ -173,4 +182,5 @@ BUILDERS: dict[type[ast.stmt], Callable[[SourceContext, Any], tree.Stmt]] = {
     ast.Pass: build_pass,
     ast.Break: build_break,
     ast.Continue: build_continue,
+    ast.FunctionDef: build_closure,
 }

@@ -4,6 +4,9 @@ All overloads of the operator are candidates, and after them the few that are wr
 the number on the left, which tensors have no operators for. Such a call is replaced by the function's nodes: `1 - x` is
 `neg(x) + 1`.
 
+An archive says which version of the operators it was written for. Those whose meaning has changed since are then not candidates;
+in their place are functions that say in today's operators what the old ones did (`upgrades`), to be inserted in the same way.
+
 How the real one differs: the written ones include `_pair` and its relatives, and are kept with the place they are written at.
 """
 
@@ -105,9 +108,10 @@ def emit_builtin_call(
 
     Raises RuntimeError if there is no such operator or none of its overloads fits.
     """
-    schemas = [operator.schema for operator in find_operators(symbol)]
+    upgrades = c.upgrades(symbol)
+    schemas = [o.schema for o in find_operators(symbol) if o.schema.overload_name not in upgrades]
     n_operators = len(schemas)
-    written = [] if c.is_builtin else written_functions(symbol)
+    written = [*([] if c.is_builtin else written_functions(symbol)), *upgrades.values()]
     schemas += [function.schema for function in written]
     if not schemas:
         raise error(where, _unknown(symbol))

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from .refinement import Condition
 
-Resolver = Callable[[str], Any]
+Resolver = Callable[[str], Any]  # may also have `resolve_type` and `upgrades`: those of archives do
 MakeSelf = Callable[[Value], SugaredValue]
 Watch = Callable[[str, Graph], None]  # told the name of each step when it is done (`steps.py`)
 
@@ -267,6 +267,11 @@ class Compiler:
         except NameError:
             return None
         return to_sugared_value(obj, self, where, is_constant=True)
+
+    def upgrades(self, symbol: str) -> dict[str, Any]:
+        """For code of an older version: overloads of an operator that meant something else then, by name, and what they meant."""
+        find = getattr(self.resolver, "upgrades", None)
+        return {} if find is None else find(symbol)
 
     def type_of_annotation(self, expr: tree.Expr) -> Type:
         """The type an annotation means. Raises RuntimeError if it means none."""

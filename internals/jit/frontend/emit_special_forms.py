@@ -44,6 +44,33 @@ def emit_annotate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVa
     return SimpleValue(value)
 
 
+def emit_unchecked_cast(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`unchecked_cast(int, x)`, in the code of an archive: x is known to be an int, the printer saw the node that says so."""
+    c.check_call(call, 2)
+    t = c.type_of_annotation(call.inputs[0])
+    node = c.graph.create("prim::unchecked_cast", [c.emit(call.inputs[1])])
+    node.setSourceRange(call.range)
+    return SimpleValue(c.graph.insertNode(node).output().setType(t))
+
+
+def emit_uninitialized(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`uninitialized(T)`, in the code of an archive: a value that is never read."""
+    c.check_call(call, 1)
+    t = c.type_of_annotation(call.inputs[0])
+    node = c.graph.create("prim::Uninitialized")
+    node.setSourceRange(call.range)
+    return SimpleValue(c.graph.insertNode(node).output().setType(t))
+
+
+def emit_create_object(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
+    """`__torch__.Point.__new__(__torch__.Point)`, in the code of an archive: an object without attributes yet."""
+    c.check_call(call, 1)
+    t = c.type_of_annotation(call.inputs[0])
+    node = c.graph.create("prim::CreateObject")
+    node.setSourceRange(call.range)
+    return SimpleValue(c.graph.insertNode(node).output().setType(t))
+
+
 def emit_getattr(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
     if len(call.inputs) == 3:
         owner = c.emit_sugared(call.inputs[0], 1)
@@ -239,6 +266,9 @@ def emit_fork(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
 
 FORMS: dict[str, Callable[[Compiler, tree.Apply, Type | None], SugaredValue]] = {
     "annotate": emit_annotate,
+    "unchecked_cast": emit_unchecked_cast,
+    "uninitialized": emit_uninitialized,
+    "create_object": emit_create_object,
     "getattr": emit_getattr,
     "tuple": emit_tuple_of,
     "isinstance": emit_isinstance_form,

@@ -250,6 +250,13 @@ def emit_with(c: Compiler, stmt: tree.With) -> None:
     leave()
 
 
+def emit_closure(c: Compiler, stmt: tree.Def) -> None:
+    """`def __forked_function(): ...`: emitted where `fork` calls it."""
+    from .fork import Closure
+
+    c.environment.set(stmt.range, stmt.name.name, Closure(stmt))
+
+
 def emit_nothing(c: Compiler, stmt: tree.Pass) -> None:
     pass
 
@@ -269,4 +276,5 @@ EMIT: dict[type[tree.Stmt], Callable[[Compiler, Any], None]] = {
     tree.Delete: emit_delete,
     tree.With: emit_with,
     tree.Pass: emit_nothing,
+    tree.Def: emit_closure,
 }

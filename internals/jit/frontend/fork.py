@@ -12,13 +12,40 @@ from typing import TYPE_CHECKING
 
 from internals.jit.ir import FutureType, Graph, Node, Value
 
+from . import tree
+from .error_report import error
 from .schema_matching import NamedValue
+from .sugared_values import SimpleValue, SugaredValue
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
 
     from .compiler import Compiler
-    from .sugared_values import SugaredValue
+
+
+class Closure(SugaredValue):
+    """A function defined in a function, as the code of an archive has them for forks: its statements, then one `return`."""
+
+    def __init__(self, definition: tree.Def) -> None:
+        self.definition = definition
+
+    def kind(self) -> str:
+        return "closure"
+
+    def call(
+        self, where: SourceRange, c: Compiler, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], n_binders: int
+    ) -> SugaredValue:
+        from .emit_statements import emit_statements
+
+        *body, last = self.definition.body
+        if args or kwargs:
+            raise error(where, "a closure takes no arguments")
+        if not isinstance(last, tree.Return):
+            raise error(self.definition.range, "a closure ends with the one return statement in it")
+        emit_statements(c, body)
+        if c.environment.block in c.left_blocks or c.environment.block.findAllNodes("prim::ReturnStmt"):
+            raise error(self.definition.range, "a closure ends with the one return statement in it")
+        return SimpleValue(c.emit(last.expr))
 
 
 def emit_fork_node(

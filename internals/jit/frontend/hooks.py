@@ -44,6 +44,8 @@ def compile_hooks(concrete: ConcreteType) -> None:
     if not concrete.compiled_hooks:
         concrete.compiled_pre_hooks = [compile_hook(concrete, hook, is_pre=True) for hook in concrete.pre_hooks]
         concrete.compiled_hooks = [compile_hook(concrete, hook, is_pre=False) for hook in concrete.hooks]
+        concrete.jit_type.forward_pre_hooks = concrete.compiled_pre_hooks
+        concrete.jit_type.forward_hooks = concrete.compiled_hooks
 
 
 def compile_hook(concrete: ConcreteType, hook: Callable[..., Any], is_pre: bool) -> ScriptFunction:
@@ -62,7 +64,8 @@ def compile_hook(concrete: ConcreteType, hook: Callable[..., Any], is_pre: bool)
             f"{_kind(is_pre)} '{hook.__name__}' on module '{_module(concrete)}' expected the input argument to be typed as a "
             f"Tuple but found type: '{schema.arguments[1].type}' instead.\n{_advice(concrete, hook.__name__, is_pre)}"
         )
-    return ScriptFunction(hook.__name__, graph, schema, python_function=hook, is_method=True)
+    full = f"{concrete.jit_type.qualified_name}.{hook.__name__}"
+    return ScriptFunction(hook.__name__, graph, schema, qualified_name=full, python_function=hook, is_method=True)
 
 
 def call_with_hooks(

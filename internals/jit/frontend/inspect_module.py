@@ -15,7 +15,7 @@ import textwrap
 import types
 import typing
 import warnings
-from typing import Any
+from typing import Any, Optional
 
 from internals import typename
 from internals.core.device import device
@@ -51,6 +51,9 @@ KINDS = (
     (ParameterList, "parameter_list"),
     (ParameterDict, "parameter_dict"),
 )
+UNANNOTATED = {"Identity", "LogSigmoid", "ParameterDict", "ParameterList", "Sigmoid", "Softmax2d", "Softsign", "Tanh", "Tanhshrink",
+               "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+               "TransformerEncoderLayer"}  # fmt: skip
 NOWHERE = SourceRange(Source("", None), 0, 1)
 
 
@@ -175,9 +178,17 @@ def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
         resolver = mapping_resolver(names_in(each))
         for name, annotation in inspect.get_annotations(each).items():
             found.setdefault(name, (annotation, resolver))
+    if not any(map(is_annotated, cls.__mro__[: cls.__mro__.index(Module)])):
+        found["_is_full_backward_hook"] = (Optional[bool], mapping_resolver({}))  # the annotations seen are nn.Module's
     return {
         name: (annotation, resolver) for name, (annotation, resolver) in found.items() if annotation not in (Any, "Any")
     }
+
+
+def is_annotated(cls: type) -> bool:
+    """Whether the body of a class has annotations; for layers of ours, whether it has in PyTorch."""
+    is_layer = cls.__module__.startswith("internals.nn.") and cls.__name__ not in UNANNOTATED
+    return is_layer or bool(inspect.get_annotations(cls))
 
 
 def names_in(cls: type) -> dict[str, Any]:

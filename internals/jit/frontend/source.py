@@ -34,6 +34,8 @@ class ParsedFunction:
 class SourceContext:
     """Makes ranges of a text that was dedented by `indent` columns before it was parsed."""
 
+    allows_closures = False  # whether functions may be defined in functions
+
     def __init__(
         self, text: str, filename: str | None, first_line: int, indent: int = 0, function_name: str = ""
     ) -> None:

@@ -67,7 +67,13 @@ UNKNOWN = object()
 
 def type_of_expr(expr: tree.Expr, resolver: Resolver) -> Type:
     """The type that an expression means. Raises RuntimeError, marked, if it means none."""
-    found = evaluate(expr, resolver)
+    resolve_type = getattr(resolver, "resolve_type", None)
+    if resolve_type is not None:  # the names are those of an archive: nothing in it is Python's
+        named = type_name(expr)
+        known = None if named is None else resolve_type(named)
+        if known is not None:
+            return known
+    found = UNKNOWN if resolve_type is not None else evaluate(expr, resolver)
     if found is not UNKNOWN and found is not None:
         as_object = try_type_of_annotation(found, expr.range, resolver)
         if as_object is not None:
@@ -166,6 +172,8 @@ def _type_of_subscript(expr: tree.Subscript, resolver: Resolver) -> Type:
 
 def type_of_string(expr: tree.StringLiteral, resolver: Resolver) -> Type:
     """A type in quotes, for what is defined later."""
+    if hasattr(resolver, "resolve_type"):
+        raise error(expr.range, f"Unknown type name '{expr.text}'")
     try:
         parsed = build_expression(SourceContext(expr.text, None, 1), ast.parse(expr.text.strip(), mode="eval").body)
         found = _members_evaluated(parsed, resolver)

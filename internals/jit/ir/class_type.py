@@ -24,16 +24,22 @@ class ClassAttribute(NamedTuple):
 class ClassType(Type):
     """`attributes`: name → (type, kind), kind being one of KINDS; `constants`: name → value; `methods`: name → function.
 
+    `forward_hooks` and `forward_pre_hooks` are the compiled hooks, functions too. `is_module` is False for
+    classes of plain objects, which only archives have (`script_object.py`).
+
     Two class types are equal only if they are the same object.
     """
 
-    __slots__ = ("qualified_name", "attributes", "constants", "methods", "__weakref__")
+    __slots__ = ("qualified_name", "attributes", "constants", "methods", "forward_hooks", "forward_pre_hooks",
+                 "is_module", "__weakref__")  # fmt: skip
 
-    def __init__(self, qualified_name: Text) -> None:
-        self.qualified_name = qualified_name
+    def __init__(self, qualified_name: Text, is_module: bool = True) -> None:
+        self.qualified_name, self.is_module = qualified_name, is_module
         self.attributes: dict[Text, ClassAttribute] = {}
         self.constants: dict[Text, Any] = {}
         self.methods: dict[Text, Any] = {}
+        self.forward_hooks: list[Any] = []
+        self.forward_pre_hooks: list[Any] = []
 
     def name(self) -> Text:  # type: ignore[override]
         return self.qualified_name

@@ -1,0 +1,82 @@
+"""Values that are written in the code of an archive outside of functions: defaults of arguments, constants of classes, strings.
+
+    def forward(self, x: Tensor, eps: float=1.0000000000000001e-05, mode: Optional[str]=None): ...
+    in_features : Final[int] = 3
+
+They are read from Python's `ast`, never evaluated.
+
+Strings are printed as the bytes of their UTF-8, those that are no ASCII letters as three octal digits, `"h\\303\\251"`; Python reads
+that as one character for each byte, so they are put together again here.
+
+How the real one differs: it compiles a function that returns the values, and runs it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from internals.core.device import device
+
+from .archive_names import NUMBERS, ConstantTable, Namespace
+
+
+def defaults_of(args: ast.arguments, namespace: Namespace) -> dict[str, Any]:
+    """The default values of a signature, by argument. Raises ValueError for what is no literal."""
+    positional = [*args.posonlyargs, *args.args]
+    pairs = [*zip(positional[len(positional) - len(args.defaults) :], args.defaults)]
+    pairs += [(arg, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults) if default is not None]
+    return {arg.arg: literal(default, namespace) for arg, default in pairs}
+
+
+def literal(node: ast.expr, namespace: Namespace) -> Any:
+    """The value of a literal: numbers, strings, None, lists, tuples and dicts of them, devices, `CONSTANTS.c0`.
+
+    Raises ValueError for anything else.
+    """
+    if isinstance(node, ast.Constant) and node.value is not Ellipsis and not isinstance(node.value, bytes):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = literal(node.operand, namespace)
+        if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
+            return -value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):  # 1.+2.j
+        left, right = literal(node.left, namespace), literal(node.right, namespace)
+        if isinstance(left, (int, float)) and isinstance(right, complex):
+            return left + right if isinstance(node.op, ast.Add) else left - right
+    if isinstance(node, (ast.List, ast.Tuple)):
+        values = [literal(each, namespace) for each in node.elts]
+        return values if isinstance(node, ast.List) else tuple(values)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        keys = [literal(each, namespace) for each in node.keys if each is not None]
+        return dict(zip(keys, (literal(each, namespace) for each in node.values)))
+    if isinstance(node, ast.Name) and node.id in NUMBERS:
+        return NUMBERS[node.id]
+    if isinstance(node, ast.Call):
+        return _called(node, namespace)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "CONSTANTS":
+        table = namespace.names["CONSTANTS"]
+        number = node.attr[1:]
+        if isinstance(table, ConstantTable) and number.isdecimal() and int(number) < len(table.constants):
+            return table.constants[int(number)]
+    raise ValueError(f"not a constant value: {ast.unparse(node)[:100]}")
+
+
+def _called(node: ast.Call, namespace: Namespace) -> Any:
+    """`torch.device("cpu")` and `annotate(List[int], [])`."""
+    name = ast.unparse(node.func)
+    if name == "torch.device" and len(node.args) == 1 and not node.keywords:
+        return device(literal(node.args[0], namespace))
+    if name in ("annotate", "unchecked_cast") and len(node.args) == 2 and not node.keywords:
+        return literal(node.args[1], namespace)
+    raise ValueError(f"not a constant value: {ast.unparse(node)[:100]}")
+
+
+def join_bytes_of_strings(module: ast.Module) -> None:
+    """Make the strings of a parsed module what they were before their UTF-8 was printed byte by byte."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not node.value.isascii():
+            try:
+                node.value = node.value.encode("latin-1").decode()
+            except UnicodeError:  # it was printed as it is
+                continue

@@ -1,0 +1,154 @@
+"""What names mean in the code of an archive (`SourceImporterImpl::resolveValue` of `torch/csrc/jit/serialization/import_source.cpp`).
+
+The code looks like Python, but no name in it leads to Python. There are the builtins that every scripted function knows, and
+
+    torch.add(x, y)            an operator, `aten::add`: `torch` is a namespace of operators, not a module
+    ops.prim.device(x)         an operator of another namespace
+    CONSTANTS.c0               a tensor or string that the archive keeps beside the code
+    __torch__.models.f(x, )    what is defined in the archive: functions, classes, named tuples
+    inf nan infj nanj          numbers that have no literal
+    annotate(List[int], [])    and `unchecked_cast`, `uninitialized`, `fork`: forms of the compiler
+
+A `Namespace` is the compiler's resolver for such code. It also says what the operators meant in the version that the archive was
+written for (`upgraders.py`).
+
+How the real one differs: `torch.autograd` and `awaitable` are known, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.frontend.error_report import error
+from internals.jit.frontend.sugared_values import BuiltinFunction, SimpleValue, SpecialForm, SugaredValue
+
+if TYPE_CHECKING:
+    from internals.jit.frontend.compiler import Compiler
+    from internals.jit.ir import ClassType, SourceRange, Type
+
+FORMS = ("annotate", "unchecked_cast", "uninitialized", "fork")
+NUMBERS = {"inf": float("inf"), "nan": float("nan"), "infj": complex(0, float("inf")), "nanj": complex(0, float("nan"))}
+CURRENT_VERSION = 10
+
+
+class Namespace:
+    """The names that code of an archive sees. `constants` is its table, `version` that of its operators.
+
+    `find_value` gives what a name of the archive's own means, by its qualified name, or None; `find_type` the same for types.
+    """
+
+    def __init__(
+        self,
+        constants: Sequence[Any] = (),
+        version: int = CURRENT_VERSION,
+        find_value: Callable[[str], SugaredValue | None] = lambda name: None,
+        find_type: Callable[[str], Type | None] = lambda name: None,
+    ) -> None:
+        self.version, self.resolve_type = version, find_type
+        self.names: dict[str, SugaredValue] = {
+            "torch": Operators("aten"),
+            "ops": OperatorNamespaces(),
+            "CONSTANTS": ConstantTable(constants),
+            "__torch__": ArchiveNamespace("__torch__", find_value),
+            **{name: SpecialForm(name) for name in FORMS},
+            **{name: NumberValue(value) for name, value in NUMBERS.items()},
+        }
+
+    def __call__(self, name: str) -> SugaredValue:
+        """What a name means to the compiler. Raises NameError."""
+        if name not in self.names:
+            raise NameError(f"name '{name}' is not defined")
+        return self.names[name]
+
+    def upgrades(self, symbol: str) -> dict[str, Any]:
+        """The overloads of an operator that have changed since this version, and functions that do what they did then."""
+        if self.version >= CURRENT_VERSION:
+            return {}
+        from .upgraders import upgrades
+
+        return upgrades(symbol, self.version)
+
+
+class Operators(SugaredValue):
+    """`torch`, `ops.prim`: each attribute is an operator (`BuiltinModule`)."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+
+    def kind(self) -> str:
+        return "builtin module"
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        return BuiltinFunction(f"{self.namespace}::{name}")
+
+
+class OperatorNamespaces(SugaredValue):
+    """`ops`."""
+
+    def kind(self) -> str:
+        return "ops"
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        return Operators(name)
+
+
+class ConstantTable(SugaredValue):
+    """`CONSTANTS`."""
+
+    def __init__(self, constants: Sequence[Any]) -> None:
+        self.constants = constants
+
+    def kind(self) -> str:
+        return "CONSTANTS"
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        number = name[1:]
+        if not (name.startswith("c") and number.isascii() and number.isdigit() and len(number) < 10):
+            raise error(where, f"invalid constant specifier: {name}")
+        if int(number) >= len(self.constants):
+            size = f"(constant table has {len(self.constants)} entries)"
+            raise error(where, f"constant index {int(number)} is out of bounds {size}")
+        return SimpleValue(c.constant(self.constants[int(number)], where))
+
+
+class ClassValue(SugaredValue):
+    """A class of the archive. `__torch__.Point.__new__(__torch__.Point)` makes an object, whose `__init__` is called after that."""
+
+    def __init__(self, type: ClassType) -> None:
+        self.type = type
+
+    def kind(self) -> str:
+        return self.type.name()
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        if name != "__new__" or self.type.is_module:
+            raise error(where, f"Tried to lookup unknown attribute on class {self.type.name()}")
+        return SpecialForm("create_object")
+
+
+class NumberValue(SugaredValue):
+    """`inf`, `nan`: a constant wherever it is written."""
+
+    def __init__(self, value: complex) -> None:
+        self.value = value
+
+    def kind(self) -> str:
+        return "constant"
+
+    def as_value(self, where: SourceRange, c: Compiler) -> Any:
+        return c.constant(self.value, where)
+
+
+class ArchiveNamespace(SugaredValue):
+    """`__torch__.models`: what is defined under this name, or a longer name (`ClassNamespaceValue`)."""
+
+    def __init__(self, name: str, find: Callable[[str], SugaredValue | None]) -> None:
+        self.name, self.find = name, find
+
+    def kind(self) -> str:
+        return "Class Namespace"
+
+    def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        qualified = f"{self.name}.{name}"
+        return self.find(qualified) or ArchiveNamespace(qualified, self.find)
