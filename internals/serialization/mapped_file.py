@@ -45,7 +45,8 @@ def map_source(source: Any) -> MappedFile:
     if hasattr(source, "read"):
         data = source.read()
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise TypeError(f"a file opened in binary mode is needed, but read() gave {type(data).__name__}: open(..., 'rb')")
+            kind = type(data).__name__
+            raise TypeError(f"a file opened in binary mode is needed, but read() gave {kind}: open(..., 'rb')")
         return copy_in(data)
     try:
         return copy_in(source)

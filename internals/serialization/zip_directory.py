@@ -60,7 +60,9 @@ def read_directory(data: Any, archive: str) -> tuple[str, dict[str, Record]]:
         full_name = checked_name(raw_name, archive)
         prefix = prefix or full_name[: full_name.find("/") + 1]
         if not prefix or not full_name.startswith(prefix):
-            where = f"not in the folder '{prefix}', as the first" if prefix else f"is not in a subdirectory: {full_name}"
+            where = (
+                f"not in the folder '{prefix}', as the first" if prefix else f"is not in a subdirectory: {full_name}"
+            )
             raise ArchiveError(f"file in archive {where}", archive=archive, record=full_name)
         name = full_name[len(prefix) :]
         record, stop = read_local(data, raw_name, name, full_name, entry, end.directory, archive)
@@ -93,7 +95,9 @@ def find_end(data: Any, archive: str) -> End:
             break
         at = tail.rfind(END.signature, 0, at)
     if at < 0:
-        what = "the file is empty" if not size else "failed finding central directory: not a zip archive, or one cut short"
+        what = (
+            "the file is empty" if not size else "failed finding central directory: not a zip archive, or one cut short"
+        )
         raise ArchiveError(f"PytorchStreamReader failed reading zip archive: {what}", archive=archive)
     at += tail_start
     end = END.parse(data, at)
@@ -116,9 +120,13 @@ def find_end(data: Any, archive: str) -> End:
     if any(disks):
         raise ArchiveError("a part of an archive that spans several disks", archive=archive)
     if found.directory + found.size != stop:
-        raise ArchiveError("the central directory is not right before the end record: damaged or cut short", archive=archive)
+        raise ArchiveError(
+            "the central directory is not right before the end record: damaged or cut short", archive=archive
+        )
     if found.entries * CENTRAL_HEADER.size > found.size:
-        raise ArchiveError(f"{found.entries} entries do not fit into a directory of {found.size} bytes", archive=archive)
+        raise ArchiveError(
+            f"{found.entries} entries do not fit into a directory of {found.size} bytes", archive=archive
+        )
     return found
 
 

@@ -19,7 +19,7 @@ from internals.core.allocator import DataPtr, drop_reference
 from internals.core.storage import Storage
 
 from .errors import ArchiveError
-from .mapped_file import map_source
+from .mapped_file import MappedFile, map_source
 from .zip_directory import read_directory
 from .zip_records import ALIGNMENT, DEFLATED, Record
 
@@ -34,9 +34,10 @@ class ArchiveReader:
     def __init__(self, source: Any, *, name: str | None = None) -> None:
         is_path = isinstance(source, (str, os.PathLike))
         self.name = name or (os.path.basename(os.fsdecode(source)) if is_path else "archive")
-        self._map = map_source(source)
-        self.file_size = len(self._map)
-        self.top, self.records = read_directory(self._map.owner, self.name)
+        mapped = map_source(source)
+        self.file_size = len(mapped)
+        self.top, self.records = read_directory(mapped.owner, self.name)
+        self._map: MappedFile | None = mapped
         self._storages: dict[str, Storage] = {}
 
     def has(self, name: str) -> bool:
@@ -45,9 +46,7 @@ class ArchiveReader:
     def read(self, name: str) -> bytes:
         """The bytes of a record, its checksum checked. Raises ArchiveError when it is not there or damaged."""
         record = self._find(name)
-        data = bytes(self._payload(record))
-        if record.method == DEFLATED:
-            data = self._inflate(record, data)
+        data = self._inflate(record) if record.method == DEFLATED else bytes(self._payload(record))
         if zlib.crc32(data) != record.crc32:
             raise self._error("the data does not have the checksum (CRC-32) it was saved with", name)
         return data
@@ -83,7 +82,7 @@ class ArchiveReader:
     def close(self) -> None:
         """Lets go of the mapping. Storages made from it keep it as long as they live."""
         self._storages = {}
-        self._map.memory.release()
+        self._map = None
 
     def __enter__(self) -> ArchiveReader:
         return self
@@ -100,15 +99,21 @@ class ArchiveReader:
             raise self._error(f"PytorchStreamReader failed locating file {name}: file not found", name)
         return record
 
+    def _mapped(self) -> MappedFile:
+        if self._map is None:
+            raise ValueError(f"{self.name}: the archive is closed")
+        return self._map
+
     def _payload(self, record: Record) -> memoryview:
-        return self._map.memory[record.offset : record.offset + record.compressed_size]
+        return self._mapped().memory[record.offset : record.offset + record.compressed_size]
 
     def _make_storage(self, record: Record) -> Storage:
-        address = self._map.address + record.offset
+        mapped = self._mapped()
+        address = mapped.address + record.offset
         if not record.size:
             return Storage.allocate(0)
         if record.method != DEFLATED and address % ALIGNMENT == 0:
-            return Storage(DataPtr(address, self._map.owner, drop_reference), record.size)
+            return Storage(DataPtr(address, mapped.owner, drop_reference), record.size)
         storage = Storage.allocate(record.size)
         if record.method == DEFLATED:
             ctypes.memmove(storage.data_ptr(), self.read(record.name), record.size)
@@ -116,10 +121,10 @@ class ArchiveReader:
             ctypes.memmove(storage.data_ptr(), address, record.size)
         return storage
 
-    def _inflate(self, record: Record, data: bytes) -> bytes:
+    def _inflate(self, record: Record) -> bytes:
         unpacker = zlib.decompressobj(-15)
         try:
-            inflated = unpacker.decompress(data, record.size + 1)
+            inflated = unpacker.decompress(self._payload(record), record.size + 1)
         except zlib.error as error:
             raise self._error(f"cannot be inflated: {error}", record.name) from None
         if len(inflated) != record.size or not unpacker.eof or unpacker.unused_data:

@@ -200,8 +200,8 @@ def name_problem(name: str) -> str | None:
         return None
     if not name:
         return "an empty name"
-    if "\0" in name:
-        return "a NUL byte in the name"
+    if not name.isprintable():
+        return "a NUL or another character in the name that cannot be printed"
     if "\\" in name:
         return "a backslash in the name"
     if name[0] == "/":

@@ -45,6 +45,7 @@ from .zip_records import (
 )  # fmt: skip
 
 CHUNK = 1 << 20
+LARGE = MAX32  # from here on a value is written in 64 bits
 
 
 class ArchiveWriter:
@@ -60,7 +61,9 @@ class ArchiveWriter:
         self.top = top_folder(target) if top is None else top
         problem = name_problem(self.top)
         if problem or "/" in self.top:
-            raise ValueError(f"'{self.top}' cannot be the top folder of an archive: {problem or 'it has a slash in it'}")
+            raise ValueError(
+                f"'{self.top}' cannot be the top folder of an archive: {problem or 'it has a slash in it'}"
+            )
         self._file: Any
         self._file = ReplacedFile(target) if isinstance(target, (str, os.PathLike)) else target
         self._closed = False
@@ -78,7 +81,7 @@ class ArchiveWriter:
         if name in self.records:
             raise RuntimeError(f"Tried to serialize file twice: {name}")
         with memoryview(data) as view, view.cast("B") as payload:
-            if compress:
+            if compress and payload.nbytes > 3:  # as miniz
                 crc = zlib.crc32(payload)
                 packer = zlib.compressobj(9, zlib.DEFLATED, -15)
                 packed = packer.compress(payload) + packer.flush()
@@ -124,12 +127,13 @@ class ArchiveWriter:
         if len(raw_name) > MAX16:
             raise ValueError(f"the name of a record has at most {MAX16} bytes, '{name[:40]}...' has {len(raw_name)}")
         at = self.position
+        flags = HAS_DESCRIPTOR | UTF8 if payload.nbytes else UTF8
         zip64 = zip64_extra(size, payload.nbytes, at)
         extra = zip64 + padding(at + LOCAL_HEADER.size + len(raw_name) + len(zip64))
         self._put(
             LOCAL_HEADER.build(
                 version_needed=20 if method else 0,
-                flags=HAS_DESCRIPTOR | UTF8,
+                flags=flags,
                 method=method,
                 name_length=len(raw_name),
                 extra_length=len(extra),
@@ -140,9 +144,9 @@ class ArchiveWriter:
         offset = self.position
         found = self._put(payload)
         crc = found if crc is None else crc
-        descriptor = DESCRIPTOR64 if zip64 else DESCRIPTOR
-        self._put(descriptor.build(crc32=crc, compressed_size=payload.nbytes, size=size))
-        flags = HAS_DESCRIPTOR | UTF8
+        if flags & HAS_DESCRIPTOR:
+            descriptor = DESCRIPTOR64 if zip64 else DESCRIPTOR
+            self._put(descriptor.build(crc32=crc, compressed_size=payload.nbytes, size=size))
         self.records[name] = Record(name, full_name, at, offset, payload.nbytes, size, method, crc, flags, extra)
 
     def _end(self) -> None:
@@ -155,11 +159,11 @@ class ArchiveWriter:
                 flags=record.flags,
                 method=record.method,
                 crc32=record.crc32,
-                compressed_size=min(record.compressed_size, MAX32),
-                size=min(record.size, MAX32),
+                compressed_size=MAX32 if record.size >= LARGE else record.compressed_size,
+                size=or_ones(record.size),
                 name_length=len(name),
                 extra_length=len(zip64),
-                header_offset=min(record.header_offset, MAX32),
+                header_offset=or_ones(record.header_offset),
             )
             self._put(entry + name + zip64)
         end64, n = self.position, len(self.records)
@@ -168,7 +172,7 @@ class ArchiveWriter:
         self._put(END64.build(record_size=END64.size - 12, version_made_by=798, version_needed=45, **counts, **where))
         self._put(LOCATOR64.build(end64=end64, disks=1))
         small = {key: min(value, MAX16) for key, value in counts.items()}
-        self._put(END.build(**small, **{key: min(value, MAX32) for key, value in where.items()}))
+        self._put(END.build(**small, **{key: or_ones(value) for key, value in where.items()}))
 
     def _put(self, data: Any) -> int:
         """Writes all of it, in pieces that stay in the processor's cache after the checksum, which is returned."""
@@ -260,5 +264,10 @@ def padding(start: int) -> bytes:
 
 def zip64_extra(size: int, compressed_size: int, header_offset: int) -> bytes:
     """The extra field with what does not fit into 32 bits: both sizes, or where the header is, or all; mostly nothing."""
-    values = [size, compressed_size] * (size >= MAX32) + [header_offset] * (header_offset >= MAX32)
+    values = [size, compressed_size] * (size >= LARGE) + [header_offset] * (header_offset >= LARGE)
     return struct.pack(f"<HH{len(values)}Q", ZIP64_EXTRA, 8 * len(values), *values) if values else b""
+
+
+def or_ones(value: int) -> int:
+    """What stands in a 32-bit field: all ones when the value is in the zip64 extra field."""
+    return value if value < LARGE else MAX32
