@@ -22,6 +22,8 @@ def qualified_name(thing: Any) -> str:
     if name == "<lambda>":
         name = "_lambda"
     module = _THEIRS.get(module, module).replace("<", "_").replace(">", "_")
+    if module.startswith("internals.jit.frontend.functional_sources"):
+        module = "torch.nn.functional"  # they are compiled in its place
     if module.startswith("internals.nn."):
         module = "torch" + module.removeprefix("internals")  # the layers have the names they have in PyTorch
     prefix = "__torch__" if module == "__main__" else f"__torch__.{module}"

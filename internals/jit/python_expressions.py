@@ -32,15 +32,16 @@ from internals.jit.ir.printer import quoted, value_text
 from internals.jit.schema import Argument
 
 Use = Callable[[Value], str]
+Spell = Callable[[Type], str]
 NoneValue = type(None)
 RESPELLED = {"aten::backward": "torch.autograd.backward", "aten::grad": "torch.autograd.grad"}
 
 
 class Expressions:
-    """`use` says how a value is written; `constants` is the table that grows."""
+    """`use` says how a value is written, `spell` how a type is; `constants` is the table that grows."""
 
-    def __init__(self, use: Use, constants: list[Any]) -> None:
-        self.use, self.constants = use, constants
+    def __init__(self, use: Use, constants: list[Any], spell: Spell) -> None:
+        self.use, self.constants, self.spell = use, constants, spell
 
     def of(self, node: Node) -> str:
         """What the node computes. Raises RuntimeError for a call of Python, which cannot be written down."""
@@ -74,7 +75,7 @@ class Expressions:
     def _constant(self, node: Node) -> str:
         type = node.output().type()
         if isinstance(type, FunctionType):
-            return getattr(type.function, "qualified_name", None) or node.s("name")
+            return self.spell(type) if hasattr(type.function, "qualified_name") else node.s("name")
         return self.literal(node.output().toIValue(), type)
 
     def literal(self, value: Any, type: Type | None = None) -> str:
@@ -93,8 +94,7 @@ class Expressions:
         if isinstance(value, tuple):
             elements = type.elements if isinstance(type, TupleType) else [None] * len(value)
             inside = ", ".join(self.literal(v, t) for v, t in zip(value, elements))
-            name = type.qualified_name or "" if isinstance(type, TupleType) else ""
-            return f"{name}({inside}{',' if len(value) == 1 else ''})"
+            return f"{self._tuple_name(type)}({inside}{',' if len(value) == 1 else ''})"
         if isinstance(value, dict):
             key, item = (type.key, type.value) if isinstance(type, DictType) else (None, None)
             inside = ", ".join(f"{self.literal(k, key)}: {self.literal(v, item)}" for k, v in value.items())
@@ -105,7 +105,7 @@ class Expressions:
         """A list or dict with its type, if that does not follow from the elements."""
         if value and all(p is None or follows_from_elements(p) for p in parts):
             return text
-        return f"annotate({(type or type_of(value)).annotation_str}, {text})"
+        return f"annotate({self.spell(type or type_of(value))}, {text})"
 
     def _index_of(self, value: Any) -> int:
         for i, known in enumerate(self.constants):
@@ -119,9 +119,12 @@ class Expressions:
         return f"{whole if whole.isidentifier() else f'({whole})'}[{self.use(node.input(1))}]"
 
     def _tuple(self, node: Node) -> str:
-        type = node.output().type()
-        name = type.qualified_name or "" if isinstance(type, TupleType) else ""
+        name = self._tuple_name(node.output().type())
         return f"{name}({self._list(node.inputs())}{',' if node.inputsSize() == 1 else ''})"
+
+    def _tuple_name(self, type: Type | None) -> str:
+        """The class of a named tuple; other tuples have none."""
+        return self.spell(type) if isinstance(type, TupleType) and type.qualified_name else ""
 
     def _list_of(self, node: Node) -> str:
         type = node.output().type()
@@ -136,7 +139,7 @@ class Expressions:
 
     def _attribute(self, node: Node) -> str:
         owner, name = self.use(node.input()), node.s("name")
-        return f"{owner}.{name}" if name.isidentifier() else f"getattr({owner}, {quoted(name)})"
+        return f"{owner}.{name}" if is_identifier(name) else f"getattr({owner}, {quoted(name)})"
 
     def _method_call(self, node: Node) -> str:
         return f"({self.use(node.input(0))}).{node.s('name')}({self._arguments(node)})"
@@ -150,11 +153,11 @@ class Expressions:
     def _unwrap(self, node: Node) -> str:
         inner = self.use(node.input())
         if node.input().type().kind() == "NoneType":
-            inner = f"annotate({OptionalType(node.output().type()).annotation_str}, {inner})"
+            inner = f"annotate({self.spell(OptionalType(node.output().type()))}, {inner})"
         return f"torch._unwrap_optional({inner})"
 
     def _isinstance(self, node: Node) -> str:
-        types = [t.annotation_str for t in node.tys("types")]
+        types = [self.spell(t) for t in node.tys("types")]
         return f"isinstance({self.use(node.input())}, {types[0] if len(types) == 1 else '(' + ', '.join(types) + ')'})"
 
     def _list(self, values: Sequence[Value]) -> str:
@@ -167,7 +170,7 @@ def _calls(name: str) -> Callable[[Expressions, Node], str]:
 
 SYNTAX: dict[str, Callable[[Expressions, Node], str]] = {
     "prim::Constant": Expressions._constant,
-    "prim::Uninitialized": lambda e, n: f"uninitialized({n.output().type().annotation_str})",
+    "prim::Uninitialized": lambda e, n: f"uninitialized({e.spell(n.output().type())})",
     "prim::Print": _calls("print"),
     "aten::Int": _calls("int"),
     "aten::Float": _calls("float"),
@@ -184,12 +187,12 @@ SYNTAX: dict[str, Callable[[Expressions, Node], str]] = {
     "prim::CallMethod": Expressions._method_call,
     "prim::CallFunction": Expressions._function_call,
     "prim::isinstance": Expressions._isinstance,
-    "prim::unchecked_cast": lambda e, n: f"unchecked_cast({n.output().type().annotation_str}, {e.use(n.input())})",
-    "prim::tolist": lambda e, n: f"annotate({n.output().type().annotation_str}, {e.use(n.input(0))}.tolist())",
+    "prim::unchecked_cast": lambda e, n: f"unchecked_cast({e.spell(n.output().type())}, {e.use(n.input())})",
+    "prim::tolist": lambda e, n: f"annotate({e.spell(n.output().type())}, {e.use(n.input(0))}.tolist())",
     "aten::_unwrap_optional": Expressions._unwrap,
     **dict.fromkeys(
         ("aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit"),
-        lambda e, n: f"annotate({n.output().type().annotation_str}, {e.use(n.input())})",
+        lambda e, n: f"annotate({e.spell(n.output().type())}, {e.use(n.input())})",
     ),
 }
 
@@ -205,6 +208,11 @@ def necessary_arguments(arguments: Sequence[Argument], inputs: Sequence[Value]) 
     while n and arguments[n - 1].has_default_value() and _is_default(arguments[n - 1].default_value, inputs[n - 1]):
         n -= 1
     return n, outs
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a name can stand behind a dot. `getattr(m, "0")` fetches what cannot."""
+    return name.isascii() and name.isidentifier()
 
 
 def follows_from_elements(element: Type) -> bool:

@@ -82,5 +82,7 @@ def _can_inline(value: Value) -> bool:
     user, offset = uses[0]
     if value.hasDebugName() and user.kind() != "prim::Return":
         return False  # it was a variable; only what is returned at once needs none
+    if node.kind() == "prim::isinstance":
+        return False  # read back as the condition of an `if`, it would refine a type once more
     is_carried = user.kind() == "prim::Loop" and offset >= 2
     return not is_carried and user.kind() != "prim::fork"

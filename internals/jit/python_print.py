@@ -12,8 +12,10 @@ gets a name when it had one in the source, is used more than once, or would make
 written inside the expression that uses it (`python_inlining.py`, `python_expressions.py`). The variables that a Loop carries
 are assigned before it and again at the end of its body; an If assigns its outputs in both arms.
 
-How the real one differs: it can print whole classes with everything they depend on, and keeps for every piece of text the source
-range it came from.
+Archives hold whole classes with everything they depend on: `internals/serialization/class_printer.py` derives from the printer here
+and gives its own `spell`, how a type is written, and `visit`, which sees every node.
+
+How the real one differs: it keeps for every piece of text the source range it came from.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import keyword
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals.jit.ir import Block, Graph, Node, OptionalType, Value, base_name
+from internals.jit.ir import Block, FunctionType, Graph, Node, OptionalType, Type, Value, base_name
 
 from .python_expressions import Expressions
 from .python_inlining import constants_in_order, inlined_nodes, is_constant
@@ -70,10 +72,19 @@ class PythonPrinter:
         self.seen_constants: set[Node] = set()
         self.annotated: set[Value] = set()
         self.split_at: dict[Node, int] = {}
-        self.expressions = Expressions(self.use, self.constants)
+        self.expressions = Expressions(self.use, self.constants, self.spell)
 
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
+
+    def spell(self, type: Type) -> str:
+        """How a type is written; that of a function as the function's name."""
+        if isinstance(type, FunctionType):
+            return str(type.function.qualified_name)
+        return type.annotation_str
+
+    def visit(self, node: Node) -> None:
+        """Called with every node before it is printed."""
 
     def function(self, name: str, graph: Graph, schema: FunctionSchema | None = None, first_type: bool = True) -> None:
         """Print `graph` as the function `name`. `first_type=False`: a method, whose `self` needs no type."""
@@ -83,12 +94,12 @@ class PythonPrinter:
         for i, (argument, value) in enumerate(zip(schema.arguments, graph.inputs())):
             self.names[value] = shown = self.fresh(argument.name)
             if i or first_type:
-                shown += f": {argument.type.annotation_str}"
+                shown += f": {self.spell(argument.type)}"
                 self.annotated.add(value)
             if argument.has_default_value():
                 shown += f"={self.expressions.literal(argument.default_value, argument.type)}"
             parameters.append(shown)
-        returned = schema.returns[0].type.annotation_str if schema.returns else "NoneType"
+        returned = self.spell(schema.returns[0].type) if schema.returns else "NoneType"
         self.line(f"def {name}(" + ",\n    ".join(parameters) + f") -> {returned}:")
         self.body(graph.block())
 
@@ -98,8 +109,10 @@ class PythonPrinter:
         self.inlined |= inlined_nodes(block)
         self.level += 1
         for node in constants:
+            self.visit(node)
             self.assign_or_inline(node)
         self.block(block, has_more=bool(block.outputs()))
+        self.visit(block.returnNode())
         if block.outputs():
             self.line(f"return {self.list(block.outputs())}")
         self.level -= 1
@@ -110,6 +123,7 @@ class PythonPrinter:
         if not nodes and not has_more:
             self.line("pass")
         for node in nodes:
+            self.visit(node)
             if not is_constant(node):
                 self.statement(node)
 
@@ -157,7 +171,7 @@ class PythonPrinter:
         for inside, outside in zip(carried, node.outputs()):
             self.inlined_text[inside] = self.use(outside)
         for output, value in zip(node.outputs(), initial):
-            annotation = f": {output.type().annotation_str}" if self.needs_annotation(output, value) else ""
+            annotation = f": {self.spell(output.type())}" if self.needs_annotation(output, value) else ""
             self.line(f"{self.use(output)}{annotation} = {self.use(value)}")
         self.name_all([counter])
         if is_for:
@@ -231,7 +245,7 @@ class PythonPrinter:
         shown = self.list(targets)
         if len(targets) == 1 and targets[0] not in self.inlined_text and isinstance(targets[0].type(), OptionalType):
             if targets[0] not in self.annotated:
-                shown += f" : {targets[0].type().annotation_str}"
+                shown += f" : {self.spell(targets[0].type())}"
                 self.annotated.add(targets[0])
         self.line(f"{shown} = {self.list(values)}")
 

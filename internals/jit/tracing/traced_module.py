@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals.jit.ir import BoolType, ClassType, NoneType, TensorType
+from internals.jit.ir import BoolType, ClassType, OptionalType, TensorType
 from internals.jit.names import qualified_name, take_name
 from internals.jit.script_module import ScriptModule
 from internals.nn.module import Module
@@ -63,7 +63,7 @@ def traced_module(original: Module, kind: type[TracedModule] = TopLevelTracedMod
                 type.addAttribute(name, TensorType.get(), attribute_kind)
                 values[name] = t
     type.addAttribute("training", BoolType.get())
-    type.addAttribute("_is_full_backward_hook", NoneType.get())
+    type.addAttribute("_is_full_backward_hook", OptionalType(BoolType.get()))
     values |= {"training": original.training, "_is_full_backward_hook": None}
     for name, child in children.items():
         type.addAttribute(name, child._jit_type, "module")
