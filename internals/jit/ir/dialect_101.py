@@ -93,7 +93,7 @@ class _Dump:
         self.numbers = itertools.count(graph._uniques)
         self.modules, self.parameters = _parameters(graph)
         self.calls = {n: self._call(n) for n in all_nodes(graph.block())}
-        self.names = _names(graph)
+        self.names = value_names(graph)
         used = Counter(v for call in self.calls.values() for v in call.inputs)
         used.update(v for b in (graph.block(), *(b for n in self.calls for b in n.blocks())) for v in b.outputs())
         hidden = [
@@ -209,7 +209,7 @@ def _parameters(graph: Graph) -> tuple[list[Value], dict[Value, Value]]:
     return modules, {v: first.setdefault(found[v], v) for v in sorted(found, key=found.__getitem__)}
 
 
-def _names(graph: Graph) -> dict[Value, str]:
+def value_names(graph: Graph) -> dict[Value, str]:
     """The names of 1.0.1: the last to be called `x` is x, those before it are x.1, x.2, ... Loops do not name what they carry."""
     owners: dict[str, Value] = {}
     for value in _naming_order(graph.block()):
