@@ -178,12 +178,18 @@ def test_pytorch_finds_our_records_where_they_are() -> None:
 
 def test_sizes_and_offsets_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is moved instead of the file: what is larger than 300 bytes, or lies behind them, takes the zip64 fields."""
-    records = {"a": (b"x" * 200, False), "b": (b"y" * 500, False), "c": (b"z" * 9, False), "d": (b"w" * 400, True)}
+    records = {
+        "a": (b"x" * 200, False),
+        "b": (b"y" * 500, False),
+        "c": (b"z" * 9, False),
+        "d": (b"w" * 400, True),
+        "version": (b"3\n", False),
+    }
     monkeypatch.setattr(zip_writer_module, "LARGE", 300)
     data = archive(records)
     reader = ArchiveReader(data)
     sizes = [record.extra[:4] for record in reader.records.values()]
-    assert sizes[0][:2] == b"FB" and sizes[1:] == [b"\1\0\x18\0", b"\1\0\x08\0", b"\1\0\x18\0"]
+    assert sizes[0][:2] == b"FB" and sizes[1:4] == [b"\1\0\x10\0", b"\1\0\x08\0", b"\1\0\x18\0"]
     assert all(record.offset % 64 == 0 for record in reader.records.values())
     theirs = zipfile.ZipFile(io.BytesIO(data))
     for name, (content, _) in records.items():
