@@ -24,14 +24,14 @@ import keyword
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals.jit.ir import Block, FunctionType, Graph, Node, OptionalType, Type, Value, base_name
+from internals.jit.ir import Block, FunctionType, Graph, ListType, Node, OptionalType, Type, Value, base_name
 
 from .python_expressions import Expressions
 from .python_inlining import constants_in_order, inlined_nodes, is_constant
 from .script_function import schema_of_graph
 
 if TYPE_CHECKING:
-    from .schema import FunctionSchema
+    from .schema import Argument, FunctionSchema
 
 LONG_LINE = 40
 FOREVER = 2**63 - 1  # the trip count of a while loop
@@ -97,7 +97,7 @@ class PythonPrinter:
                 shown += f": {self.spell(argument.type)}"
                 self.annotated.add(value)
             if argument.has_default_value():
-                shown += f"={self.expressions.literal(argument.default_value, argument.type)}"
+                shown += f"={self.expressions.literal(_default(argument), argument.type)}"
             parameters.append(shown)
         returned = self.spell(schema.returns[0].type) if schema.returns else "NoneType"
         self.line(f"def {name}(" + ",\n    ".join(parameters) + f") -> {returned}:")
@@ -284,6 +284,13 @@ class PythonPrinter:
             name = f"{candidate}{n}"
         self.used.add(name)
         return name
+
+
+def _default(argument: Argument) -> Any:
+    """The default value; of `int[2] stride=1` the list that it stands for."""
+    value = argument.default_value
+    is_short = isinstance(argument.type, ListType) and isinstance(value, (int, float))
+    return [value] * (argument.N or 1) if is_short else value
 
 
 def _identifier(name: str) -> str:

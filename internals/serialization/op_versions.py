@@ -13,6 +13,7 @@ from __future__ import annotations
 from internals.jit.ir import Node
 
 LOWEST, HIGHEST = 3, 10
+MOVED_IN = 6  # from here on the number is kept with what else is not for users
 
 # The first version in which the operator means what it means today.
 CHANGED_IN = {
@@ -38,3 +39,8 @@ def version_of(node: Node) -> int:
         return LOWEST
     name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
     return CHANGED_IN.get(name, LOWEST)
+
+
+def version_record(version: int) -> str:
+    """The record that says the version."""
+    return "version" if version < MOVED_IN else ".data/version"

@@ -30,6 +30,7 @@ from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import ScriptModule
 
 from .class_printer import ArchiveCode
+from .op_versions import version_record
 from .script_pickler import ScriptPickler
 from .serialization_id import RECORD, serialization_id
 from .storages import StorageTable
@@ -68,7 +69,7 @@ def save_script(m: Any, f: Any, extra_files: dict[str, str | bytes] | None = Non
             writer.write(name, content, compress=len(content) > COMPRESS_ABOVE)
         constants.write_to(writer)
         writer.write("constants.pkl", pickled_constants)
-        writer.write("version", f"{code.version}\n".encode())
+        writer.write(version_record(code.version), f"{code.version}\n".encode())
         writer.write("byteorder", sys.byteorder.encode())
         writer.write(RECORD, serialization_id(writer).encode())
 
