@@ -62,7 +62,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
-    "accelerator", "autograd", "cuda", "export", "func", "jit", "library", "models", "nn", "optim", "return_types", "utils",
+    "accelerator", "autograd", "cuda", "export", "func", "jit", "library", "models", "nn", "optim", "return_types",
+    "serialization", "utils",
 )  # fmt: skip
 ops = _Ops()
 
@@ -71,11 +72,13 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.
 
 
 def __getattr__(name: str) -> Any:
-    """Sub-packages are imported when first used."""
-    if name in _SUBPACKAGES:
-        import importlib
+    """Sub-packages are imported when first used, and so are `save` and `load`."""
+    import importlib
 
+    if name in _SUBPACKAGES:
         return importlib.import_module(f"internals.{name}")
+    if name in ("save", "load"):
+        return getattr(importlib.import_module("internals.serialization.save_load"), name)
     raise AttributeError(f"module 'internals' has no attribute '{name}'")
 
 

@@ -1,9 +1,9 @@
 """The classes and functions that a file may name, and what they stand for here (`torch/_weights_only_unpickler.py`,
 `torch/_utils.py`).
 
-A pickle calls things by the names they have in PyTorch: `torch._utils._rebuild_tensor_v2`, `collections.OrderedDict`. Each name in
-`ALLOWED` stands for a `Constructor` of ours or for a value; no name leads to an import. The longest of them makes a tensor: a view
-of a storage from sizes and strides that a file claims, so every element is shown to lie in the storage first.
+A pickle calls things by the names they have in PyTorch: `torch._utils._rebuild_tensor_v2`, `collections.OrderedDict`. Each
+name in `ALLOWED` stands for a `Constructor` of ours or for a value; no name leads to an import. The longest of them makes a
+tensor: a view of a storage from sizes and strides that a file claims, so every element is shown to lie in the storage first.
 
 How the real one differs: it calls PyTorch's own functions, and users may add names (`torch.serialization.add_safe_globals`).
 """
@@ -27,6 +27,7 @@ from internals.core.tensor_impl import TensorImpl, make, newly_made
 from internals.storage import TypedStorage
 
 from .errors import ArchiveError
+from .pickle_keys import is_key
 from .unpickler import Constructor
 
 MAX_DIMS = 64  # numpy's limit
@@ -40,8 +41,8 @@ def find_allowed(module: str, name: str) -> Any:
     if found is None:
         raise ArchiveError(
             f"Unsupported global: GLOBAL {module}.{name} was not an allowed global by default. Nothing that a file names is "
-            "imported or executed here. Files with tensors, numbers, strings and lists, tuples and dicts of them can be read: for a "
-            "module or an optimizer save its state_dict(), in the program that has its class"
+            "imported or executed here. Files with tensors, numbers, strings and lists, tuples and dicts of them can be read: "
+            "for a module or an optimizer save its state_dict(), in the program that has its class"
         )
     return found
 
@@ -64,7 +65,7 @@ class StorageClass(Constructor):
 
     def known_dtype(self) -> dtype:
         if self.dtype is None:
-            raise ArchiveError(f"{self.name}: tensors of this dtype do not exist here; save them as float32 (`t.float()`)")
+            raise ArchiveError(f"{self.name}: there are no tensors of this dtype here; save t.float()")
         return self.dtype
 
 
@@ -72,12 +73,13 @@ class OrderedDictClass(Constructor):
     """`collections.OrderedDict`. Its state are attributes, such as the `_metadata` of a state dict."""
 
     name = "collections.OrderedDict"
-    hashes = False
 
     def __call__(self, pairs: Any = ()) -> Any:
         if not isinstance(pairs, (list, tuple)) or any(type(pair) not in (list, tuple) for pair in pairs):
             raise ArchiveError("an OrderedDict is made of a list of pairs")
-        return OrderedDict((plain_key(key), value) for key, value in pairs)
+        if not all(is_key(key) for key, _ in pairs):
+            raise ArchiveError("an OrderedDict has numbers and strings for keys")
+        return OrderedDict(pairs)
 
     def set_state(self, obj: Any, state: Any) -> None:
         set_attributes(obj, state)
@@ -95,20 +97,11 @@ def set_attributes(obj: Any, state: Any) -> None:
     if type(state) is tuple and len(state) == 2 and not state[1]:
         state = state[0]  # of (attributes, slots)
     if type(state) is not dict:
-        raise ArchiveError(f"the attributes of a {type(obj).__name__} must be in a dict, not in a {type(state).__name__}")
+        raise ArchiveError(f"the attributes of a {type(obj).__name__} are in a dict, not in a {type(state).__name__}")
     for name in state:
-        if type(name) is not str or hasattr(type(obj), name) and name not in SETTABLE:
+        if type(name) is not str or hasattr(type(obj), name):
             raise ArchiveError(f"a file may not replace the attribute {name!r} of a {type(obj).__name__}")
     obj.__dict__.update(state)
-
-
-SETTABLE: frozenset[str] = frozenset()
-
-
-def plain_key(key: Any) -> Any:
-    if type(key) not in (str, int, float, bool, type(None)):
-        raise ArchiveError(f"a {type(key).__name__} cannot be a key here")
-    return key
 
 
 # Tensors
@@ -132,7 +125,9 @@ def rebuild_tensor_v3(
     """The same for a storage of bytes that is looked at as dtype `kind`."""
     if not isinstance(kind, dtype) or not isinstance(storage, TypedStorage):
         raise ArchiveError("a tensor is made of a storage and a dtype")
-    return rebuild_tensor_v2(TypedStorage(storage.untyped(), kind), offset, sizes, strides, requires_grad, hooks, metadata)
+    return rebuild_tensor_v2(
+        TypedStorage(storage.untyped(), kind), offset, sizes, strides, requires_grad, hooks, metadata
+    )
 
 
 def rebuild_meta_tensor(kind: Any, sizes: Any, strides: Any, requires_grad: Any) -> Any:
@@ -193,7 +188,7 @@ def check_geometry(sizes: Any, strides: Any, kind: dtype) -> None:
             raise ArchiveError(f"the {name} of a tensor are not negative, nor beyond all memory")
     if len(sizes) != len(strides):
         raise ArchiveError(f"a tensor with {len(sizes)} sizes and {len(strides)} strides")
-    if prod(max(n, 1) for n in sizes) * kind.itemsize >= MAX_BYTES or any(n * kind.itemsize >= MAX_BYTES for n in strides):
+    if max(prod(max(n, 1) for n in sizes), *strides, 0) * kind.itemsize >= MAX_BYTES:
         raise ArchiveError("a tensor with more elements than can be counted")
 
 
@@ -298,10 +293,7 @@ _FUNCTIONS = [
     Function("torch.Size", make_size),
     Function("torch.device", make_device),
     Function("torch.serialization._get_layout", get_layout),
-    *(
-        Function(f"torch.jit._pickle.build_{kind}list", list_itself)
-        for kind in ("int", "double", "bool", "tensor")
-    ),
+    *(Function(f"torch.jit._pickle.build_{kind}list", list_itself) for kind in ("int", "double", "bool", "tensor")),
     Function("torch.jit._pickle.restore_type_tag", value_itself),
 ]
 REBUILD = tuple(f for f in _FUNCTIONS if f.name.startswith("torch._utils."))

@@ -4,8 +4,8 @@
 mark to the list. What has been built once is put into a numbered *memo* and fetched from there the second time, so an object that
 occurs twice is one object again afterwards, and a list may contain itself.
 
-A pickle holds no numbers of tensors. It names a storage by a *persistent id*, `("storage", FloatStorage, "0", "cpu", 6)`, and whoever
-reads it is asked for that storage; `storages.py` keeps them. Protocol 2 is written, since real PyTorch reads no other
+A pickle holds no numbers of tensors. It names a storage by a *persistent id*, `("storage", FloatStorage, "0", "cpu", 6)`, and
+whoever reads it is asked for that storage; `storages.py` keeps them. Protocol 2 is written, since real PyTorch reads no other
 without being told to execute what it finds.
 
 How the real one differs: `torch.save` uses Python's own `pickle`, whose bytes these are; the C++ one memoizes less.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from internals.core.device import device
@@ -26,6 +26,7 @@ from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, tensor_class
 from internals.storage import TypedStorage
 
+from .pickle_keys import is_key
 from .storages import StorageTable
 
 PROTO, STOP, MARK = b"\x80\x02", b".", b"("
@@ -48,7 +49,9 @@ class Reduced(NamedTuple):
 class Pickler:
     """Writes one pickle. `reduce_object` may say how to write an object that is none of the types known here."""
 
-    def __init__(self, storages: StorageTable, reduce_object: Callable[[Any], Reduced | None] = lambda obj: None) -> None:
+    def __init__(
+        self, storages: StorageTable, reduce_object: Callable[[Any], Reduced | None] = lambda obj: None
+    ) -> None:
         self.storages, self.reduce_object = storages, reduce_object
         self.out = bytearray()
         self.memo: dict[Any, int] = {}  # a global's (module, name), or the id of an object
@@ -128,7 +131,8 @@ class Pickler:
         self.memoize(obj)
 
     def save_bytes(self, obj: bytes) -> None:
-        self.save_reduce("_codecs", "encode", (obj.decode("latin1"), "latin1"))  # protocol 2 is from before there were bytes
+        """As the str with the same codes: protocol 2 is from before there were bytes."""
+        self.save_reduce("_codecs", "encode", (obj.decode("latin1"), "latin1"))
         self.memoize(obj)
 
     def save_bytearray(self, obj: bytearray) -> None:
@@ -140,8 +144,7 @@ class Pickler:
     def save_tuple(self, obj: tuple[Any, ...]) -> None:
         if len(obj) > 3:
             self.out += MARK
-        for i, item in enumerate(obj):
-            self.save_at(f"[{i}]", item)
+        self.save_each(obj)
         if id(obj) in self.memo:
             raise NotSavable("a tuple that contains itself")
         self.out += TUPLES[len(obj)] if len(obj) <= 3 else TUPLE
@@ -152,45 +155,68 @@ class Pickler:
         self.out += EMPTY_LIST
         self.memoize(obj)
         if len(obj) == 1:
-            self.save_at("[0]", obj[0])
+            self.save_each(obj)
             self.out += APPEND
             return
         for start in range(0, len(obj), BATCH):
             self.out += MARK
-            for i, item in enumerate(obj[start : start + BATCH], start):
-                self.save_at(f"[{i}]", item)
+            self.save_each(obj[start : start + BATCH], start)
             self.out += APPENDS
+
+    def save_each(self, items: Sequence[Any], start: int = 0) -> None:
+        """Leaves all of them on the stack. They are the items from `start` on of what is being saved."""
+        i = start - 1
+        try:
+            for item in items:
+                i += 1
+                self.save(item)
+        except NotSavable as problem:
+            problem.places.append(f"[{i}]")
+            raise
 
     def save_dict(self, obj: dict[Any, Any]) -> None:
         self.out += EMPTY_DICT
         self.memoize(obj)
-        self.save_items(obj.items())
+        self.save_items(obj)
 
-    def save_items(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Entries for the dict on top of the stack."""
-        items = list(pairs)
+    def save_items(self, obj: Mapping[Any, Any]) -> None:
+        """Enters the keys and values of `obj` into the dict on top of the stack."""
+        items = list(obj.items())
         for start in range(0, len(items), BATCH):
             if len(items) > 1:
                 self.out += MARK
             for key, value in items[start : start + BATCH]:
-                self.save_at(f", key {key!r}" if type(key) is not str else f", key '{key}'", key)
-                self.save_at(f"[{key!r}]", value)
+                if not is_key(key):
+                    raise NotSavable(f"the key {key!r:.200} of a dict: keys are numbers, strings and small tuples")
+                self.save(key)
+                try:
+                    self.save(value)
+                except NotSavable as problem:
+                    problem.places.append(f"[{key!r}]")
+                    raise
             self.out += SETITEMS if len(items) > 1 else SETITEM
 
     def save_ordered_dict(self, obj: OrderedDict[Any, Any]) -> None:
         self.save_reduce("collections", "OrderedDict", ())
         self.memoize(obj)
-        self.save_items(obj.items())
+        self.save_items(obj)
         if vars(obj):  # `_metadata`, which `state_dict()` hangs on its result
-            self.save_at(".__dict__", vars(obj))
+            self.save_attributes(obj)
             self.out += BUILD
+
+    def save_attributes(self, obj: Any) -> None:
+        try:
+            self.save(vars(obj))
+        except NotSavable as problem:
+            problem.places.append(".__dict__")
+            raise
 
     def save_counter(self, obj: Counter[Any]) -> None:
         self.save_reduce("collections", "Counter", (dict(obj),))
         self.memoize(obj)
 
     def save_set(self, obj: set[Any]) -> None:
-        self.save_reduce("__builtin__", "set", (list(obj),))
+        self.save_reduce("__builtin__", "set", (list(obj),))  # of scalars, so it does not contain itself
         self.memoize(obj)
 
     def save_size(self, obj: Size) -> None:
@@ -223,7 +249,8 @@ class Pickler:
 
     def save_parameter(self, obj: Any) -> None:
         data = obj.detach()
-        args = (data, obj.requires_grad, OrderedDict())
+        hooks: OrderedDict[str, Any] = OrderedDict()
+        args = (data, obj.requires_grad, hooks)
         if obj.__dict__:
             self.save_reduce("torch._utils", "_rebuild_parameter_with_state", (*args, obj.__dict__))
         else:
@@ -277,14 +304,6 @@ class Pickler:
         else:
             raise NotSavable(what_it_is(obj))
 
-    def save_at(self, place: str, obj: Any) -> None:
-        """`save`; an error says that it was at `place` in the object around it."""
-        try:
-            self.save(obj)
-        except NotSavable as problem:
-            problem.places.append(place)
-            raise
-
     writers: dict[type, Callable[[Any, Any], None]] = {
         type(None): save_none, bool: save_bool, int: save_int, float: save_float, complex: save_complex, str: save_str,
         bytes: save_bytes, bytearray: save_bytearray, tuple: save_tuple, list: save_list, dict: save_dict,
@@ -311,16 +330,17 @@ class NotSavable(Exception):
     """On its way out of the nested object it gathers where it happened."""
 
     def __init__(self, what: str) -> None:
-        self.what, self.places = what, []  # type: tuple[str, list[str]]
+        self.what = what
+        self.places: list[str] = []
 
     def text(self) -> str:
         where = "".join(reversed(self.places))
-        return f"cannot save {self.what}" + (f", found at {where.removeprefix(', ')} of the object" if where else "")
+        return f"cannot save {self.what}" + f" (it is at {where} of the object)" * bool(where)
 
 
 def tensor_recipe(t: Any) -> tuple[str, tuple[Any, ...]]:
     """The function of `torch._utils` that makes such a tensor, and its arguments."""
-    sizes, strides = tuple(t.shape), tuple([*t.stride()])  # of its own: tensors share theirs
+    sizes, strides = tuple(t.shape), (*t.stride(),)  # of its own: tensors share theirs
     if t.device.type == "meta":
         return "_rebuild_meta_tensor_no_storage", (t.dtype, sizes, strides, t.requires_grad)
     storage = TypedStorage(t.untyped_storage(), t.dtype)
@@ -337,8 +357,6 @@ def what_it_is(obj: Any) -> str:
     """A type that cannot be saved, and what to save instead."""
     kind = type(obj)
     name = f"an object of type {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
-    known = ("a file holds tensors, numbers, strings and bytes, None, dtypes, devices, sizes, and lists, tuples, dicts and sets of "
-             "them")  # fmt: skip
     if hasattr(obj, "state_dict") and hasattr(obj, "load_state_dict"):
         if hasattr(obj, "forward"):
             return f"{name}: save its state_dict(), or, code and all, internals.jit.script(module).save(f)"
@@ -349,4 +367,4 @@ def what_it_is(obj: Any) -> str:
         base = next(b.__name__ for b in (tuple, list, dict, set, frozenset, str, int, float) if isinstance(obj, b))
         plain = {"frozenset": "set"}.get(base, base)
         return f"{name}: only the built-in {plain} itself can be saved, convert it with {plain}(...)"
-    return f"{name}: {known}"
+    return f"{name}: a file holds tensors, numbers, strings, bytes, None, and lists, tuples, dicts and sets of them"

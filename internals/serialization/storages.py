@@ -1,8 +1,8 @@
 """The storages that a pickle refers to: one record each, whoever looks at them (`torch/serialization.py`).
 
-On the way out `StorageTable` numbers them in the order in which they are met. A storage is saved whole, even if only a small view of
-it was asked for: that way all views of it are views of one memory again when they are read. On the way in `tensor_loader` finds
-the record for a persistent id and makes a storage of it that lies in the mapped file.
+On the way out `StorageTable` numbers them in the order in which they are met. A storage is saved whole, even if only a small view
+of it was asked for: that way all views of it are views of one memory again when they are read. On the way in `tensor_loader`
+finds the record for a persistent id and makes a storage of it that lies in the mapped file.
 
 How the real one differs: storages may live on many kinds of devices, and are brought back to the one they were on.
 """
@@ -19,6 +19,7 @@ from internals.core import dtype as dt
 from internals.core.device import META, device
 from internals.core.dtype import dtype
 from internals.core.storage import Storage
+from internals.pickling import copy_storage
 from internals.storage import TypedStorage
 
 from .errors import ArchiveError
@@ -64,10 +65,11 @@ MapLocation = Any  # None, a str, a device, a dict of str, a function of (storag
 
 
 def tensor_loader(
-    reader: ArchiveReader, prefix: str = "data", map_location: MapLocation = None
+    reader: ArchiveReader, prefix: str = "data", map_location: MapLocation = None, copy: bool = False
 ) -> Callable[[Any], TypedStorage]:
     """What the machine calls with a persistent id: the storage, in the record `prefix/key`. The same key gives the same one.
 
+    `copy` puts them into memory of their own instead of the mapped file.
     Raises ArchiveError when the id is none of a storage, or the record is not there or too short.
     """
     restore = restore_location(map_location)
@@ -80,11 +82,13 @@ def tensor_loader(
         record, nbytes = f"{prefix}/{key}", numel * kind.itemsize
         if known is not None:
             if (known.dtype is not kind or nbytes > known.nbytes()) and (nbytes or known.nbytes()):
-                raise ArchiveError(f"storage '{key}' is said to be of {nbytes} bytes of {kind.name}, and of another kind too")
+                raise ArchiveError(f"storage '{key}' is said to be {nbytes} bytes of {kind.name}, and to be different")
             return TypedStorage(known.untyped(), kind)
         storage = reader.storage(record, nbytes)
         if swapped and kind.itemsize > 1:
             storage = byteswapped(storage, kind)
+        elif copy:
+            storage = copy_storage(storage)
         loaded[key] = typed = TypedStorage(restore(storage, location), kind)
         return typed
 
@@ -99,7 +103,7 @@ def storage_id(persistent_id: Any, length: int) -> tuple[dtype, str, str, int]:
     if not isinstance(kind, StorageClass):
         raise ArchiveError("the persistent id of a storage names something that is no class of storages")
     if type(key) is not str or type(location) is not str or type(numel) is not int or not 0 <= numel < 1 << 60:
-        raise ArchiveError("the persistent id of a storage has a key, location or number of elements that cannot be one")
+        raise ArchiveError("the persistent id of a storage has an impossible key, location or number of elements")
     return kind.known_dtype(), key, location, numel
 
 

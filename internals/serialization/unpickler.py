@@ -6,10 +6,10 @@ running it. This machine has the same stack and memo, and two instructions that 
 asks `find_global`, which knows a list and imports nothing; REDUCE, "call it", calls only what came from there. The rest can
 only put numbers, strings and containers together.
 
-Still a file may be made to harm: to underflow the stack, to claim a string of four gigabytes, to build a list that holds itself, or
-three hundred bytes that stand for 2**100 objects. So nothing here recurses, copies shared structure, or believes a length; keys
-of dicts are of types whose hashes are cheap; and the number of objects is in proportion to the length of the pickle. Every
-complaint is an `ArchiveError` that says at which byte.
+Still a file may be made to harm: to underflow the stack, to claim a string of four gigabytes, to build a list that holds itself,
+or three hundred bytes that stand for 2**100 objects. So nothing here recurses, copies shared structure, or believes a length;
+and the number of objects is in proportion to the length of the pickle. Every complaint is an `ArchiveError` that says at which
+byte.
 
 How the real one differs: PyTorch has two such machines. The one in C++ does not look at what it is given: a pickle that is not of
 its own making can crash it.
@@ -22,15 +22,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from internals.core.tensor_impl import TensorImpl
-
 from .errors import ArchiveError
+from .pickle_keys import KeyCheck
 
 FindGlobal = Callable[[str, str], Any]
 PROTOCOLS = range(2, 6)
-SCALARS = frozenset((type(None), bool, int, float, complex, str, bytes))  # keys of dicts; tuples of them, too
-MAX_KEY_ITEMS = 64
-MAX_COSTLY_KEYS = 4096  # tuples and huge integers, with whose hashes a file can play
 
 
 class Constructor:
@@ -85,7 +81,7 @@ class Machine:
         self.memo: dict[int, Any] = {}
         self.makers: dict[int, tuple[Any, Constructor]] = {}  # by the id of an object: it, and what made it
         self.is_outside = False  # in `persistent_load`, whose errors are not ours
-        self.costly_keys = 0
+        self.check_key = KeyCheck()
         length = len(data) - start
         self.objects_left = length // 3 + 50_000
         self.arguments_left = 2 * length + 50_000
@@ -114,12 +110,14 @@ class Machine:
         except IndexError:
             if self.is_outside:
                 raise
-            what = "the data ends before its STOP" if self.here >= len(data) else f"{self._opcode()} needs more than is on the stack"
-            raise self._located(what) from None
-        except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
+            if self.here >= len(data):
+                raise self._located("the data ends before its STOP") from None
+            raise self._located(f"{self._opcode()} needs more than is on the stack") from None
+        except FAILURES as error:
             if self.is_outside:
                 raise
-            raise self._located(f"{self._opcode()} cannot be carried out: {type(error).__name__}: {error}"[:500]) from error
+            what = f"cannot be carried out: {type(error).__name__}: {error}"
+            raise self._located(f"{self._opcode()} {what[:500]}") from error
 
     # Numbers, strings, constants
 
@@ -180,7 +178,7 @@ class Machine:
         self.count()
         self.stack.append(set())
 
-    def tuple(self) -> None:
+    def tuple_of_marked(self) -> None:
         self.count()
         items = tuple(self.above_mark())
         self.stack.append(items)
@@ -264,7 +262,9 @@ class Machine:
         self.stack.append(value)
 
     def unknown(self) -> None:
-        raise ArchiveError(f"{self._opcode()} is none of the instructions a file may contain: save it with pickle protocol 2")
+        raise ArchiveError(
+            f"{self._opcode()} is no instruction that a file may contain: save it with pickle protocol 2"
+        )
 
     # Helpers
 
@@ -272,7 +272,8 @@ class Machine:
         """The next `n` bytes."""
         end = self.at + n
         if end > len(self.data):
-            raise ArchiveError(f"{self._opcode()} is followed by {n} bytes, but only {len(self.data) - self.at} are there")
+            there = len(self.data) - self.at
+            raise ArchiveError(f"{self._opcode()} is followed by {n} bytes, but only {there} are there")
         taken = self.data[self.at : end]
         self.at = end
         return taken
@@ -301,25 +302,13 @@ class Machine:
         """What is on top of the stack, which must be one of these types exactly."""
         target = self.stack[-1]
         if type(target) not in types:
-            raise ArchiveError(f"{self._opcode()} puts items into a {types[0].__name__}, but found a {type(target).__name__}")
+            found = type(target).__name__
+            raise ArchiveError(f"{self._opcode()} puts items into a {types[0].__name__}, but found a {found}")
         return target
 
     def enter(self, target: Any, key: Any, value: Any) -> None:
         self.check_key(key)
         target[key] = value
-
-    def check_key(self, key: Any) -> None:
-        """Keys are scalars, and tuples of scalars: hashing a deep tuple would recurse, and one made of shared ones never end."""
-        kind = type(key)
-        if kind is str:
-            return
-        items = key if kind is tuple else (key,)
-        if len(items) > MAX_KEY_ITEMS or not all(type(item) in SCALARS or isinstance(item, KEYS) for item in items):
-            raise ArchiveError(f"a {kind.__name__} cannot be a key here: keys are numbers, strings and tuples of them")
-        if kind is tuple or kind is int and not -1 << 63 <= key < 1 << 64:
-            self.costly_keys += 1
-            if self.costly_keys > MAX_COSTLY_KEYS:
-                raise ArchiveError(f"more than {MAX_COSTLY_KEYS} keys that are tuples or integers beyond 64 bits")
 
     def fetch(self, index: int) -> None:
         try:
@@ -364,8 +353,8 @@ class Machine:
 
 
 DICTS = (dict, OrderedDict, Counter)
+FAILURES = (TypeError, ValueError, KeyError, AttributeError, OverflowError, MemoryError, RuntimeError)
 SIZED = frozenset((str, bytes, bytearray, tuple, list, dict, set, OrderedDict, Counter))
-KEYS: tuple[type, ...] = (TensorImpl,)
 
 # Every instruction that may occur, by the name that Python's `pickle` has for its byte.
 TABLE: dict[str, tuple[int, Callable[[Machine], None]]] = {
@@ -385,7 +374,7 @@ TABLE: dict[str, tuple[int, Callable[[Machine], None]]] = {
     "EMPTY_LIST": (0x5D, Machine.empty_list),
     "EMPTY_DICT": (0x7D, Machine.empty_dict),
     "EMPTY_SET": (0x8F, Machine.empty_set),
-    "TUPLE": (0x74, Machine.tuple),
+    "TUPLE": (0x74, Machine.tuple_of_marked),
     "TUPLE1": (0x85, Machine.tuple_of_1),
     "TUPLE2": (0x86, Machine.tuple_of_2),
     "TUPLE3": (0x87, Machine.tuple_of_3),
@@ -404,6 +393,6 @@ TABLE: dict[str, tuple[int, Callable[[Machine], None]]] = {
     "BINPERSID": (0x51, Machine.persistent_id),
 }
 OPCODE_NAMES = {code: name for name, (code, _) in TABLE.items()} | {0x2E: "STOP"}
-OPERATIONS = [Machine.unknown] * 256
+OPERATIONS: list[Callable[[Machine], None]] = [Machine.unknown] * 256
 for _code, _operation in TABLE.values():
     OPERATIONS[_code] = _operation
