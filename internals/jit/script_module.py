@@ -54,14 +54,23 @@ class ScriptModule(Module):
     @classmethod
     def _construct(cls, type: ClassType, original_name: str, values: dict[str, Any]) -> Any:
         """A module of class `type` with these attribute values: tensors, submodules (compiled ones) and plain values."""
+        module = cls._without_values(type, original_name)
+        module._fill(values)
+        return module
+
+    @classmethod
+    def _without_values(cls, type: ClassType, original_name: str) -> Any:
+        """A module that has no attributes yet; `_fill` gives them."""
         module = cls.__new__(cls)
         Module.__init__(module)
-        own = module.__dict__
-        own.update(_jit_type=type, original_name=original_name, _methods={})
-        for name, attribute in type.attributes.items():
+        module.__dict__.update(_jit_type=type, original_name=original_name, _methods={})
+        return module
+
+    def _fill(self, values: dict[str, Any]) -> None:
+        own = self.__dict__
+        for name, attribute in self._jit_type.attributes.items():
             members = _MEMBERS.get(attribute.kind)
             (own[members] if members else own)[name] = values[name]
-        return module
 
     def _method(self, name: str) -> ScriptMethod:
         """The compiled method, bound. Raises AttributeError when there is none of that name."""

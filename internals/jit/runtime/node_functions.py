@@ -206,6 +206,14 @@ def executable(function: Any) -> Function:
     return lambda *inputs: function.executor(*inputs)
 
 
+@node_function("prim::CreateObject")
+def create_object(node: Node) -> Function:
+    from internals.jit.script_object import ScriptObject
+
+    kind = node.output().type()
+    return lambda: ScriptObject(kind)  # type: ignore[arg-type]
+
+
 @node_function("prim::Enter")
 def enter(node: Node) -> Function:
     return executable(node.input().type().getMethod("__enter__"))  # type: ignore[attr-defined]

@@ -1,0 +1,167 @@
+"""What operators meant in older archives (`torch/csrc/jit/operator_upgraders/upgraders_entry.cpp`, `version_map.cpp`).
+
+An archive says for which version of the operators its code was written (`version`). When the meaning of an operator changed, as that
+of `div` on integers did, which once was division without remainder, old code must go on to mean what it did. So for each overload
+that changed there is the old schema, the last version it was valid in, and a function in today's operators that does the same. The
+compiler puts the function's nodes where the call is.
+
+| operator           | until version | what it was                                            |
+|--------------------|---------------|--------------------------------------------------------|
+| div, div_          | 3             | on integers, division rounded towards zero             |
+| full               | 4             | made floats of an integer or bool, unless given a dtype |
+| linspace           | 7             | 100 steps if not told how many                         |
+| gelu               | 9             | had no approximation to choose                         |
+
+How the real one differs: `logspace`, which we do not have, changed in version 8 as `linspace` did; the calls become nodes of the old schema first, which a pass replaces; and a backend that is not PyTorch
+may ask for the table.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any, NamedTuple
+
+from internals.jit.frontend.build_tree import build_def
+from internals.jit.frontend.builtin_calls import WrittenFunction
+from internals.jit.frontend.compiler import compile_with_schema
+from internals.jit.frontend.source import SourceContext
+from internals.jit.schema_parser import parse_schema
+
+from .archive_names import Namespace
+
+
+class Upgrader(NamedTuple):
+    """An overload that changed: its old schema, the last version that meant it, and a function that still does it."""
+
+    schema: str
+    last_version: int
+    code: str
+
+
+DIVISION = """
+def upgrader(self: Tensor, other: {other}{more}) -> Tensor:
+  if self.is_floating_point() or {other_is_float}{out_is_float}:
+    return self.true_divide{in_place}(other{out})
+  return self.div{in_place}(other, rounding_mode='trunc'{out})
+"""
+ROUNDED_DIVISION = """
+def upgrader(self: Tensor, other: {other}, rounding_mode: Optional[str]{more}) -> Tensor:
+  return self.div{in_place}(other, rounding_mode=rounding_mode{out})
+"""
+TENSOR = {"other": "Tensor", "other_is_float": "other.is_floating_point()"}
+NUMBER = {"other": "number", "other_is_float": "isinstance(other, float)"}
+RETURNED = {"in_place": "", "more": "", "out": "", "out_is_float": ""}
+IN_PLACE = RETURNED | {"in_place": "_"}
+INTO_OUT = RETURNED | {"more": ", out: Tensor", "out": ", out=out", "out_is_float": " or out.is_floating_point()"}
+
+FULL = """
+def upgrader(size: List[int], fill_value: number, dtype: Optional[int], layout: Optional[int], device: Optional[Device],
+             pin_memory: Optional[bool]) -> Tensor:
+  if dtype is None:
+    fill_value = float(fill_value)
+  return torch.full(size, fill_value, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+"""
+FULL_OUT = """
+def upgrader(size: List[int], fill_value: number, out: Tensor) -> Tensor:
+  return torch.full(size, fill_value, out=out)
+"""
+LINSPACE = """
+def upgrader(start: number, end: number, steps: Optional[int], dtype: Optional[int], layout: Optional[int],
+             device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:
+  if steps is None:
+    return torch.linspace(start, end, 100, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+  return torch.linspace(start, end, steps, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)
+"""
+LINSPACE_OUT = """
+def upgrader(start: number, end: number, steps: Optional[int], out: Tensor) -> Tensor:
+  if steps is None:
+    return torch.linspace(start, end, 100, out=out)
+  return torch.linspace(start, end, steps, out=out)
+"""
+GELU = """
+def upgrader(self: Tensor) -> Tensor:
+  return torch.gelu(self, approximate='none')
+"""
+GELU_OUT = """
+def upgrader(self: Tensor, out: Tensor) -> Tensor:
+  return torch.gelu(self, approximate='none', out=out)
+"""
+OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+UPGRADERS = (
+    Upgrader("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", 3, DIVISION.format(**TENSOR, **RETURNED)),
+    Upgrader("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", 3, DIVISION.format(**NUMBER, **RETURNED)),
+    Upgrader(
+        "aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)", 3, DIVISION.format(**TENSOR, **INTO_OUT)
+    ),
+    Upgrader("aten::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", 3, DIVISION.format(**TENSOR, **IN_PLACE)),
+    Upgrader("aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", 3, DIVISION.format(**NUMBER, **IN_PLACE)),
+    Upgrader(
+        "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+        3,
+        ROUNDED_DIVISION.format(**TENSOR, **RETURNED),
+    ),
+    Upgrader(
+        "aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+        3,
+        ROUNDED_DIVISION.format(**NUMBER, **RETURNED),
+    ),
+    Upgrader(
+        "aten::div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)",
+        3,
+        ROUNDED_DIVISION.format(**TENSOR, **INTO_OUT),
+    ),
+    Upgrader(
+        "aten::div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)",
+        3,
+        ROUNDED_DIVISION.format(**TENSOR, **IN_PLACE),
+    ),
+    Upgrader(
+        "aten::div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)",
+        3,
+        ROUNDED_DIVISION.format(**NUMBER, **IN_PLACE),
+    ),
+    Upgrader(f"aten::full(int[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", 4, FULL),
+    Upgrader("aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", 4, FULL_OUT),
+    Upgrader(
+        f"aten::linspace(Scalar start, Scalar end, int? steps=None, *, {OPTIONS}) -> Tensor", 7, LINSPACE
+    ),
+    Upgrader(
+        "aten::linspace.out(Scalar start, Scalar end, int? steps=None, *, Tensor(a!) out) -> Tensor(a!)",
+        7,
+        LINSPACE_OUT,
+    ),
+    Upgrader("aten::gelu(Tensor self) -> Tensor", 9, GELU),
+    Upgrader("aten::gelu.out(Tensor self, *, Tensor(a!) out) -> Tensor", 9, GELU_OUT),
+)
+
+
+@cache
+def upgrades(symbol: str, version: int) -> dict[str, WrittenFunction]:
+    """For an archive of `version`: the overloads of an operator that have changed since, and functions that do the old thing."""
+    return {
+        schema.overload_name: compiled(upgrader)
+        for upgrader, schema in _by_symbol().get(symbol, ())
+        if version <= upgrader.last_version
+    }
+
+
+@cache
+def compiled(upgrader: Upgrader) -> WrittenFunction:
+    """The function with the old schema. Its parameters are in the order of the schema's arguments."""
+    context = SourceContext(upgrader.code, "<string>", 1)
+    definition = ast.parse(upgrader.code).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    tree = build_def(context, definition, None, definition.name)
+    graph, _ = compile_with_schema(tree, Namespace())
+    return WrittenFunction(parse_schema(upgrader.schema), graph)
+
+
+@cache
+def _by_symbol() -> dict[str, list[tuple[Upgrader, Any]]]:
+    table: dict[str, list[tuple[Upgrader, Any]]] = {}
+    for upgrader in UPGRADERS:
+        schema = parse_schema(upgrader.schema)
+        table.setdefault(schema.name, []).append((upgrader, schema))
+    return table
