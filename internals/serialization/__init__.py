@@ -27,6 +27,8 @@ _LATER = {
     "ArchiveWriter": "zip_writer",
     "save": "save_load",
     "load": "save_load",
+    "load_safetensors": "safetensors_files",
+    "save_safetensors": "safetensors_files",
     "save_script": "script_writer",
     "load_script": "script_reader",
     "save_101": "legacy_101_writer",

@@ -1,0 +1,154 @@
+"""Tensors in the safetensors format, through its library (`safetensors/torch.py`).
+
+    [length of the header, 8 bytes] [header: JSON with name, dtype, shape and place of each tensor] [the tensors in a row]
+
+There is nothing in such a file but named tensors, so there is nothing to be careless with: no objects, no code, no views. The
+library checks that the tensors fill the file without gaps or overlaps; here the file is mapped, and each tensor looks at its
+part.
+
+How the real one differs: `safetensors.torch` has PyTorch make the tensors.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections import defaultdict
+from math import prod
+from typing import Any
+
+from internals.core import dtype as dt
+from internals.core.allocator import DataPtr, drop_reference
+from internals.core.device import CPU
+from internals.core.dtype import dtype
+from internals.core.geometry import contiguous_strides
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl
+from internals.storage import TypedStorage
+
+from .errors import ArchiveError
+from .mapped_file import MappedFile, map_source
+from .pickled_types import view_of
+from .storages import moved
+from .zip_writer import ReplacedFile
+
+# The format's names of the dtypes.
+DTYPES: dict[str, dtype] = {
+    "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "I16": dt.int16, "I32": dt.int32, "I64": dt.int64,
+    "F16": dt.float16, "F32": dt.float32, "F64": dt.float64, "C64": dt.complex64,
+}  # fmt: skip
+SHARED = (
+    "Some tensors share memory, this will lead to duplicate memory on disk and potential differences when loading them again: "
+    "{}. Save one of each, or internals.save them all, which keeps views."
+)
+NOT_CONTIGUOUS = (
+    "You are trying to save a non contiguous tensor: `{}` which is not allowed. It either means you are trying to save tensors "
+    "which are reference of each other in which case it's recommended to save only the full tensors, and reslice at load time, "
+    "or simply call `.contiguous()` on your tensor to pack it before saving."
+)
+
+
+def load_safetensors(path: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Any]:
+    """The tensors of a file by name, in its order; they lie in the mapped file, which never changes.
+
+    Raises OSError when the file cannot be opened, ArchiveError when it is not a valid one or has a dtype that is not known here.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    name = os.path.basename(os.fsdecode(path))
+    file = map_source(path)
+    at = 8 + int.from_bytes(file.memory[:8], "little")
+    tensors: dict[str, Any] = {}
+    key = ""
+    try:
+        with safe_open(path, framework="numpy") as contents:
+            for key in contents.offset_keys():
+                part = contents.get_slice(key)
+                kind = DTYPES.get(part.get_dtype())
+                if kind is None:
+                    raise ArchiveError(f"there are no tensors of dtype {part.get_dtype()} here; save it as another")
+                sizes = tuple(part.get_shape())
+                storage = part_of(file, at, prod(sizes) * kind.itemsize, kind)
+                if storage is None:
+                    raise ArchiveError("the file has changed while it was read")
+                at += storage.nbytes()
+                tensors[key] = view_of(TypedStorage(moved(storage, device), kind), 0, sizes, contiguous_strides(sizes))
+            return {key: tensors[key] for key in contents.keys()}
+    except SafetensorError as error:
+        raise ArchiveError(str(error), archive=name) from None
+    except ArchiveError as error:
+        raise ArchiveError(error.message, archive=name, record=key) from None
+
+
+def save_safetensors(
+    tensors: dict[str, Any], path: str | os.PathLike[str], metadata: dict[str, str] | None = None
+) -> None:
+    """Writes contiguous tensors that share no memory; a file of that name has its old content until all is written.
+
+    Raises ValueError for what is no tensor or not contiguous, RuntimeError for tensors that share memory.
+    """
+    from safetensors import TensorSpec, serialize_file
+
+    check_savable(tensors)
+    specs = {
+        name: TensorSpec(dtype=t.dtype.name, shape=list(t.shape), data_ptr=t.data_ptr(), data_len=t.nbytes)
+        for name, t in tensors.items()
+    }
+    file = ReplacedFile(path)
+    try:
+        serialize_file(specs, file.temporary or file.path, metadata=metadata)
+    except BaseException:
+        file.discard()
+        raise
+    file.commit()
+
+
+def check_savable(tensors: Any) -> None:
+    """Raises what the library raises for what it cannot save."""
+    if not isinstance(tensors, dict):
+        raise ValueError(f"Expected a dict of [str, internals.Tensor] but received {type(tensors)}")
+    users: defaultdict[int, list[str]] = defaultdict(list)
+    for name, t in tensors.items():
+        if type(name) is not str or not isinstance(t, TensorImpl):
+            raise ValueError(f"Key `{name}` is invalid, expected internals.Tensor but received {type(t)}")
+        if t.device is not CPU:
+            raise NotImplementedError(f"the tensor `{name}` is on '{t.device}' and has no data to save")
+        if t.numel():
+            users[t.untyped_storage().data_ptr()].append(name)
+    shared = [sorted(group) for names in users.values() for group in overlapping(tensors, names)]
+    if shared:
+        raise RuntimeError(SHARED.format(shared))
+    for name, t in tensors.items():
+        if not t.is_contiguous():
+            raise ValueError(NOT_CONTIGUOUS.format(name))
+
+
+def overlapping(tensors: dict[str, Any], names: list[str]) -> list[set[str]]:
+    """Those among the tensors of one storage that have bytes in common."""
+    groups: list[set[str]] = []
+    last_end = -1
+    for start, end, name in sorted((*byte_range(tensors[name]), name) for name in names):
+        if start < last_end:
+            groups[-1].add(name)
+        else:
+            groups.append({name})
+        last_end = max(last_end, end)
+    return [group for group in groups if len(group) > 1]
+
+
+def byte_range(t: Any) -> tuple[int, int]:
+    span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    return t.data_ptr(), t.data_ptr() + span * t.element_size()
+
+
+def part_of(file: MappedFile, start: int, nbytes: int, kind: dtype) -> Storage | None:
+    """The storage at `start`, in the file itself unless it is not aligned there. None when the file does not have it."""
+    if start + nbytes > len(file):
+        return None
+    address = file.address + start
+    if nbytes and address % kind.itemsize == 0:
+        return Storage(DataPtr(address, file.owner, drop_reference), nbytes)
+    storage = Storage.allocate(nbytes)
+    if nbytes:
+        ctypes.memmove(storage.data_ptr(), address, nbytes)
+    return storage
