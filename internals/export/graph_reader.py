@@ -16,13 +16,25 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from internals.jit.ir import BoolType, FloatType, Graph, IntType, ListType, Node, StringType, TensorType, Type, Value
-from internals.jit.operators import find_operator
+from internals.jit.ir import (
+    BoolType,
+    FloatType,
+    Graph,
+    IntType,
+    ListType,
+    NumberType,
+    StringType,
+    TensorType,
+    Type,
+    Value,
+)
+from internals.jit.operators import find_operators
 from internals.jit.operators.registry import Operator
 from internals.jit.schema import FunctionSchema
 from internals.serialization.json_node import JsonNode
 
 from .arguments import Arguments, device_of
+from .decompositions import decomposition
 from .pt2_archive import dtype_of
 
 MEANS = {
@@ -81,17 +93,23 @@ class GraphReader:
             return
         if target == "torch.ops.aten._assert_scalar.default":
             return self.assertion(node)
-        operator = operator_of(target)
+        operator, written = operator_of(target), decomposition(target)
         given = [(each["name"].text(), each["arg"]) for each in node["inputs"]]
+        if written is not None:
+            made = self.graph.insertGraph(written.graph, self.inputs_of(written.schema, given, node))
+            returned = made[0].node().inputs() if made[0].node().kind() == "prim::TupleConstruct" else made
+            return self.name_all(returned, node["outputs"])
         if operator is None:
             self.missing[target] += 1
             inputs = [self.arguments.read(arg) for _, arg in given if arg.union()[0] != "as_graph"]
-            made = self.graph.create(unknown_kind(target), inputs, 0)
+            call = self.graph.create(unknown_kind(target), inputs, 0)
+            types: list[Type] = [TensorType.get()] * len(node["outputs"])
         else:
-            name = operator.name.partition(".")[0]
-            made = self.graph.create(name, self.inputs_of(operator.schema, given, node), 0)
-        self.graph.insertNode(made)
-        self.outputs(made, operator.schema if operator is not None else None, node["outputs"])
+            inputs = self.inputs_of(operator.schema, given, node)
+            call = self.graph.create(operator.name.partition(".")[0], inputs, 0)
+            types = [r.type for r in operator.schema.returns]
+        self.graph.insertNode(call)
+        self.name_all([call.addOutput().setType(t) for t in types], node["outputs"])
 
     def inputs_of(self, schema: FunctionSchema, given: list[tuple[str, JsonNode]], node: JsonNode) -> list[Value]:
         """In the schema's order, defaults filled in. Names that Python uses instead (`_operator.add(a, b)`) go by position."""
@@ -102,34 +120,37 @@ class GraphReader:
             if by_position and i >= len(names):
                 raise node.error(f"gives {schema.name} more than its {len(names)} arguments")
             found[names[i] if by_position else name] = arg
-        inputs = []
+        inputs: list[Value] = []
         for argument in schema.arguments:
             if argument.name in found:
-                inputs.append(self.given(found[argument.name], argument.type))
+                inputs.append(self.given(found[argument.name], argument.type, takes_number(schema, len(inputs))))
             elif argument.has_default_value():
-                inputs.append(self.arguments.constant(argument.default_value))
+                inputs.append(self.graph.insertConstant(argument.default_value, argument.type))
             else:
                 raise node.error(f"does not give {schema.name} its '{argument.name}'")
         return inputs
 
-    def given(self, arg: JsonNode, wanted: Type) -> Value:
-        """An int where a list or a float is wanted becomes one, as for every call."""
+    def given(self, arg: JsonNode, wanted: Type, takes_number: bool = False) -> Value:
+        """What is given, as what is wanted: a number may stand for a float, a list of one, or a tensor."""
         if arg.union()[0] == "as_int" and isinstance(wanted, FloatType):
             return self.arguments.constant(float(arg.union()[1].integer()))
+        if arg.union()[0] == "as_bool" and isinstance(wanted, NumberType):
+            return self.arguments.constant(int(arg.union()[1].boolean()))
         value = self.arguments.read(arg)
+        if isinstance(wanted, TensorType) and isinstance(value.type(), (IntType, FloatType, BoolType)):
+            if takes_number:
+                return value  # the node will mean that overload
+            return self.graph.insert("prim::NumToTensor", [value]).setType(TensorType.get())
         if isinstance(wanted, ListType) and isinstance(value.type(), (IntType, FloatType)):
             return self.arguments.list_of(wanted.element, [value])
         return value
 
-    def outputs(self, made: Node, schema: FunctionSchema | None, outputs: JsonNode) -> None:
-        """Names for what the node makes. A list that a node returns is taken apart."""
-        types = [r.type for r in schema.returns] if schema is not None else [TensorType.get()] * len(outputs)
-        if len(outputs) > len(types):
-            raise outputs.error(f"names {len(outputs)} results of {made.kind()}, which has {len(types)}")
-        for i, t in enumerate(types):
-            value = made.addOutput().setType(t)
-            if i < len(outputs):
-                self.name(value, outputs[i])
+    def name_all(self, values: list[Value], outputs: JsonNode) -> None:
+        """Give what a node makes the names that the file has for it."""
+        if len(outputs) > len(values):
+            raise outputs.error(f"names {len(outputs)} results of a node that has {len(values)}")
+        for value, output in zip(values, outputs):
+            self.name(value, output)
 
     def name(self, value: Value, output: JsonNode) -> None:
         kind, content = output.union()
@@ -177,13 +198,23 @@ class GraphReader:
 
 
 def operator_of(target: str) -> Operator | None:
-    """The operator that `torch.ops.aten.add.Tensor` names, or None."""
+    """The operator that `torch.ops.aten.add.Tensor` names; None if there is none of that name."""
     name = MEANS.get(target)
     if name is None and target.startswith("torch.ops."):
         namespace, _, rest = target.removeprefix("torch.ops.").partition(".")
         base, _, overload = rest.partition(".")
         name = f"{namespace}::{base}" if overload in ("", "default") else f"{namespace}::{base}.{overload}"
-    return find_operator(name) if name is not None else None
+    if name is None:
+        return None
+    return next((each for each in find_operators(name.partition(".")[0]) if each.name == name), None)
+
+
+def takes_number(schema: FunctionSchema, i: int) -> bool:
+    """Whether another overload of the same operator takes a number at position `i`: `add.Scalar` beside `add.Tensor`."""
+    if "::" not in schema.name:
+        return False
+    others = [each.schema.arguments for each in find_operators(schema.name)]
+    return i > 0 and any(i < len(arguments) and isinstance(arguments[i].type, NumberType) for arguments in others)
 
 
 def unknown_kind(target: str) -> str:
