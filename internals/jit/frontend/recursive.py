@@ -90,6 +90,10 @@ def compile_methods(module: Module, concrete: ConcreteType, names: Iterable[str]
     if isinstance(module, ModuleDict):
         keys = f"key in {list(module.keys())!r}" if len(module) else "False"
         _define_once(concrete, "__contains__", f"def __contains__(self, key: str):\n   return {keys}\n")
+    accessors = [f"__{name}_{kind}" for name in concrete.properties for kind in ("getter", "setter")]
+    methods = concrete.jit_type.methods
+    first = {name: methods[name] for name in (*accessors, *names) if name in methods}
+    concrete.jit_type.methods = first | methods  # those that others call come last, as in PyTorch
 
 
 def keep_in_python(module: Module, scripted: Module, concrete: ConcreteType) -> None:
