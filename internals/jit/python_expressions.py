@@ -5,7 +5,7 @@ arguments at the end that are constants equal to the schema's defaults not at al
 table `SYNTAX`. Constants that have no literal, tensors above all, are `CONSTANTS.c0`, `CONSTANTS.c1`, ... and go into a table
 beside the text.
 
-How the real one differs: it also writes enums, objects of classes and awaitables.
+How the real one differs: it also writes enums and awaitables.
 """
 
 from __future__ import annotations
@@ -183,6 +183,7 @@ SYNTAX: dict[str, Callable[[Expressions, Node], str]] = {
     "prim::TupleSlice": lambda e, n: f"({e.use(n.input())})[{n.i('beg')}:{n.i('end')}]",
     "prim::ListConstruct": Expressions._list_of,
     "prim::DictConstruct": Expressions._dict_of,
+    "prim::CreateObject": lambda e, n: "{0}.__new__({0})".format(e.spell(n.output().type())),
     "prim::GetAttr": Expressions._attribute,
     "prim::CallMethod": Expressions._method_call,
     "prim::CallFunction": Expressions._function_call,

@@ -124,14 +124,11 @@ class ClassPrinter(PythonPrinter):
         self.level -= 1
 
     def class_(self, type: ClassType) -> None:
-        """A module's class: what its attributes are, their types, its constants, its methods and hooks."""
-        self.line(f"class {type.qualified_name.rpartition('.')[2]}(Module):")
+        """A class: its attributes and their types, its constants, its methods and hooks."""
+        self.line(f"class {type.qualified_name.rpartition('.')[2]}{'(Module)' * type.is_module}:")
         self.level += 1
-        self.line(f"__parameters__ = [{_names(n for n, a in type.attributes.items() if a.kind == 'parameter')}]")
-        self.line(f"__buffers__ = [{_names(n for n, a in type.attributes.items() if a.kind == 'buffer')}]")
-        for kind in ("forward_pre_hooks", "forward_hooks"):
-            if hooks := getattr(type, kind):
-                self.line(f"__{kind}__ = [{_names(hook.name for hook in hooks)}]")
+        if type.is_module:
+            self.members(type)
         for i, (name, attribute) in enumerate(type.attributes.items()):
             if is_identifier(name):
                 self.line(f"{name} : {self.spell(attribute.type)}")
@@ -147,6 +144,14 @@ class ClassPrinter(PythonPrinter):
         for method in (*type.methods.values(), *hooks.values()):
             self.function(method.name, method.graph, method.schema)
         self.level -= 1
+
+    def members(self, type: ClassType) -> None:
+        """Which attributes of a module are parameters, which buffers; the names of the hooks."""
+        self.line(f"__parameters__ = [{_names(n for n, a in type.attributes.items() if a.kind == 'parameter')}]")
+        self.line(f"__buffers__ = [{_names(n for n, a in type.attributes.items() if a.kind == 'buffer')}]")
+        for kind in ("forward_pre_hooks", "forward_hooks"):
+            if hooks := getattr(type, kind):
+                self.line(f"__{kind}__ = [{_names(hook.name for hook in hooks)}]")
 
 
 def _names(names: Any) -> str:

@@ -38,6 +38,7 @@ from internals.jit.ir import (
     type_of,
 )
 from internals.jit.script_module import ScriptModule, get_attribute
+from internals.jit.script_object import ScriptObject
 
 from .pickler import (
     APPENDS,
@@ -68,12 +69,12 @@ LIST_BUILDERS: dict[type[Type], str] = {
 
 
 class ScriptPickler(Pickler):
-    """Writes one pickle. `module_types` are the class types of the modules it has met, in their order."""
+    """Writes one pickle. `classes` are the types of the modules and objects it has met, in their order."""
 
     def __init__(self, storages: StorageTable, names: TypeNames) -> None:
         super().__init__(storages)
         self.names = names
-        self.module_types: dict[ClassType, None] = {}
+        self.classes: dict[ClassType, None] = {}
         self.repeated: set[int] = set()
 
     def dump_typed(self, value: Any, type: Type) -> bytes:
@@ -91,8 +92,8 @@ class ScriptPickler(Pickler):
             self.save_container(value, type)
         elif isinstance(value, TensorImpl):
             self.once(id(value), lambda: self.save_tensor(value))
-        elif isinstance(value, ScriptModule):
-            self.once(id(value), lambda: self.save_module(value))
+        elif isinstance(value, (ScriptModule, ScriptObject)):
+            self.once(id(value), lambda: self.save_object(value))
         elif isinstance(value, str):
             self.save_str(value)
         elif isinstance(value, device):
@@ -157,22 +158,22 @@ class ScriptPickler(Pickler):
 
     # Values
 
-    def save_module(self, module: Any) -> None:
-        """A module by the name of its class, and its attributes, or what its `__getstate__` returns."""
-        type = module._jit_type
-        self.module_types[type] = None
-        self.kept.append(module)
+    def save_object(self, obj: Any) -> None:
+        """A module or object by the name of its class, and its attributes, or what its `__getstate__` returns."""
+        type = obj._jit_type
+        self.classes[type] = None
+        self.kept.append(obj)
         prefix, _, name = self.names.of(type).rpartition(".")
         self.save_global(prefix, name)
         self.out += EMPTY_TUPLE + NEWOBJ
         getstate = type.findMethod("__getstate__")
         if getstate is not None and type.findMethod("__setstate__") is not None:
-            self.save_typed(getstate(module), getstate.schema.returns[0].type)
+            self.save_typed(getstate(obj), getstate.schema.returns[0].type)
         else:
             self.out += EMPTY_DICT + MARK
             for attribute, (attribute_type, _) in type.attributes.items():
                 self.save_str(attribute)
-                self.save_typed(get_attribute(module, attribute), attribute_type)
+                self.save_typed(get_attribute(obj, attribute), attribute_type)
             self.out += SETITEMS
         self.out += BUILD
 
@@ -244,7 +245,7 @@ def _repeated_containers(value: Any) -> set[int]:
     todo = [value]
     while todo:
         each = todo.pop()
-        if isinstance(each, (list, dict, ScriptModule)):
+        if isinstance(each, (list, dict, ScriptModule, ScriptObject)):
             seen[id(each)] += 1
             if seen[id(each)] > 1:
                 continue
@@ -252,6 +253,6 @@ def _repeated_containers(value: Any) -> set[int]:
             todo += each.values()
         elif isinstance(each, (list, tuple)):
             todo += each
-        elif isinstance(each, ScriptModule):
+        elif isinstance(each, (ScriptModule, ScriptObject)):
             todo += [get_attribute(each, name) for name in each._jit_type.attributes]
     return {key for key, n in seen.items() if n > 1}

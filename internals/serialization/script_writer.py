@@ -54,8 +54,8 @@ def save_script(m: Any, f: Any, extra_files: dict[str, str | bytes] | None = Non
     data, constants = StorageTable("data"), StorageTable("constants")
     data_pickle = ScriptPickler(data, code.names)
     pickled = data_pickle.dump_typed(module, module._jit_type)
-    for module_type in data_pickle.module_types:
-        code.add(module_type)
+    for kind in data_pickle.classes:
+        code.add(kind)
     code.add_with_all_it_needs(module._jit_type)
     files = {name: text.encode() for name, text in code.files().items()}
     table = tuple(code.constants)
