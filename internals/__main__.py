@@ -22,6 +22,8 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "doctor": Command("internals.doctor", "what is present and absent here, what for, and how to get it"),
+    "inspect": Command("internals.serialization.inspect", "what is inside a .pt, .pth, .pt2 or .safetensors file"),
+    "run": Command("internals.serialization.run", "runs a saved program on arrays and numbers"),
 }
 
 

@@ -1,0 +1,298 @@
+"""What a pickle asks for, as a tree, without doing any of it: a machine that writes down instead of building.
+
+Unpickling runs a program, and that program may say `os.system("...")`. Here every instruction has a harmless meaning: a
+*global* is two words, a call is a function's name and its arguments. So what a malicious file would do can be read, and nothing
+happens. Real numbers, strings and containers are what they are; the rest are `Global`, `Call` and `Persistent`.
+
+Mirrors `pickletools.dis` and `torch/utils/show_pickle.py`.
+
+How the real one differs: `show_pickle` derives from Python's unpickler and fakes only the classes; `pickletools` lists
+instructions.
+"""
+
+from __future__ import annotations
+
+import io
+import pickletools
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+OPCODES_AT_MOST = 5_000_000
+DECODING_ERRORS = (ValueError, struct.error, OverflowError, EOFError, MemoryError, IndexError, KeyError)
+
+
+@dataclass(frozen=True)
+class Global:
+    """Something that the pickle would import."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(eq=False)
+class Call:
+    """Something that the pickle would call; `state` is what it sets afterwards, `items` and `pairs` what it adds."""
+
+    function: Any
+    arguments: list[Any]
+    state: Any = None
+    items: list[Any] = field(default_factory=list)
+    pairs: list[tuple[Any, Any]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Persistent:
+    """Something that is elsewhere: `id` says what. In files of PyTorch, a storage."""
+
+    id: Any
+
+
+@dataclass(eq=False)
+class Items:
+    """A "list", "tuple", "set" or "frozenset"."""
+
+    kind: str
+    items: list[Any]
+
+
+@dataclass(eq=False)
+class Pairs:
+    """A dict. Keys may be anything here."""
+
+    pairs: list[tuple[Any, Any]]
+
+
+@dataclass
+class Described:
+    """What one pickle asks for. `problem` is why it cannot be unpickled, "" if it can; the globals are all that occur."""
+
+    root: Any = None
+    protocol: int = 0
+    opcodes: int = 0
+    start: int = 0
+    end: int = 0
+    globals: list[Global] = field(default_factory=list)
+    problem: str = ""
+
+
+def describe(data: Any, start: int = 0) -> Described:
+    """Reads the pickle that begins at `start` of some bytes or of a mapped file. Does not raise: see `problem`."""
+    found = Described(start=start, end=start)
+    file = data if hasattr(data, "readline") else io.BytesIO(data)
+    file.seek(start)
+    machine = Machine(found)
+    try:
+        for opcode, argument, position in pickletools.genops(file):
+            found.opcodes += 1
+            if found.opcodes > OPCODES_AT_MOST:
+                found.problem = f"more than {OPCODES_AT_MOST:,} instructions; the rest was not looked at"
+                break
+            machine.step(opcode.name, argument, position or 0)
+    except DECODING_ERRORS as error:
+        found.problem = found.problem or f"cannot be read on: {error}"
+    found.end = file.tell()
+    if found.problem and found.root is None:
+        found.root = Items("list", [value for value in machine.stack if value is not MARK])
+    return found
+
+
+MARK = object()
+
+
+class Machine:
+    """The stack and the memo. After an instruction that cannot be followed, only globals are still collected."""
+
+    def __init__(self, found: Described) -> None:
+        self.found, self.stack, self.memo = found, [], {}  # type: Described, list[Any], dict[int, Any]
+
+    def step(self, name: str, argument: Any, position: int) -> None:
+        if name in ("GLOBAL", "INST"):
+            module, _, attribute = argument.partition(" ")
+            self.note(Global(module, attribute))
+        if self.found.problem:
+            return
+        try:
+            if name in LITERALS:
+                self.stack.append(argument)
+            elif name not in NOTHING_TO_DO:
+                getattr(self, name)(argument)
+        except (IndexError, KeyError, AttributeError, TypeError, ValueError):
+            self.found.problem = f"instruction {name} at byte {position} does not find what it needs"
+
+    def note(self, found: Global) -> Global:
+        if found not in self.found.globals:
+            self.found.globals.append(found)
+        return found
+
+    def above_mark(self) -> list[Any]:
+        """Takes what is above the topmost mark, and the mark."""
+        at = max(i for i, value in enumerate(self.stack) if value is MARK) if MARK in self.stack else -1
+        if at < 0:
+            raise IndexError
+        taken, self.stack[at:] = self.stack[at + 1 :], []
+        return taken
+
+    def pop(self) -> Any:
+        value = self.stack.pop()
+        if value is MARK:
+            raise IndexError
+        return value
+
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def PROTO(self, version: int) -> None:
+        self.found.protocol = version
+
+    def STOP(self, _: Any) -> None:
+        self.found.root = self.pop()
+
+    def MARK(self, _: Any) -> None:
+        self.push(MARK)
+
+    def POP(self, _: Any) -> None:
+        self.stack.pop()
+
+    def POP_MARK(self, _: Any) -> None:
+        self.above_mark()
+
+    def DUP(self, _: Any) -> None:
+        self.push(self.stack[-1])
+
+    def NONE(self, _: Any) -> None:
+        self.push(None)
+
+    def NEWTRUE(self, _: Any) -> None:
+        self.push(True)
+
+    def NEWFALSE(self, _: Any) -> None:
+        self.push(False)
+
+    def PUT(self, number: int) -> None:
+        self.memo[int(number)] = self.stack[-1]
+
+    def MEMOIZE(self, _: Any) -> None:
+        self.memo[len(self.memo)] = self.stack[-1]
+
+    def GET(self, number: int) -> None:
+        self.push(self.memo[int(number)])
+
+    BINPUT = LONG_BINPUT = PUT
+    BINGET = LONG_BINGET = GET
+
+    def EMPTY_LIST(self, _: Any) -> None:
+        self.push(Items("list", []))
+
+    def EMPTY_TUPLE(self, _: Any) -> None:
+        self.push(Items("tuple", []))
+
+    def EMPTY_SET(self, _: Any) -> None:
+        self.push(Items("set", []))
+
+    def EMPTY_DICT(self, _: Any) -> None:
+        self.push(Pairs([]))
+
+    def LIST(self, _: Any) -> None:
+        self.push(Items("list", self.above_mark()))
+
+    def TUPLE(self, _: Any) -> None:
+        self.push(Items("tuple", self.above_mark()))
+
+    def FROZENSET(self, _: Any) -> None:
+        self.push(Items("frozenset", self.above_mark()))
+
+    def DICT(self, _: Any) -> None:
+        self.push(Pairs(paired(self.above_mark())))
+
+    def take(self, count: int) -> list[Any]:
+        return [self.pop() for _ in range(count)][::-1]
+
+    def TUPLE1(self, _: Any) -> None:
+        self.push(Items("tuple", self.take(1)))
+
+    def TUPLE2(self, _: Any) -> None:
+        self.push(Items("tuple", self.take(2)))
+
+    def TUPLE3(self, _: Any) -> None:
+        self.push(Items("tuple", self.take(3)))
+
+    def APPEND(self, _: Any) -> None:
+        value = self.pop()
+        self.stack[-1].items.append(value)
+
+    def APPENDS(self, _: Any) -> None:
+        values = self.above_mark()
+        self.stack[-1].items.extend(values)
+
+    ADDITEMS = APPENDS
+
+    def SETITEM(self, _: Any) -> None:
+        pair = self.take(2)
+        self.stack[-1].pairs.append((pair[0], pair[1]))
+
+    def SETITEMS(self, _: Any) -> None:
+        values = self.above_mark()
+        self.stack[-1].pairs.extend(paired(values))
+
+    def GLOBAL(self, argument: str) -> None:
+        module, _, name = argument.partition(" ")
+        self.push(Global(module, name))
+
+    def STACK_GLOBAL(self, _: Any) -> None:
+        module, name = self.take(2)
+        self.push(self.note(Global(str(module), str(name))))
+
+    def EXT1(self, code: int) -> None:
+        self.push(self.note(Global("copyreg", f"extension {code}")))
+
+    EXT2 = EXT4 = EXT1
+
+    def INST(self, argument: str) -> None:
+        arguments = self.above_mark()
+        module, _, name = argument.partition(" ")
+        self.push(Call(Global(module, name), arguments))
+
+    def OBJ(self, _: Any) -> None:
+        function, *arguments = self.above_mark()
+        self.push(Call(function, arguments))
+
+    def REDUCE(self, _: Any) -> None:
+        function, arguments = self.take(2)
+        self.push(Call(function, arguments.items if isinstance(arguments, Items) else [arguments]))
+
+    NEWOBJ = REDUCE
+
+    def NEWOBJ_EX(self, _: Any) -> None:
+        function, arguments, keywords = self.take(3)
+        self.push(Call(function, [*arguments.items, keywords]))
+
+    def BUILD(self, _: Any) -> None:
+        state = self.pop()
+        if isinstance(self.stack[-1], Call):
+            self.stack[-1].state = state
+        else:
+            self.push(Call(Global("object", "__setstate__"), [self.pop(), state]))
+
+    def PERSID(self, argument: str) -> None:
+        self.push(Persistent(argument))
+
+    def BINPERSID(self, _: Any) -> None:
+        self.push(Persistent(self.pop()))
+
+    def NEXT_BUFFER(self, _: Any) -> None:
+        self.push(Persistent("a buffer beside the pickle"))
+
+
+LITERALS = frozenset(
+    "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES "
+    "BINBYTES8 BYTEARRAY8 UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8".split()
+)
+NOTHING_TO_DO = frozenset({"FRAME", "READONLY_BUFFER"})
+
+
+def paired(values: list[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(values[::2], values[1::2], strict=True))

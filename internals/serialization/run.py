@@ -1,0 +1,198 @@
+"""`python -m internals run FILE --input x.npy`: loads a compiled module or an exported program and calls it.
+
+The program is all there is: no Python source of the model, no PyTorch. Inputs are `.npy` files, Python literals (`3`, `0.5`,
+`[1, 2]`) or `--ones 1,3,224,224`, in the order of the arguments. The results are described, or written to a `.npy` or `.npz`.
+
+How the real one differs: PyTorch has no such command; `torch.jit.load` in three lines of Python, or in C++, is what its users
+write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import ArchiveError
+from .inspect import load_program, said
+
+FIRST = 6  # elements that are shown of a tensor
+
+
+class Refused(Exception):
+    """What is told to the user in one line."""
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m internals run", description="Runs a saved program on arrays and numbers."
+    )
+    parser.add_argument("file", help="of jit.save (.pt) or torch.export.save (.pt2)")
+    parser.add_argument(
+        "--input", dest="inputs", action=Kind, help="an argument: a .npy file, or a literal such as 3 or [1, 2]"
+    )
+    parser.add_argument(
+        "--ones", dest="inputs", action=Kind, metavar="SIZES", help="an argument: ones, such as 1,3,224,224"
+    )
+    parser.add_argument("--method", default="forward", help="which method is called (forward)")
+    parser.add_argument("--output", metavar="OUT", help="write the results to a .npy or .npz file")
+    options = parser.parse_args(list(arguments))
+    try:
+        if options.output and Path(options.output).suffix not in (".npy", ".npz"):
+            raise Refused(f"--output {options.output}: the suffix must be .npy (one tensor) or .npz (several)")
+        result = call(options.file, options.method, [read_input(*each) for each in options.inputs or []])
+        if options.output:
+            write(result, Path(options.output))
+            print(f"written: {options.output}")
+        else:
+            print("\n".join(describe(result)))
+    except Refused as refusal:
+        print(f"run: {refusal}", file=sys.stderr)
+        return 1
+    return 0
+
+
+class Kind(argparse.Action):
+    """Collects `--input` and `--ones` in one list, for their order matters."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        namespace.inputs = [*(namespace.inputs or []), (option, values)]
+
+
+def call(path: str, method: str, inputs: list[Any]) -> Any:
+    """Loads the program and calls a method of it, without recording for gradients."""
+    import internals
+
+    try:
+        program = load_program(path)
+    except (OSError, RuntimeError, ValueError, NotImplementedError) as error:
+        raise Refused(why_not_loaded(path, error)) from None
+    function = program if method == "forward" else getattr(program, method, None)
+    if not callable(function) or method not in methods(program):
+        raise Refused(
+            f"{os.path.basename(path)} has no method '{method}'; it has {', '.join(methods(program)) or 'none'}"
+        )
+    try:
+        with internals.no_grad():
+            return function(*inputs)
+    except Exception as error:  # whatever the program raises is its answer
+        raise Refused(f"{method}: {type(error).__name__}: {said(error)}") from None
+
+
+def methods(program: Any) -> list[str]:
+    """The names of what can be called."""
+    kind = getattr(program, "_jit_type", None)
+    return ["forward"] if kind is None else [name for name in kind.methods if not name.startswith("__")]
+
+
+def why_not_loaded(path: str, error: Exception) -> str:
+    """The error in one line. A file that holds no program is said to hold none."""
+    from .inspect_report import examine
+
+    try:
+        report = examine(path)
+    except (OSError, ArchiveError):
+        return said(error)
+    if report.kind in ("torchscript", "torchscript 1.0", "pt2", "damaged zip") or report.problems:
+        return said(error)
+    return f"{report.name} is {report.title}, not a program: save one with jit.save(jit.script(model), file)"
+
+
+def read_input(option: str, text: str) -> Any:
+    """One argument of the call."""
+    import internals
+
+    if option == "--ones":
+        try:
+            return internals.ones([int(size) for size in text.strip("()[] ").replace(" ", "").split(",") if size])
+        except (ValueError, RuntimeError) as error:
+            raise Refused(
+                f"--ones {text}: sizes are numbers with commas, such as 1,3,224,224 ({said(error)})"
+            ) from None
+    if not text.endswith(".npy") and not os.path.exists(text):
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise Refused(f"--input {text}: neither a file nor a literal such as 3, 0.5 or [1, 2]") from None
+    try:
+        array = np.load(text, allow_pickle=False)
+        return internals.from_numpy(np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))))
+    except FileNotFoundError:
+        raise Refused(f"--input {text}: there is no such file") from None
+    except (OSError, ValueError, TypeError, AttributeError, EOFError) as error:
+        hint = "a .npy file of numbers is needed, as numpy.save writes"
+        raise Refused(f"--input {text}: {hint} ({said(error)})") from None
+
+
+def describe(result: Any, name: str = "output") -> Iterator[str]:
+    """A line for each tensor or number: its dtype, its sizes, its first elements."""
+    if isinstance(result, dict):
+        for key, value in result.items():
+            yield from describe(value, f"{name}[{key!r}]")
+    elif isinstance(result, (list, tuple)) and not all(isinstance(each, (int, float)) for each in result):
+        for i, value in enumerate(result):
+            yield from describe(value, f"{name}[{i}]")
+    elif hasattr(result, "untyped_storage"):
+        kind = str(result.dtype).rpartition(".")[2]
+        array = result.detach().contiguous().numpy().reshape(-1)
+        values = ", ".join(short(v) for v in array[:FIRST].tolist())
+        more = ", ..." if array.size > FIRST else ""
+        yield f"{name}: {kind} {tuple(result.shape)}  [{values}{more}]"
+    else:
+        yield f"{name}: {result!r}"
+
+
+def short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def write(result: Any, path: Path) -> None:
+    """The file appears whole or not at all."""
+    arrays = dict(flat(result, ""))
+    if path.suffix == ".npy" and list(arrays) != ["output"]:
+        raise Refused(
+            f"--output {path}: there are {len(arrays)} results ({', '.join(arrays)}); a .npz file holds several"
+        )
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise Refused(f"--output {path}: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if path.suffix == ".npy":
+                np.save(file, arrays["output"])
+            else:
+                np.savez(file, **arrays)  # type: ignore[arg-type]
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # as open() would have made it
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def flat(result: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays in a result, with names: "output", or "0", "1", "key", "key.0"."""
+    dot = f"{name}." if name else ""
+    if isinstance(result, dict):
+        for key, value in result.items():
+            yield from flat(value, f"{dot}{key}")
+    elif isinstance(result, (list, tuple)) and result and all(isinstance(each, (bool, int, float)) for each in result):
+        yield name or "output", np.asarray(result)
+    elif isinstance(result, (list, tuple)):
+        for i, value in enumerate(result):
+            yield from flat(value, f"{dot}{i}")
+    elif hasattr(result, "untyped_storage"):
+        yield name or "output", result.detach().contiguous().numpy()
+    elif isinstance(result, (bool, int, float, complex, str)):
+        yield name or "output", np.asarray(result)
+    else:
+        raise Refused(f"a {type(result).__name__} cannot be written as an array; run without --output")
