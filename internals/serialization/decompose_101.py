@@ -1,4 +1,4 @@
-"""Operators that PyTorch 1.0.1 did not have, or recorded differently, as what they are made of.
+"""Operators that PyTorch 1.0.1 did not have, or that did something else, as what they are made of.
 
     aten::linear(%x, %w, %b)   of two dimensions, as in a trace:   aten::addmm(%b, %x, aten::t(%w), beta=1, alpha=1)
     aten::silu(%x)                                                 aten::mul(%x, aten::sigmoid(%x))
@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from internals.jit.ir import FloatType, Graph, IntType, Node, NoneType, TensorType, Value
+from internals.core.dtype import bool_
+from internals.jit.ir import FloatType, Graph, IntType, ListType, Node, NoneType, OptionalType, TensorType, Value
 
 
 def _tensor(graph: Graph, kind: str, *inputs: Any) -> Value:
@@ -40,6 +41,36 @@ def gelu(graph: Graph, node: Node) -> Value | None:
     return _tensor(graph, "aten::mul", _tensor(graph, "aten::mul", x, 0.5), cdf)
 
 
+def relu6(graph: Graph, node: Node) -> Value:
+    return _tensor(graph, "aten::hardtanh", node.input(), 0.0, 6.0)
+
+
+def isnan(graph: Graph, node: Node) -> Value:
+    """Nothing else differs from itself."""
+    return _tensor(graph, "aten::ne", node.input(), node.input())
+
+
+def written_copy(graph: Graph, node: Node) -> Value:
+    """`x.masked_fill(...)`: there was only the one that writes."""
+    x, *rest = node.inputs()
+    return _tensor(graph, f"{node.kind()}_", _tensor(graph, "aten::clone", x, None), *rest)
+
+
+def pad(graph: Graph, node: Node) -> Value | None:
+    x, sizes, mode, value = node.inputs()
+    if mode.toIValue() != "constant" or isinstance(value.type(), OptionalType):
+        return None
+    return _tensor(graph, "aten::constant_pad_nd", x, sizes, 0 if isinstance(value.type(), NoneType) else value)
+
+
+def index(graph: Graph, node: Node) -> None:
+    """Index lists had no place for None; where all are tensors their type can say so."""
+    indices = node.input(1)
+    if indices.node().kind() == "prim::ListConstruct":
+        if all(isinstance(v.type(), TensorType) for v in indices.node().inputs()):
+            indices.setType(ListType(TensorType.get()))
+
+
 def truth(graph: Graph, node: Node) -> Value | None:
     """`bool(n)` of a number: `n != 0`. That of a tensor there was."""
     number = node.input()
@@ -55,10 +86,39 @@ def batch_norm(graph: Graph, node: Node) -> None:
         node.replaceInput(6, graph.insertConstant(0.0))
 
 
+def convert_operands(graph: Graph, node: Node) -> None:
+    """Tensors of different dtypes, and integers where a float comes out: 1.0.1 did not promote, so they are converted before.
+
+    A tensor without dimensions was, as numbers were, as long as there was another with the dtype of the result. Only where the types
+    are known, as they are in a trace.
+    """
+    result = _dtype_of(node.output())
+    operands = [(i, v, _dtype_of(v)) for i, v in enumerate(node.inputs()) if isinstance(v.type(), TensorType)]
+    if result is None or result is bool_ or result.code > 7 or any(d is None for _, _, d in operands):
+        return
+    decided = any(d is result and v.type().dim() for _, v, d in operands)  # type: ignore[attr-defined]
+    for i, v, d in operands:
+        if d is not result and (v.type().dim() or not decided):  # type: ignore[attr-defined]
+            node.replaceInput(i, _tensor(graph, "aten::to", v, result.code, False, False, None))
+
+
+def _dtype_of(value: Value) -> Any:
+    return value.type().dtype() if isinstance(value.type(), TensorType) else None  # type: ignore[attr-defined]
+
+
 # The value that stands for the node's output, or None where it can stay.
 DECOMPOSED: dict[str, Callable[[Graph, Node], Value | None]] = {
     "aten::linear": linear,
+    **dict.fromkeys((f"aten::{op}" for op in ("add", "sub", "mul", "div", "pow", "rsub", "fmod", "remainder")), convert_operands),
     "aten::batch_norm": batch_norm,
+    "aten::relu6": relu6,
+    "aten::isnan": isnan,
+    "aten::masked_fill": written_copy,
+    "aten::scatter": written_copy,
+    "aten::scatter_add": written_copy,
+    "aten::pad": pad,
+    "aten::index": index,
+    "aten::index_put_": index,
     "aten::silu": silu,
     "aten::gelu": gelu,
     "aten::Bool": truth,

@@ -59,7 +59,7 @@ SPECIAL = {
 RENAMED = {
     "aten::Bool": "prim::Bool", "aten::Int": "prim::Int", "aten::Float": "prim::Float",
     "aten::IntImplicit": "prim::ImplicitTensorToNum", "aten::FloatImplicit": "prim::ImplicitTensorToNum",
-    "aten::ScalarImplicit": "prim::ImplicitTensorToNum",
+    "aten::ScalarImplicit": "prim::ImplicitTensorToNum", "aten::maximum": "aten::max", "aten::minimum": "aten::min",
 }  # fmt: skip
 RENAMED_ON_LISTS = {"aten::__getitem__": "aten::select"}
 SCALARS = (bool, int, float, str, type(None))
@@ -157,8 +157,11 @@ class _Lowering:
     # Operators
 
     def operators(self) -> None:
-        for node in all_nodes(self.graph.block()):
-            if node.kind() in DECOMPOSED:
+        for node in list(all_nodes(self.graph.block())):
+            if node.kind() == "prim::Uninitialized":
+                with self.graph.insert_point_guard(node):
+                    self.replace(node, placeholder(self.graph, node.output().type()))
+            elif node.kind() in DECOMPOSED:
                 place = self.graph.insert_point_guard(node), self.graph.scope_guard(node.scopeName())
                 with place[0], place[1], self.graph.source_range_guard(node.sourceRange()):
                     value = DECOMPOSED[node.kind()](self.graph, node)
@@ -176,10 +179,7 @@ class _Lowering:
 
     def operator(self, node: Node) -> None:
         kind = node.kind()
-        if kind == "prim::Uninitialized":
-            with self.graph.insert_point_guard(node):
-                self.replace(node, placeholder(self.graph, node.output().type()))
-        elif kind == "prim::RaiseException":
+        if kind == "prim::RaiseException":
             for i in range(1, node.inputsSize()):
                 node.removeInput(i)
             self.schemas[node] = call_101(node).schema

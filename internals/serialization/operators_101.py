@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from internals.core.dtype import BY_CODE, get_default_dtype
-from internals.jit.ir import FloatType, IntType, Node, NoneType, OptionalType, Type, Value
+from internals.jit.ir import FloatType, IntType, Node, NoneType, OptionalType, Type, Value, VarType
 from internals.jit.schema import Argument, FunctionSchema
 from internals.jit.schema_parser import parse_schema
 from internals.jit.type_variables import evaluate, match_type_variables
@@ -68,7 +68,7 @@ def accepts(formal: Type, value: Value, env: dict[str, Type]) -> bool:
     """Whether an argument of this type takes the value. `env` holds the type variables bound so far."""
     actual = value.type()
     if isinstance(actual, NoneType):
-        return isinstance(formal, OptionalType)
+        return isinstance(formal, (OptionalType, VarType))
     if match_type_variables(formal, actual, env) is not None:
         return False
     wanted = evaluate(formal, env)
@@ -76,45 +76,60 @@ def accepts(formal: Type, value: Value, env: dict[str, Type]) -> bool:
 
 
 def _match(node: Node, symbol: str, schema: FunctionSchema) -> Call | None:
-    values, names = node.inputs(), [a.name for a in schema.arguments]
-    today = node.schema()
-    named = {a.name: v for a, v in zip(today.arguments, values)} if today is not None else {}
-    arguments: list[Any]
     if schema.is_vararg:
-        return Call(schema, values)
-    if not all(a.name in named or a.has_default_value() for a in schema.arguments):
-        named = dict(zip(names, values)) if len(values) == len(names) else {}
-        if not named and names:
-            return None
-    elif today is not None and not _may_leave_out(symbol, today.arguments, values, names):
+        return Call(schema, node.inputs())
+    given = _by_name(node, schema)
+    if given is None or not all(_may_leave_out(symbol, a, v) for a, v in given[1]):
         return None
-    arguments, env = [], {}
+    named = given[0]
+    arguments: list[Any] = []
+    env: dict[str, Type] = {}
     for argument in schema.arguments:
         value = named.get(argument.name, argument.default_value)
         if isinstance(value, Value) and not accepts(argument.type, value, env):
-            filled = _fill(symbol, argument, named) if isinstance(value.type(), NoneType) else None
-            if filled is None:
+            value = _fill(symbol, argument, named) if isinstance(value.type(), NoneType) else _only_element(argument, value)
+            if value is None:
                 return None
-            value = filled
         arguments.append(value)
     _check_dtype(node, schema, arguments)
     return Call(schema, arguments)
 
 
-def _may_leave_out(symbol: str, today: Sequence[Argument], values: Sequence[Value], kept: Sequence[str]) -> bool:
-    for argument, value in zip(today, values):
-        if argument.name in kept:
-            continue
-        neutral = NEUTRAL.get((symbol, argument.name)) or NEUTRAL.get(("*", argument.name), ())
-        if argument.has_default_value():
-            neutral = (*neutral, argument.default_value)
-        if not value.isConstant() or not any(_same(value.toIValue(), n) for n in neutral):
-            return False
-    return True
+def _by_name(node: Node, schema: FunctionSchema) -> tuple[dict[str, Value], list[tuple[Argument | None, Value]]] | None:
+    """What goes where: the values for the arguments of `schema`, by name, and those that it has no argument for."""
+    today, names = node.schema(), [a.name for a in schema.arguments]
+    formal: Sequence[Argument | None] = today.arguments if today is not None else [None] * node.inputsSize()
+    pairs = list(zip(formal, node.inputs()))
+    if all(a.has_default_value() or a.name in {f.name for f in formal if f} for a in schema.arguments):
+        named = {f.name: v for f, v in pairs if f is not None and f.name in names}
+        return named, [(f, v) for f, v in pairs if f is None or f.name not in names]
+    if len(names) <= len(pairs):  # they may have had other names
+        return {name: v for name, (_, v) in zip(names, pairs)}, pairs[len(names) :]
+    return None
+
+
+def _may_leave_out(symbol: str, argument: Argument | None, value: Value) -> bool:
+    if argument is None or not value.isConstant():
+        return False
+    neutral = NEUTRAL.get((symbol, argument.name)) or NEUTRAL.get(("*", argument.name), ())
+    if argument.has_default_value():
+        neutral = (*neutral, argument.default_value)
+    return any(_same(value.toIValue(), n) for n in neutral)
 
 
 def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and isinstance(a, (type(None), bool, int, float, str, list)) and bool(a == b)
+
+
+def _only_element(argument: Argument, value: Value) -> Value | int | None:
+    """The one element of a list: many operators took one dimension only."""
+    if not isinstance(argument.type, IntType):
+        return None
+    constant = value.toIValue()
+    if isinstance(constant, list) and len(constant) == 1:
+        return int(constant[0])
+    elements = value.node().inputs() if value.node().kind() == "prim::ListConstruct" else []
+    return elements[0] if len(elements) == 1 and isinstance(elements[0].type(), IntType) else None
 
 
 def _fill(symbol: str, argument: Argument, named: dict[str, Value]) -> Any:

@@ -11,6 +11,7 @@ compiler puts the function's nodes where the call is.
 | full               | 4             | made floats of an integer or bool, unless given a dtype |
 | linspace           | 7             | 100 steps if not told how many                         |
 | gelu               | 9             | had no approximation to choose                         |
+| _convolution       | 9             | had no TF32 to allow                                   |
 
 How the real one differs: `logspace`, which we do not have, changed in version 8 as `linspace` did; the calls become nodes of the old schema first, which a pass replaces; and a backend that is not PyTorch
 may ask for the table.
@@ -87,6 +88,13 @@ GELU_OUT = """
 def upgrader(self: Tensor, out: Tensor) -> Tensor:
   return torch.gelu(self, approximate='none', out=out)
 """
+CONVOLUTION = """
+def upgrader(input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: List[int], padding: List[int], dilation: List[int],
+             transposed: bool, output_padding: List[int], groups: int, benchmark: bool, deterministic: bool,
+             cudnn_enabled: bool) -> Tensor:
+  return torch._convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark,
+                            deterministic, cudnn_enabled, True)
+"""
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
 UPGRADERS = (
@@ -133,6 +141,12 @@ UPGRADERS = (
         LINSPACE_OUT,
     ),
     Upgrader("aten::gelu(Tensor self) -> Tensor", 9, GELU),
+    Upgrader(
+        "aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
+        "bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
+        9,
+        CONVOLUTION,
+    ),
     Upgrader("aten::gelu.out(Tensor self, *, Tensor(a!) out) -> Tensor", 9, GELU_OUT),
 )
 
