@@ -158,6 +158,8 @@ class _Lowering:
 
     def operators(self) -> None:
         for node in list(all_nodes(self.graph.block())):
+            self.spell_out(node)
+        for node in list(all_nodes(self.graph.block())):
             if node.kind() == "prim::Uninitialized":
                 with self.graph.insert_point_guard(node):
                     self.replace(node, placeholder(self.graph, node.output().type()))
@@ -169,6 +171,25 @@ class _Lowering:
                     self.replace(node, value)
         for node in list(all_nodes(self.graph.block())):
             self.operator(node)
+
+    def spell_out(self, node: Node) -> None:
+        """A list of lists or tuples is filled one by one: 1.0.1 took no two types for equal but those of simple values."""
+        type = node.output().type() if node.outputsSize() == 1 else None
+        if not isinstance(type, ListType) or not isinstance(type.element, (ListType, TupleType)):
+            return
+        if node.kind() == "prim::Constant":
+            elements: list[Any] = node.output().toIValue()
+        elif node.kind() == "prim::ListConstruct" and node.inputsSize() > 1:
+            elements = node.inputs()
+        else:
+            return
+        with self.graph.insert_point_guard(node):
+            filled = self.graph.insert("prim::ListConstruct").setType(type)
+            for element in elements:
+                value = element if isinstance(element, Value) else self.graph.insertConstant(element, type.element)
+                self.spell_out(value.node())
+                self.graph.insert("aten::append", [filled, value]).setType(type)
+        self.replace(node, filled)
 
     def replace(self, node: Node, value: Value) -> None:
         name = base_name(node.output().debugName()) if node.output().hasDebugName() else ""

@@ -1,0 +1,98 @@
+"""From one kind of file to another: `python -m internals convert IN OUT`.
+
+    convert resnet_of_2019.pt resnet.pt                 model.json becomes data.pkl: PyTorch since 1.11 reads it again
+    convert --format 1.0.1 resnet.pt resnet101.pt       and back, for the PyTorch of the talk
+    convert weights.pth weights.safetensors             tensors, from torch.save's archive, the stream before it, or safetensors
+
+What a file is, is seen from its contents; what it becomes, from `--format` and from the name of OUT. OUT is written whole or not at all,
+and may be IN.
+
+How the real one differs: PyTorch has no converters; it could read old archives, and now cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import ArchiveError
+
+SAFETENSORS = ".safetensors"
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """The command. Returns 0, or 1 when the conversion is not possible; then one line on stderr says why."""
+    parser = argparse.ArgumentParser(
+        prog="python -m internals convert",
+        description="rewrite a compiled module in today's layout or in that of PyTorch 1.0.1, or tensors in another format",
+    )
+    parser.add_argument("input", metavar="IN", help="a .pt, .pth or .safetensors file")
+    parser.add_argument("output", metavar="OUT", help="the file to write; tensors become safetensors if it is named *.safetensors")
+    parser.add_argument("--format", choices=("modern", "1.0.1"), help="the layout of a compiled module (default: modern)")
+    options = parser.parse_args(list(arguments))
+    try:
+        convert(options.input, options.output, options.format)
+    except (RuntimeError, ValueError, TypeError, OSError) as why:
+        print(one_line(why) if isinstance(why, ArchiveError) else f"{options.input}: {one_line(why)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def convert(source: str, target: str, format: str | None = None) -> None:
+    """Read `source` and write it as `target`. `format` is "modern" or "1.0.1" and means compiled modules.
+
+    Raises ArchiveError for a file that is damaged or of no known kind, RuntimeError for what the format cannot hold, ValueError for a
+    format that is none for such contents, OSError for files that cannot be read or written.
+    """
+    kind = kind_of(source)
+    if kind == "module":
+        _convert_module(source, target, format or "modern")
+    elif format is not None:
+        raise ValueError(f"holds tensors and no compiled module, which --format {format} is about")
+    else:
+        _convert_tensors(source, target, kind)
+
+
+def kind_of(path: str) -> str:
+    """What a file holds: "module", "tensors" (of torch.save) or "safetensors"."""
+    from .zip_reader import ArchiveReader
+
+    with open(path, "rb") as f:
+        start = f.read(4)
+    if path.endswith(SAFETENSORS):
+        return "safetensors"
+    if start != b"PK\x03\x04":
+        return "tensors"
+    with ArchiveReader(path) as reader:
+        if any(name == "model.json" or name.startswith("code/") for name in reader.records):
+            return "module"
+        if any(name.startswith("models/") for name in reader.records):
+            raise ArchiveError("a .pt2 archive of torch.export, which has no other format", archive=reader.name)
+    return "tensors"
+
+
+def _convert_module(source: str, target: str, format: str) -> None:
+    from internals.jit import load, save
+
+    if target.endswith(SAFETENSORS):
+        raise ValueError("holds a compiled module; safetensors has no place for its code")
+    save(load(source), target, format=format)
+
+
+def _convert_tensors(source: str, target: str, kind: str) -> None:
+    from .safetensors_files import load_safetensors, save_safetensors
+    from .save_load import load, save
+
+    contents = load_safetensors(source) if kind == "safetensors" else load(source)
+    if target.endswith(SAFETENSORS):
+        save_safetensors(contents, target)
+    else:
+        save(contents, target)
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of what went wrong."""
+    text: Any = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
