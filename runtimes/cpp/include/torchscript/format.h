@@ -1,0 +1,65 @@
+// Values as text: what `str(x)`, `print(x)` and "{}".format(x) write.
+//
+// TorchScript prints numbers as C++ streams do, six significant digits, where Python prints as many as needed. It mirrors
+// IValue's operator<< in aten/src/ATen/core/ivalue.cpp and aten/src/ATen/core/Formatting.cpp (tensors).
+//
+// How the real one differs: tensors are printed with columns aligned and long ones in pieces, as in a terminal.
+#pragma once
+
+#include "program.h"
+
+namespace torchscript {
+
+inline std::string to_string(const Value& value, bool quoted = false);
+
+inline std::string join(const std::vector<Value>& items, const char* open, const char* close) {
+  std::string text = open;
+  for (std::size_t i = 0; i < items.size(); ++i) text += (i ? ", " : "") + to_string(items[i], true);
+  return text + close;
+}
+
+// Whole floats end with a point: 3. ; others have the shortest form up to six digits.
+inline std::string to_string(double value) {
+  std::ostringstream text;
+  if (std::isfinite(value) && value == std::trunc(value) && std::fabs(value) < 1e15) {
+    text << std::int64_t(value) << '.';
+    return std::signbit(value) && value == 0 ? "-" + text.str() : text.str();
+  }
+  text << value;
+  return text.str();
+}
+
+inline std::string to_string(const Tensor& t) {
+  std::ostringstream text;
+  text << name_of(t.dtype()) << to_string(t.sizes()) << " [";
+  visit(t.dtype(), [&](auto e) {
+    using E = decltype(e);
+    std::int64_t shown = 0;
+    const E* data = t.data<E>();
+    walk<1>(t.sizes(), {&t.strides()}, [&](const auto& at, const auto& step, std::int64_t n) {
+      for (std::int64_t i = 0; i < n && shown < 10; ++i, ++shown) text << (shown ? ", " : "") << cast<double>(data[at[0] + i * step[0]]);
+    });
+  });
+  text << (t.numel() > 10 ? ", ...]" : "]");
+  return text.str();
+}
+
+inline std::string to_string(const Value& value, bool quoted) {
+  if (value.isNone()) return "None";
+  if (value.isBool()) return value.toBool() ? "True" : "False";
+  if (value.isInt()) return std::to_string(value.toInt());
+  if (value.isDouble()) return to_string(value.toDouble());
+  if (value.isString()) return quoted ? "'" + value.toString() + "'" : value.toString();
+  if (value.isDevice()) return value.toDevice().name;
+  if (value.isTensor()) return to_string(value.toTensor());
+  if (value.isList()) return join(value.toList(), "[", "]");
+  if (value.isTuple()) return join(value.toTupleElements(), "(", value.toTupleElements().size() == 1 ? ",)" : ")");
+  if (value.isDict()) {
+    std::string text = "{";
+    for (const auto& [key, item] : value.toDict().entries) text += (text.size() > 1 ? ", " : "") + to_string(key, true) + ": " + to_string(item, true);
+    return text + "}";
+  }
+  return value.toObject()->type == nullptr ? "<object>" : "<" + value.toObject()->type->name + " object>";
+}
+
+}  // namespace torchscript

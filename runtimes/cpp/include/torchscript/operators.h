@@ -1,0 +1,40 @@
+// The list of all operators, by name.
+//
+// Each file ops_*.h has tables of signatures and what they do; here they come together. It mirrors
+// torch/csrc/jit/runtime/operator.cpp and aten/src/ATen/native/native_functions.yaml.
+//
+// How the real one differs: about 2600 signatures, which go through the dispatcher to a kernel for the device, the layout and
+// autograd.
+#pragma once
+
+#include <unordered_map>
+
+#include "ops_activations.h"
+#include "ops_containers.h"
+#include "ops_linear_algebra.h"
+#include "ops_numbers.h"
+#include "ops_pointwise.h"
+#include "ops_strings.h"
+
+namespace torchscript {
+
+// Made once, when the first model is loaded; afterwards only read.
+inline const OperatorFamily* find_operator(const std::string& name) {
+  static const auto families = [] {
+    std::unordered_map<std::string, OperatorFamily> found;
+    for (const auto& table : {number_arithmetic, number_comparisons, number_functions, pointwise_arithmetic, pointwise_comparisons, pointwise_functions,
+                              activations, string_operators, list_operators, dict_operators, linear_algebra_operators}) {
+      for (auto& definition : table()) {
+        Schema schema(definition.schema);
+        const std::string full = schema.name().find("::") == std::string::npos ? "aten::" + schema.name() : schema.name();
+        found[full].name = full;
+        found[full].overloads.push_back({std::move(schema), std::move(definition.kernel)});
+      }
+    }
+    return found;
+  }();
+  const auto found = families.find(name);
+  return found == families.end() ? nullptr : &found->second;
+}
+
+}  // namespace torchscript
