@@ -20,8 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from internals.core.dtype import complex128, float64, int64
+from internals.core.tensor_impl import TensorImpl
 from internals.jit.frontend.error_report import error
 from internals.jit.frontend.sugared_values import BuiltinFunction, SimpleValue, SpecialForm, SugaredValue
+from internals.jit.ir import unshaped
+
+from .absent_operators import make_known
 
 if TYPE_CHECKING:
     from internals.jit.frontend.compiler import Compiler
@@ -37,6 +42,8 @@ class Namespace:
 
     `find_value` gives what a name of the archive's own means, by its qualified name, or None; `find_type` the same for types.
     """
+
+    allows_mutable_defaults = True  # they are copied for each call
 
     def __init__(
         self,
@@ -80,7 +87,9 @@ class Operators(SugaredValue):
         return "builtin module"
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
-        return BuiltinFunction(f"{self.namespace}::{name}")
+        symbol = f"{self.namespace}::{name}"
+        make_known(symbol)
+        return BuiltinFunction(symbol)
 
 
 class OperatorNamespaces(SugaredValue):
@@ -109,7 +118,8 @@ class ConstantTable(SugaredValue):
         if int(number) >= len(self.constants):
             size = f"(constant table has {len(self.constants)} entries)"
             raise error(where, f"constant index {int(number)} is out of bounds {size}")
-        return SimpleValue(c.constant(self.constants[int(number)], where))
+        value = c.constant(_as_number(self.constants[int(number)]), where)
+        return SimpleValue(value.setType(unshaped(value.type())))  # the code was compiled for any tensor
 
 
 class ClassValue(SugaredValue):
@@ -152,3 +162,12 @@ class ArchiveNamespace(SugaredValue):
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         qualified = f"{self.name}.{name}"
         return self.find(qualified) or ArchiveNamespace(qualified, self.find)
+
+
+def _as_number(constant: Any) -> Any:
+    """In a trace `x + 1.5` adds a tensor without dimensions, and such a tensor is to take part in promotion as the number it was."""
+    if not isinstance(constant, TensorImpl) or constant.shape or constant.dtype not in (int64, float64, complex128):
+        return constant
+    number: Any = constant.detach()  # type: ignore[attr-defined]
+    number._is_wrapped_number = True
+    return number

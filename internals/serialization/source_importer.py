@@ -176,9 +176,9 @@ class SourceImporter:
 
 
 class ArchiveSource(SourceContext):
-    """The text of a record. Forks are printed as functions in functions."""
+    """The text of a record. The compiler reads `-1` as a number there, and functions in functions."""
 
-    allows_closures = True
+    is_archive = True
 
 
 def record_of(name: str) -> str:

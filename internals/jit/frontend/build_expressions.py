@@ -126,6 +126,8 @@ def build_unary(context: SourceContext, node: ast.UnaryOp) -> tree.Expr:
     kind = UNARY.get(type(node.op))
     if kind is None:
         raise NotSupportedError(operand.range, f"unsupported unary operator: {type(node.op).__name__}")
+    if context.is_archive and kind == "-" and isinstance(operand, tree.Const):
+        return tree.Const(context.range_of(node, 1 + len(operand.text)), f"-{operand.text}")
     return tree.UnaryOp(context.range_of(node, len(kind)), kind, operand)
 
 

@@ -42,7 +42,7 @@ def build_statements(context: SourceContext, statements: Sequence[ast.stmt]) -> 
 
 def build_statement(context: SourceContext, statement: ast.stmt) -> tree.Stmt:
     build = BUILDERS.get(type(statement))
-    if build is None or (isinstance(statement, ast.FunctionDef) and not context.allows_closures):
+    if build is None or (isinstance(statement, ast.FunctionDef) and not context.is_archive):
         raise UnsupportedNodeError(context, statement)
     return build(context, statement)
 

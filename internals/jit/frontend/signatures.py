@@ -56,6 +56,8 @@ def schema_of_def(
             continue
         t, n = type_of_param(param, c.resolver)
         has_default = name in defaults
+        if has_default and not getattr(c.resolver, "allows_mutable_defaults", False):
+            check_immutable(definition, param, defaults[name])
         default = to_default(definition, param, t, defaults[name]) if has_default else None
         arguments.append(Argument(name, t, default, has_default, param.kwarg_only, n))
     returned = definition.decl.return_type
@@ -68,8 +70,8 @@ def type_of_annotation(c: Compiler, expr: tree.Expr) -> Type:
     return type_of_expr(expr, c.resolver)
 
 
-def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> Any:
-    """A default as a value of the IR. Raises RuntimeError if it may be changed, or is not of the declared type."""
+def check_immutable(definition: tree.Def, param: tree.Param, value: Any) -> None:
+    """Raises RuntimeError for a default that may be changed."""
     if is_mutable(value):
         raise error(
             definition.range,
@@ -77,6 +79,10 @@ def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> 
             "function calls.\n As a workaround, make the default None and instantiate the default parameter within the body of "
             f"the function. Found {type(value)} on parameter {param.name.name}",
         )
+
+
+def to_default(definition: tree.Def, param: tree.Param, t: Type, value: Any) -> Any:
+    """A default as a value of the IR. Raises RuntimeError if it is not of the declared type."""
     converted = _as_ir_value(t, value)
     if converted is _DOES_NOT_FIT:
         message = f'Expected a default value of type {spell(t)} on parameter "{param.name.name}".'

@@ -34,7 +34,7 @@ class ParsedFunction:
 class SourceContext:
     """Makes ranges of a text that was dedented by `indent` columns before it was parsed."""
 
-    allows_closures = False  # whether functions may be defined in functions
+    is_archive = False  # where, as in the parser of PyTorch, `-1` is a number and functions may be in functions
 
     def __init__(
         self, text: str, filename: str | None, first_line: int, indent: int = 0, function_name: str = ""
