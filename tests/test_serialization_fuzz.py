@@ -127,7 +127,14 @@ def test_a_pickle_is_cut_into_instructions() -> None:
     assert instructions(b"\xff\xff") == [b"\xff\xff"]
 
 
-@pytest.mark.parametrize("mutation, data", [(mutate_pickle, b"\x80\x02}q\x00."), (mutate_text, b"def f(x):\n  return x\n"), (mutate_json, b'{"a": [1]}')])  # fmt: skip
+@pytest.mark.parametrize(
+    "mutation, data",
+    [
+        (mutate_pickle, b"\x80\x02}q\x00."),
+        (mutate_text, b"def f(x):\n  return x\n"),
+        (mutate_json, b'{"a": [1]}'),
+    ],
+)
 def test_a_mutation_changes_something(mutation: object, data: bytes) -> None:
     results = {mutation(Random(i), data) for i in range(50)}  # type: ignore[operator]
     assert len(results - {data}) > 20

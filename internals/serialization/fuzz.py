@@ -1,8 +1,8 @@
 """`python -m internals fuzz-archive [FILE ...]`: loads damaged archives, and reports every one that does harm.
 
 A damaged archive must either load, to tensors that lie in their storages and modules whose code compiles, or be refused by an
-`ArchiveError`. Another exception, a crash, a hang, or memory out of proportion to the file is a finding. Input number N of a seed is
-always the same, so `--seed S --first N --count 1` shows a finding again; its bytes are kept as well.
+`ArchiveError`. Another exception, a crash, a hang, or memory out of proportion to the file is a finding. Input number N of a seed
+is always the same, so `--seed S --first N --count 1` shows a finding again; its bytes are kept as well.
 
 The inputs are loaded in a process of their own, which says before each what it is about to do: a crash leaves the number behind.
 

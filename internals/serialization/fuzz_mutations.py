@@ -27,9 +27,10 @@ NUMBERS = [0, 1, 2, 3, 7, 63, 64, 255, 256, 65535, 65536]
 NUMBERS += [2**k + d for k in (31, 32, 40, 62, 63, 64, 200) for d in (-1, 0, 1)] + [10**9]
 NUMBERS += [-n for n in NUMBERS]
 NAMES = [
-    "", "..", "../x", "data", "data/0", "data/1", "data.pkl", "constants.pkl", "version", "byteorder", "big", "little", "cpu", "cuda:0",
-    "storage", "0", "99", "model.json", "os", "system", "builtins", "eval", "torch", "__torch__", "forward", "weight", "\0", "\ud800x",
-    "x" * 300, "List[int]", "Tensor", "Optional[Tensor]", "collections", "OrderedDict", "__class__", "self", "training",
+    "", "..", "../x", "data", "data/0", "data/1", "data.pkl", "constants.pkl", "version", "byteorder", "big", "little", "cpu",
+    "cuda:0", "storage", "0", "99", "model.json", "os", "system", "builtins", "eval", "torch", "__torch__", "forward", "weight",
+    "\0", "\ud800x", "x" * 300, "List[int]", "Tensor", "Optional[Tensor]", "collections", "OrderedDict", "__class__", "self",
+    "training",
 ]  # fmt: skip
 GLOBALS = [
     "os system", "builtins eval", "builtins getattr", "builtins set", "torch FloatStorage", "torch ByteStorage", "torch float32",
@@ -38,10 +39,15 @@ GLOBALS = [
     "torch.jit._pickle restore_type_tag", "__torch__ M", "__torch__ Absent", "torch.storage UntypedStorage", "torch Tensor",
 ]  # fmt: skip
 WORDS = [
-    "def", "return", "if", "else", "for", "while", "in", "class", "self", "None", "True", "(", ")", "[", "]", ",", ":", "=", ".", "\n",
-    "  ", "lambda", "torch.add", "torch.conv2d", "ops.aten.add", "CONSTANTS.c0", "CONSTANTS.c9", "annotate(List[int], [])", "inf", "nan",
-    "__torch__.M", "getattr", "uninitialized(Tensor)", "unchecked_cast(Tensor, x)", "fork", "1e999", "-1", "10" * 30, "'a'", '"\\377"',
-    "prim.print", "raise AssertionError", "import os", "from os import system", "*", "**", "pass", "not", "isinstance", "Tensor", "int",
+    "def", "return", "if", "else", "for", "while", "in", "class", "self", "None", "True", "(", ")", "[", "]", ",", ":", "=", ".",
+    "\n", "  ", "lambda", "torch.add", "torch.conv2d", "ops.aten.add", "CONSTANTS.c0", "CONSTANTS.c9", "annotate(List[int], [])",
+    "inf", "nan", "__torch__.M", "getattr", "uninitialized(Tensor)", "unchecked_cast(Tensor, x)", "fork", "1e999", "-1",
+    "10" * 30, "'a'", '"\\377"', "prim.print", "raise AssertionError", "import os", "from os import system", "*", "**", "pass", "not",
+    "isinstance", "Tensor", "int",
+]  # fmt: skip
+SIMPLE = [
+    b"(", b")", b"]", b"}", b"t", b"\x85", b"\x86", b"\x87", b"R", b"b", b"Q", b"\x81", b"u", b"s", b"e", b"a", b"0", b"2", b"N",
+    b"\x88", b"\x89", b".", b"q\0", b"h\0", b"h\1", b"h\5", b"\x80\2", b"\x8f", b"\x90",
 ]  # fmt: skip
 CODES = [op.code.encode("latin-1") for op in pickletools.opcodes]
 BOMB = 40 << 20
@@ -216,8 +222,7 @@ def new_string(random: Random) -> bytes:
 
 
 def new_simple(random: Random) -> bytes:
-    return random.choice((b"(", b")", b"]", b"}", b"t", b"\x85", b"\x86", b"\x87", b"R", b"b", b"Q", b"\x81", b"u", b"s", b"e", b"a",
-                          b"0", b"2", b"N", b"\x88", b"\x89", b".", b"q\0", b"h\0", b"h\1", b"h\5", b"\x80\2", b"\x8f", b"\x90"))  # fmt: skip
+    return random.choice(SIMPLE)
 
 
 def new_global(random: Random) -> bytes:
@@ -340,15 +345,8 @@ def copy_within(random: Random, data: bytes, other: bytes) -> bytes:
     return data[:a] + data[b : b + n] + data[a + n * random.randrange(2) :]
 
 
-BYTE_CHANGES: list[Callable[[Random, bytes, bytes], bytes]] = [
-    flip_bits,
-    flip_bits,
-    put_number,
-    truncate,
-    cut_out,
-    splice,
-    copy_within,
-]
+Change = Callable[[Random, bytes, bytes], bytes]
+BYTE_CHANGES: list[Change] = [flip_bits, flip_bits, put_number, truncate, cut_out, splice, copy_within]
 LAYOUTS: list[Layout] = [LOCAL_HEADER, CENTRAL_HEADER, DESCRIPTOR, END64, LOCATOR64, END]
 
 
