@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from internals.core.dtype import bool_
-from internals.jit.ir import FloatType, Graph, IntType, ListType, Node, NoneType, OptionalType, TensorType, Value
+from internals.jit.ir import BoolType, FloatType, Graph, IntType, ListType, Node, NoneType, OptionalType, TensorType, Value
 
 
 def _tensor(graph: Graph, kind: str, *inputs: Any) -> Value:
@@ -71,6 +71,22 @@ def index(graph: Graph, node: Node) -> None:
             indices.setType(ListType(TensorType.get()))
 
 
+def contains(graph: Graph, node: Node) -> Value | None:
+    """`n in (2, 3)`, where the list is written out: `n == 2 or n == 3`."""
+    items, item = node.inputs()
+    if items.isConstant():
+        choices = items.toIValue()
+    elif items.node().kind() == "prim::ListConstruct" and len(items.uses()) == 1:
+        choices = items.node().inputs()
+    else:
+        return None
+    found = graph.insertConstant(False)
+    for choice in choices:
+        same = graph.insert("aten::eq", [item, choice]).setType(BoolType.get())
+        found = graph.insert("aten::__or__", [found, same]).setType(BoolType.get())
+    return found
+
+
 def truth(graph: Graph, node: Node) -> Value | None:
     """`bool(n)` of a number: `n != 0`. That of a tensor there was."""
     number = node.input()
@@ -121,5 +137,6 @@ DECOMPOSED: dict[str, Callable[[Graph, Node], Value | None]] = {
     "aten::index_put_": index,
     "aten::silu": silu,
     "aten::gelu": gelu,
+    "aten::__contains__": contains,
     "aten::Bool": truth,
 }

@@ -31,12 +31,14 @@ from internals.nn.parameter import Parameter
 from internals.storage import TypedStorage
 
 from .errors import ArchiveError
-from .imported_function import ImportedFunction, refusing
+from .functions_101 import Function101, Namespace101
+from .imported_function import refusing
 from .model_json import ModelDef, ModuleDef, TensorDef, read_model
 from .pickled_types import find_allowed, marked, view_of
 from .script_reader import check_path, checked_location, fill_extra_files, version_of
 from .source_importer import ArchiveSource, SourceImporter, parse
 from .storages import moved
+from .text_limits import CODE, JSON, TextBudget
 from .typed_values import check_type
 from .unpickler import Constructor, unpickle
 from .zip_reader import ArchiveReader
@@ -66,7 +68,7 @@ def load_101(f: Any, map_location: Any = None, extra_files: dict[str, Any] | Non
 
 def _load(reader: ArchiveReader, location: device | None, extra_files: dict[str, Any] | None) -> RecursiveScriptModule:
     version = version_of(reader)
-    model = read_model(reader.text(MODEL), archive=reader.name)
+    model = read_model(TextBudget(reader, JSON).text(MODEL), archive=reader.name)
     module = _Loading(reader, model, version, location).main_module()
     fill_extra_files(reader, extra_files)
     return module
@@ -78,14 +80,16 @@ class _Loading:
         self.storages: dict[str, TypedStorage] = {}
         self.parameters: dict[int, Parameter] = {}
         self.tensors = [self.tensor(t, f"tensors[{i}]") for i, t in enumerate(model.tensors)]
-        libraries = {name: reader.text(name) for name in reader.records if name.startswith("libs/")}
+        self.code = TextBudget(reader, CODE)
+        libraries = {name: self.code.text(name) for name in reader.records if name.startswith("libs/")}
         importer = SourceImporter(
             lambda record: libraries.get(f"libs/{record.removeprefix('code/')}"),
-            [t.detach() for t in self.tensors],
-            version,
-            reader.name,
+            version=version,
+            archive=reader.name,
         )
-        self.namespace = importer.namespace
+        self.namespace = Namespace101(
+            [t.detach() for t in self.tensors], version, importer.find_value, importer.find_type
+        )
         self.attributes = self.attribute_values()
 
     def error(self, path: str, message: str) -> ArchiveError:
@@ -235,7 +239,7 @@ class _Loading:
 
     def add_methods(self, type: ClassType, record: str) -> None:
         """The functions of a code record become methods. Their bodies are compiled when they are first run."""
-        text = self.reader.text(record)
+        text = self.code.text(record)
         with refusing(self.reader.name, record):
             version, *definitions = parse(text).body or [ast.Pass()]
             _check_version(version)
@@ -249,7 +253,7 @@ class _Loading:
                     raise ValueError(f"line {definition.lineno}: '{definition.name}' is there twice")
                 parsed = ParsedFunction(definition, context, text)
                 qualified = f"{type.name()}.{definition.name}"
-                type.addMethod(definition.name, ImportedFunction(parsed, self.namespace, qualified, type, self.reader.name))
+                type.addMethod(definition.name, Function101(parsed, self.namespace, qualified, type, self.reader.name))
 
 
 def _check_version(statement: ast.stmt) -> None:

@@ -44,6 +44,7 @@ from internals.jit.passes.control_flow import splice
 from internals.jit.passes.dce import dce
 from internals.jit.passes.inline import inline
 from internals.jit.schema import FunctionSchema
+from internals.jit.script_function import schema_of_graph
 from internals.jit.script_module import ScriptModule, get_attribute
 
 from .decompose_101 import DECOMPOSED
@@ -66,13 +67,15 @@ SCALARS = (bool, int, float, str, type(None))
 
 
 class Method(NamedTuple):
-    """`parameters`: which values are tensors of the module, and where they are; `schemas`: what the nodes call."""
+    """`parameters`: which values are tensors of the module, and where they are; `schemas`: what the nodes call; `forked`: for each fork
+    the method that it starts."""
 
     name: str
     graph: Graph
     schema: FunctionSchema
     parameters: dict[Value, Path]
     schemas: dict[Node, FunctionSchema]
+    forked: dict[Node, Method]
 
 
 def method_101(function: Any, module: ScriptModule | None = None) -> Method:
@@ -85,10 +88,12 @@ def method_101(function: Any, module: ScriptModule | None = None) -> Method:
     lowering = _Lowering(graph)
     if module is not None:
         lowering.find_members(module)
-    lowering.decide_branches()
+    decide_branches(graph)
     lowering.operators()
     _check_types(function, graph)
-    return Method(function.name, graph, function.schema, lowering.parameters, lowering.schemas)
+    return Method(
+        function.name, graph, function.schema, lowering.parameters, lowering.schemas, lowering.forked
+    )
 
 
 class _Lowering:
@@ -96,6 +101,10 @@ class _Lowering:
         self.graph = graph
         self.parameters: dict[Value, Path] = {}
         self.schemas: dict[Node, FunctionSchema] = {}
+        self.forked: dict[Node, Method] = {}
+        self.started = {n: _Lowering(n.g("Subgraph").copy()) for n in all_nodes(graph.block()) if n.kind() == "prim::fork"}
+        for lowering in self.started.values():
+            inline(lowering.graph)
 
     # The module
 
@@ -105,8 +114,11 @@ class _Lowering:
         self.members(owner, module, ())
 
     def members(self, value: Value, module: Any, path: Path) -> None:
-        for user, _ in value.uses():
+        for user, offset in value.uses():
             kind = user.kind()
+            if kind == "prim::fork":
+                self.hand_over(user, offset, module, path)
+                continue
             where = ".".join((*path, user.s("name"))) if kind in ("prim::GetAttr", "prim::SetAttr") else ""
             if kind == "prim::SetAttr":
                 raise RuntimeError(
@@ -116,6 +128,18 @@ class _Lowering:
             if kind != "prim::GetAttr":
                 raise RuntimeError(f"a module is handed to {kind}, which PyTorch 1.0.1 could not do")
             self.member(user, get_attribute(module, user.s("name")), (*path, user.s("name")))
+
+    def hand_over(self, fork: Node, offset: int, module: Any, path: Path) -> None:
+        """A module does not go into a fork; the tensors that are read from it there do, as arguments."""
+        inside = self.started[fork]
+        inside.members(inside.graph.inputs()[offset], module, path)
+        for value, where in inside.parameters.items():
+            with self.graph.insert_point_guard(fork):
+                outside = self.graph.insert("prim::GetAttr", [fork.inputsAt(offset)], name=where[-1]).setType(value.type())
+            self.parameters[outside] = where
+            fork.addInput(outside)
+            value.replaceAllUsesWith(inside.graph.addInput().setType(value.type()))
+        inside.parameters.clear()
 
     def member(self, node: Node, value: Any, path: Path) -> None:
         if isinstance(value, ScriptModule):
@@ -135,30 +159,12 @@ class _Lowering:
                 ) from None
         node.output().replaceAllUsesWith(constant)
 
-    # Control flow
-
-    def decide_branches(self) -> None:
-        """An If whose condition only depends on constants becomes the arm that is taken; what is not needed any more goes."""
-        changed = False
-        while (decided := self.decided_branch()) is not None:
-            node, taken = decided
-            splice(node.blocks()[0 if taken else 1], node)
-            changed = True
-        if changed:
-            dce(self.graph)
-
-    def decided_branch(self) -> tuple[Node, bool] | None:
-        for node in self.graph.findAllNodes("prim::If"):
-            condition = known(node.input())
-            if condition is not None:
-                return node, bool(condition)
-        return None
-
     # Operators
 
     def operators(self) -> None:
         for node in list(all_nodes(self.graph.block())):
-            self.spell_out(node)
+            if node.kind() == "prim::Constant" or (node.kind() == "prim::ListConstruct" and node.inputsSize() > 1):
+                self.spell_out(node)
         for node in list(all_nodes(self.graph.block())):
             if node.kind() == "prim::Uninitialized":
                 with self.graph.insert_point_guard(node):
@@ -171,25 +177,41 @@ class _Lowering:
                     self.replace(node, value)
         for node in list(all_nodes(self.graph.block())):
             self.operator(node)
+        for fork, inside in self.started.items():
+            self.forked[fork] = inside.started_method(fork)
 
-    def spell_out(self, node: Node) -> None:
-        """A list of lists or tuples is filled one by one: 1.0.1 took no two types for equal but those of simple values."""
-        type = node.output().type() if node.outputsSize() == 1 else None
+    def started_method(self, fork: Node) -> Method:
+        """The method that a fork starts, without the inputs that were modules."""
+        for i in range(fork.inputsSize() - 1, -1, -1):
+            if isinstance(fork.inputsAt(i).type(), ClassType):
+                fork.removeInput(i)
+                for node in reversed(self.graph.findAllNodes("prim::GetAttr")):
+                    if not node.hasUses():
+                        node.destroy()
+                self.graph.eraseInput(i)
+        decide_branches(self.graph)
+        self.operators()
+        schema = schema_of_graph("__forked_function", self.graph)
+        return Method("__forked_function", self.graph, schema, {}, self.schemas, self.forked)
+
+    def spell_out(self, node: Node) -> Value:
+        """A list of lists or tuples is filled one by one: 1.0.1 took no two types for equal but those of simple values.
+
+        Returns the value that stands for the node's output then.
+        """
+        list_of = node.output()
+        type = list_of.type()
         if not isinstance(type, ListType) or not isinstance(type.element, (ListType, TupleType)):
-            return
-        if node.kind() == "prim::Constant":
-            elements: list[Any] = node.output().toIValue()
-        elif node.kind() == "prim::ListConstruct" and node.inputsSize() > 1:
-            elements = node.inputs()
-        else:
-            return
+            return list_of
+        elements: list[Any] = list_of.toIValue() if list_of.isConstant() else node.inputs()
         with self.graph.insert_point_guard(node):
             filled = self.graph.insert("prim::ListConstruct").setType(type)
             for element in elements:
-                value = element if isinstance(element, Value) else self.graph.insertConstant(element, type.element)
-                self.spell_out(value.node())
-                self.graph.insert("aten::append", [filled, value]).setType(type)
+                if not isinstance(element, Value):
+                    element = self.spell_out(self.graph.insertConstant(element, type.element).node())
+                self.graph.insert("aten::append", [filled, element]).setType(type)
         self.replace(node, filled)
+        return filled
 
     def replace(self, node: Node, value: Value) -> None:
         name = base_name(node.output().debugName()) if node.output().hasDebugName() else ""
@@ -233,6 +255,25 @@ class _Lowering:
             if name:
                 value.setDebugName(name)
         self.schemas[new] = schema
+
+
+def decide_branches(graph: Graph) -> None:
+    """An If whose condition only depends on constants becomes the arm that is taken; what is not needed any more goes."""
+    changed = False
+    while (decided := _decided_branch(graph)) is not None:
+        node, taken = decided
+        splice(node.blocks()[0 if taken else 1], node)
+        changed = True
+    if changed:
+        dce(graph)
+
+
+def _decided_branch(graph: Graph) -> tuple[Node, bool] | None:
+    for node in graph.findAllNodes("prim::If"):
+        condition = known(node.input())
+        if condition is not None:
+            return node, bool(condition)
+    return None
 
 
 def known(value: Value) -> Any:

@@ -44,6 +44,7 @@ TYPES = {"NumberType": "number", "NoneType": "None", "DeviceObjType": "Device", 
 def print_101(methods: Sequence[Method], constant_id: Callable[[Any], int]) -> str:
     """A code record. `constant_id` gives the place of a tensor in the table, and puts it there if need be."""
     printer = _Printer(constant_id)
+    printer.method_names.update(m.name for m in methods)
     for method in methods:
         printer.method(method)
     return VERSION_LINE + "".join(f"{line}\n" for line in printer.lines)
@@ -76,9 +77,12 @@ class _Printer:
         self.level = 0
         self.next_suffix = 0
         self.used: set[str] = set()
-        self.forked: list[tuple[str, Node]] = []
+        self.method_names: set[str] = set()
 
     def method(self, method: Method) -> None:
+        """A method, and behind it those that it starts by forks."""
+        self.started: list[Method] = []
+        self.forked = method.forked
         self.used.clear()
         self.schemas = method.schemas
         self.names = value_names(method.graph)
@@ -96,6 +100,9 @@ class _Printer:
         returned = type_text(method.graph.outputs()[0].type()) if method.graph.outputs() else "None"
         self.line(f"def {method.name}({f',{chr(10)}    '.join(arguments)}) -> {returned}:")
         self.body(method.graph.block())
+        for started in list(self.started):
+            self.lines += ["", ""]
+            self.method(started)
 
     def body(self, block: Block) -> None:
         constants = [n for n in constants_in_order(block, set())]
@@ -139,6 +146,11 @@ class _Printer:
         for value in node.outputs():
             self.name(value)
         self.line(f"{self.list(node.outputs())} = {text}" if node.outputs() else text)
+
+    def fork(self, node: Node) -> None:
+        name = self.fresh("__forked_function", self.method_names)
+        self.started.append(self.forked[node]._replace(name=name))
+        self.define(node, f"fork({', '.join((f'self.{name}', *map(self.use, node.inputs())))})")
 
     def unpack(self, node: Node) -> None:
         whole = self.use(node.input())
@@ -247,12 +259,12 @@ class _Printer:
         given = self.names.get(value)
         self.texts[value] = self.fresh(_identifier(given) if given is not None else "_")
 
-    def fresh(self, candidate: str) -> str:
+    def fresh(self, candidate: str, used: set[str] | None = None) -> str:
         """`candidate`, or with a number behind it if it is taken. One counter serves all names of the record."""
-        name = candidate
-        while name in self.used or name in RESERVED:
+        used, name = self.used if used is None else used, candidate
+        while name in used or name in RESERVED:
             name, self.next_suffix = f"{candidate}{self.next_suffix}", self.next_suffix + 1
-        self.used.add(name)
+        used.add(name)
         return name
 
 
@@ -262,12 +274,14 @@ def _calls(name: str) -> Callable[[_Printer, Node], str]:
 
 STATEMENTS: dict[str, Callable[[_Printer, Node], None]] = {
     "prim::If": _Printer.if_,
+    "prim::fork": _Printer.fork,
     "prim::Loop": _Printer.loop,
     "prim::TupleUnpack": _Printer.unpack,
     "prim::ListUnpack": _Printer.unpack,
 }
 SYNTAX: dict[str, Callable[[_Printer, Node], str]] = {
     "prim::Print": _calls("print"),
+    "aten::wait": _calls("torch.wait"),
     "prim::Int": _calls("int"),
     "prim::Float": _calls("float"),
     "prim::Bool": _calls("bool"),
