@@ -10,6 +10,7 @@ How the real one differs: PyTorch has no such front end; its tools are separate 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -39,8 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"internals has no command '{name}'; it has: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
-    command: int = importlib.import_module(COMMANDS[name].module).main(rest)
-    return command
+    try:
+        status: int = importlib.import_module(COMMANDS[name].module).main(rest)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever was reading, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
 def usage() -> str:

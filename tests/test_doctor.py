@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -137,3 +138,15 @@ def test_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main([]) == 2
     assert capsys.readouterr().out.startswith("usage: python -m internals")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes of this kind on Windows")
+def test_a_reader_who_stops_reading_is_no_error() -> None:
+    """`python -m internals COMMAND | head -1`: no traceback."""
+    program = "import os, sys; from internals.__main__ import main; os.close(1); r, w = os.pipe(); os.close(r); os.dup2(w, 1)"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{program}; sys.stdout = open(1, 'w'); sys.exit(main(['doctor']))"],
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stderr) == (1, "")
