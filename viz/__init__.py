@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from viz.dot import Graph
 from viz.rooms.allocator import allocator, allocator_timeline
+from viz.rooms.archive import archive
 from viz.rooms.ast import ast
 from viz.rooms.autograd import autograd
 from viz.rooms.autograd_steps import autograd_steps
@@ -34,6 +35,7 @@ __all__ = [
     "Stepper",
     "allocator",
     "allocator_timeline",
+    "archive",
     "ast",
     "autograd",
     "autograd_steps",

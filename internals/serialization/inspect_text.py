@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .inspect_report import RecordFacts, Report
 from .inspect_tensors import TensorFacts
@@ -15,6 +16,7 @@ from .inspect_tree import tree
 
 SHORT = {"records": 12, "tensors": 12, "pickle": 18, "code": 0, "graph": 0}
 ALL = tuple(SHORT)
+JSON_WIDTH = 100
 
 
 def as_text(report: Report, wanted: Sequence[str] = (), graph: str | None = None) -> str:
@@ -123,11 +125,26 @@ def pickles_section(report: Report, limit: int | None) -> Iterator[str]:
 
 
 def pretty(text: str) -> str:
-    """JSON with line breaks; what is not JSON as it is."""
+    """JSON with line breaks where a value is longer than a line; what is not JSON as it is."""
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        return "\n".join(json_lines(json.loads(text), ""))
     except (ValueError, RecursionError):
         return text
+
+
+def json_lines(value: Any, indent: str, before: str = "", after: str = "") -> Iterator[str]:
+    line = indent + before + json.dumps(value, ensure_ascii=False) + after
+    if len(line) <= JSON_WIDTH or not isinstance(value, (dict, list)) or not value:
+        yield line
+        return
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    parts = (
+        [(f"{json.dumps(k)}: ", v) for k, v in value.items()] if isinstance(value, dict) else [("", v) for v in value]
+    )
+    yield indent + before + brackets[0]
+    for i, (label, part) in enumerate(parts):
+        yield from json_lines(part, indent + "  ", label, "," * (i < len(parts) - 1))
+    yield indent + brackets[1] + after
 
 
 def code_section(report: Report, limit: int | None) -> Iterator[str]:

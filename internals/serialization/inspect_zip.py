@@ -32,7 +32,6 @@ DTYPES_PT2 = {
     10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16", 28: "uint16",
 }  # fmt: skip
 SHORT_TEXTS = ("version", "byteorder", ".format_version", ".storage_alignment", "archive_version", ".data/version")
-TENSOR_FOLDERS = ("data/", "constants/", "tensors/")
 
 
 def fill(report: Report, path: str | os.PathLike[str], content: memoryview) -> None:
@@ -50,9 +49,14 @@ def fill(report: Report, path: str | os.PathLike[str], content: memoryview) -> N
     whole = isinstance(reader, ArchiveReader)
     kind = kind_of(reader.records)
     report.kind = kind if whole else "damaged zip"
-    report.written_by = WRITERS[kind] if whole else f"probably {WRITERS[kind]}, by what is left of it"
+    report.written_by = WRITERS[kind] if whole else f"{WRITERS[kind]}, by what is left of it"
+    folders = {name.removesuffix(".pkl") for name in reader.records if name.endswith(".pkl")} | {
+        "data",
+        "constants",
+        "tensors",
+    }
     for record in reader.records.values():
-        report.records.append(record_facts(record, kind, content))
+        report.records.append(record_facts(record, kind, content, folders))
     report.records.sort(key=lambda r: r.header_offset)
     if whole:
         report.spans += end_of_file(report, content)
@@ -90,7 +94,7 @@ WRITERS = {
 }
 
 
-def record_facts(record: Any, kind: str, content: memoryview) -> RecordFacts:
+def record_facts(record: Any, kind: str, content: memoryview, folders: set[str]) -> RecordFacts:
     name_bytes = len(record.full_name.encode(errors="surrogateescape"))
     header = LOCAL_HEADER.size + name_bytes
     descriptor = 0
@@ -108,14 +112,14 @@ def record_facts(record: Any, kind: str, content: memoryview) -> RecordFacts:
         size=record.size,
         deflated=record.method == DEFLATED,
         crc32=record.crc32,
-        what=purpose(record.name, kind),
+        what=purpose(record.name, kind, folders),
         header=header,
         padding=record.offset - record.header_offset - header,
         descriptor=descriptor,
     )
 
 
-def purpose(name: str, kind: str) -> str:
+def purpose(name: str, kind: str, folders: set[str]) -> str:
     """What a record is: "tensor", "pickle", "code", "json", "positions" (of code in its source) or "text"."""
     if name.endswith(".json"):
         return "json"
@@ -127,7 +131,7 @@ def purpose(name: str, kind: str) -> str:
         return "archive"
     if name.startswith("code/") or name.endswith(".py"):
         return "code"
-    if kind != "zip" and name.startswith(TENSOR_FOLDERS):
+    if kind != "zip" and name.partition("/")[0] in folders:
         return "tensor"
     return "text" if kind != "zip" else "bytes"
 
@@ -196,14 +200,15 @@ def note_refused(report: Report, name: str) -> None:
 
 
 def pickled_tensors(report: Report, reader: Any) -> None:
-    folders = {"data.pkl": "data/", "constants.pkl": "constants/"}
-    for name, prefix in folders.items():
-        if name in report.pickles:
-            found = find_tensors(report.pickles[name].root, prefix)
-            if prefix == "constants/":
-                for t in found:
-                    t.path = f"CONSTANTS.c{t.path.strip('[]')}"
-            report.tensors += found
+    """`X.pkl` has its storages in `X/`."""
+    for name, described in report.pickles.items():
+        found = find_tensors(described.root, name.removesuffix(".pkl") + "/")
+        for t in found:
+            if name == "constants.pkl":
+                t.path = f"CONSTANTS.c{t.path.strip('[]')}"
+            elif name != "data.pkl":
+                t.path = f"{name}: {t.path}"
+        report.tensors += found
 
 
 def tensors_101(report: Report, reader: Any) -> None:
