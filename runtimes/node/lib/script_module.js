@@ -19,6 +19,7 @@ const { ScriptObject, EnumValue } = require("./script/values");
 const { fromJavaScript } = require("./script/types");
 const { moduleText } = require("./module_text");
 const { Tensor } = require("./tensor/tensor");
+const dt = require("./tensor/dtype");
 require("./ops");
 
 const NEWEST_VERSION = 10;
@@ -48,8 +49,7 @@ class ScriptModule {
     this.version = readVersion(reader);
     this.unit = new CompilationUnit(reader);
     this.interpreter = new Interpreter(this.unit, []);
-    this.interpreter.constants = this.unpickle("constants");
-    if (!Array.isArray(this.interpreter.constants)) throw new ArchiveError("is no tuple", "constants.pkl");
+    this.interpreter.constants = readConstants(this.unpickle("constants"));
     this.object = this.unpickle("data");
     if (!(this.object instanceof ScriptObject)) throw new ArchiveError("the archive's root is no module", "data.pkl");
   }
@@ -130,6 +130,14 @@ class ScriptModule {
   [Symbol.for("nodejs.util.inspect.custom")]() {
     return this.toString();
   }
+}
+
+/** Constants of the code; a tensor without dimensions was a number in Python, and takes part in promotion as one. */
+function readConstants(constants) {
+  if (!Array.isArray(constants)) throw new ArchiveError("is no tuple", "constants.pkl");
+  const numbers = constants.filter((c) => c instanceof Tensor && c.dim === 0 && (c.dtype === dt.int64 || c.dtype === dt.float64));
+  for (const number of numbers) number.isNumber = true;
+  return constants;
 }
 
 /** The version of the format, in a record that moved when archives of version 6 came. */

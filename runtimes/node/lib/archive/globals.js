@@ -81,7 +81,7 @@ function rebuildTensor([storage, offset, sizes, strides, requiresGrad]) {
   };
   const lists = [sizes, strides].every((list) => Array.isArray(list) && list.every((n) => typeof n === "bigint" && n >= 0n));
   if (!storage || !storage.array || typeof offset !== "bigint" || offset < 0n || !lists || sizes.length !== strides.length) fail("is described wrongly");
-  const [n, s, first] = [sizes.map(Number), strides.map(Number), Number(offset)];
+  const [n, s, first] = [Array.from(sizes, Number), Array.from(strides, Number), Number(offset)];
   const last = numel(n) === 0 ? -1 : n.reduce((at, size, d) => at + (size - 1) * s[d], first);
   if (first > storage.array.length || last >= storage.array.length || numel(n) > Number.MAX_SAFE_INTEGER) fail(`of sizes [${n}] reaches beyond its storage`);
   const t = new Tensor(storage, storage.dtype, n, s, first);

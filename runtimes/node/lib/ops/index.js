@@ -18,6 +18,7 @@ require("./shape");
 require("./indexing");
 require("./padding");
 require("./factories");
+require("./einsum");
 require("./sorting");
 require("./attention");
 require("./upsample");

@@ -27,6 +27,7 @@ op("t(Tensor self)", (t) => {
   return t.dim < 2 ? t : t.transpose(0, 1);
 });
 op("numpy_T(Tensor self)", (t) => t.permute(t.sizes.map((_, d) => t.dim - 1 - d)));
+op("mT(Tensor self)", (t) => t.transpose(-2, -1));
 op("expand(Tensor self, int[] size, *, bool implicit=False)", (t, size) => t.expand(size));
 op("expand_as(Tensor self, Tensor other)", (t, other) => t.expand(other.sizes));
 op("broadcast_to(Tensor self, int[] size)", (t, size) => t.expand(size));

@@ -41,9 +41,9 @@ function lgamma(x) {
   return 0.5 * Math.log(2 * Math.PI) + (z + 0.5) * Math.log(t) - t + Math.log(sum);
 }
 
-/** An integer power within 64 bits, by repeated squaring. */
+/** An integer power within 64 bits, by repeated squaring; a negative power of anything but 1 and -1 is 0. */
 function integerPower(base, exponent) {
-  if (exponent < 0n) throw new RangeError("Integers to negative integer powers are not allowed.");
+  if (exponent < 0n) return base === 1n || (base === -1n && exponent % 2n === 0n) ? 1n : base === -1n ? -1n : 0n;
   let result = 1n;
   for (let b = base, e = exponent; e > 0n; e >>= 1n) {
     if (e & 1n) result = BigInt.asIntN(64, result * b);

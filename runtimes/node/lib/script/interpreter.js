@@ -29,21 +29,21 @@ class Interpreter {
     this.print = (text) => console.log(text);
   }
 
-  /** Runs a function or method; `args` by position, `self` first. */
-  run(def, args, keywords = []) {
+  /** Runs a function or method; `args` by position, `self` first; `outer` are the variables around a nested function. */
+  run(def, args, keywords = [], outer = null) {
     if (++this.depth > MOST_CALLS) {
       this.depth = 0;
       throw new ScriptError(`more than ${MOST_CALLS} nested calls in ${def.name}`);
     }
-    const variables = this.bind(def, args, keywords);
+    const variables = this.bind(def, args, keywords, outer);
     const result = this.block(def.body, variables);
     this.depth--;
     return result ? result.value : null;
   }
 
-  bind(def, args, keywords) {
+  bind(def, args, keywords, outer) {
     if (args.length > def.params.length) throw new ScriptError(`${def.name}() takes ${def.params.length} arguments, ${args.length} were given`);
-    const variables = new Map();
+    const variables = new Map(outer);
     def.params.forEach((p, i) => {
       const named = keywords.find(([name]) => name === p.name);
       if (i < args.length) variables.set(p.name, args[i]);
@@ -85,6 +85,9 @@ class Interpreter {
         return this.loop(node, variables);
       case "With":
         return this.with(node, variables);
+      case "Def":
+        variables.set(node.def.name, { def: node.def, self: null, outer: variables });
+        return undefined;
       default:
         return undefined; // Pass
     }
@@ -248,7 +251,7 @@ class Interpreter {
   }
 
   callValue(callee, args, keywords) {
-    if (callee && callee.def) return this.run(callee.def, callee.self ? [callee.self, ...args] : args, keywords);
+    if (callee && callee.def) return this.run(callee.def, callee.self ? [callee.self, ...args] : args, keywords, callee.outer);
     if (callee && callee.base === "NamedTuple") return this.namedTuple(callee, args, keywords);
     if (callee && callee.create) {
       const object = callee.create();

@@ -172,6 +172,7 @@ class Parser {
   statement() {
     const { line } = this.token;
     const node = (kind, fields) => ({ kind, line, ...fields });
+    if (this.is("def")) return node("Def", { def: this.def() }); // what a `fork` runs
     if (this.accept("if")) {
       const test = this.expression();
       const then = this.body();

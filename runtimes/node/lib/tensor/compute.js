@@ -17,12 +17,16 @@ const { broadcast, numel } = require("./geometry");
 
 const scalarType = (x) => (typeof x === "boolean" ? dt.bool : typeof x === "bigint" ? dt.int64 : dt.float32);
 
-/** The dtype that operands compute in: tensors with dimensions come before 0-dimensional ones, and those before numbers. */
+/**
+ * The dtype that operands compute in: tensors with dimensions come before 0-dimensional ones, and those before numbers. A number may
+ * have become a tensor in a trace, where `x + 1.5` adds a constant: such a tensor counts as the number it was (`isNumber`).
+ */
 function resultType(...operands) {
   const ranks = [null, null, null];
   for (const x of operands) {
-    const rank = x instanceof Tensor ? (x.dim > 0 ? 0 : 1) : 2;
-    const type = x instanceof Tensor ? x.dtype : scalarType(x);
+    const number = !(x instanceof Tensor) || x.isNumber;
+    const rank = number ? 2 : x.dim > 0 ? 0 : 1;
+    const type = number ? scalarType(x instanceof Tensor ? x.item() : x) : x.dtype;
     ranks[rank] = ranks[rank] ? dt.promote(ranks[rank], type) : type;
   }
   return combine(combine(ranks[0], ranks[1]), ranks[2]);

@@ -28,6 +28,7 @@ class Tensor {
     this.strides = strides;
     this.offset = offset;
     this.requiresGrad = false;
+    this.isNumber = false; // a constant that was a number: it gives way in dtype promotion
   }
 
   /** A tensor that owns `array`, without copying it. */
