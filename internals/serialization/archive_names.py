@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from internals.core.dtype import complex128, float64, int64
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.frontend.error_report import error
+from internals.jit.frontend.python_values import FunctionValue
 from internals.jit.frontend.sugared_values import BuiltinFunction, SimpleValue, SpecialForm, SugaredValue
 from internals.jit.ir import unshaped
 
@@ -132,6 +133,9 @@ class ClassValue(SugaredValue):
         return self.type.name()
 
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
+        method = self.type.findMethod(name)
+        if method is not None and self.type.is_module:
+            return FunctionValue(method)  # so hooks are called
         if name != "__new__" or self.type.is_module:
             raise error(where, f"Tried to lookup unknown attribute on class {self.type.name()}")
         return SpecialForm("create_object")

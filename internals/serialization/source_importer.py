@@ -29,7 +29,7 @@ from internals.jit.frontend.build_expressions import build_expression
 from internals.jit.frontend.python_values import FunctionValue, NamedTupleConstructor
 from internals.jit.frontend.source import ParsedFunction, SourceContext
 from internals.jit.frontend.sugared_values import SugaredValue
-from internals.jit.frontend.type_expressions import type_of_expr
+from internals.jit.frontend.type_expressions import BY_NAME, type_of_expr
 from internals.jit.ir import ClassType, TupleType, Type
 from internals.jit.schema import Argument, FunctionSchema
 
@@ -109,6 +109,10 @@ class SourceImporter:
 
     def type_of(self, node: ast.expr, record: str) -> Type:
         """The type that an annotation in a record means. Raises RuntimeError that shows the place."""
+        name = dotted_name(node)
+        known = self.find_type(name) if "." in name else BY_NAME.get(name)  # what most of them are, in a hurry
+        if known is not None:
+            return known
         context = self._contexts[record]
         assert context is not None
         return type_of_expr(build_expression(context, node), self.namespace)
@@ -172,7 +176,7 @@ class SourceImporter:
                 elements.append(self.type_of(statement.annotation, record_of(name)))
             elif not isinstance(statement, ast.Pass):
                 raise ValueError(f"line {statement.lineno}: a named tuple has fields, 'name : type', and nothing else")
-        return TupleType(elements, names)
+        return TupleType(elements, names, name)
 
 
 class ArchiveSource(SourceContext):
@@ -184,6 +188,15 @@ class ArchiveSource(SourceContext):
 def record_of(name: str) -> str:
     """The record in which a qualified name is defined: `code/__torch__/a/b.py` for `__torch__.a.b.C`."""
     return f"code/{name.rpartition('.')[0].replace('.', '/')}.py"
+
+
+def dotted_name(node: ast.expr) -> str:
+    """`a.b.C`; "" for what is no such name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
 def parse(text: str) -> ast.Module:

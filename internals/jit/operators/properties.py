@@ -23,6 +23,7 @@ SIDE_EFFECTS = frozenset({
     "prim::AddStatValue", "prim::TimePoint", "prim::BailOut", "prim::BailoutTemplate",
     "aten::wait", "aten::save", "aten::manual_seed",
     "aten::set_grad_enabled", "aten::is_grad_enabled", "aten::backward", "aten::grad", "aten::seed",
+    "aten::is_autocast_enabled", "aten::is_autocast_cpu_enabled",
 })  # fmt: skip
 
 # They take numbers from a generator: PyTorch's tag `nondeterministic_seeded`. The same names, followed by `_`, write.
@@ -57,7 +58,7 @@ def is_nondeterministic(node: Node) -> bool:
 
 def changes_grad_mode(graph: Graph) -> bool:
     """Whether part of it runs without gradients. Nodes are not merged or gathered then: the same means something else."""
-    return graph.findNode("aten::set_grad_enabled") is not None
+    return any(graph.findNode(kind) is not None for kind in ("aten::set_grad_enabled", "prim::Enter"))
 
 
 def is_mutable(node: Node) -> bool:
