@@ -33,14 +33,14 @@ from .op_versions import LOWEST, version_of
 from .type_names import TypeNames
 
 PYTHON_CALL = (
-    "Could not export Python function call '{}'. Remove calls to Python functions before export. Did you forget to add @script or "
-    "@script_method annotation? If this is a nn.ModuleList, add it to __constants__"
+    "Could not export Python function call '{}'. Remove calls to Python functions before export. Did you forget to add @script "
+    "or @script_method annotation? If this is a nn.ModuleList, add it to __constants__"
 )
 ONE_VALUE = "Exportable methods must have a single return value. Normal use of ScriptMethods should enforce this"
 
 
 class ArchiveCode:
-    """All code of one archive. `add` the types that are to be in it; `files()` is the text; `constants` goes into constants.pkl."""
+    """All code of one archive. `add` what is to be in it; `files()` is the text; `constants` goes into constants.pkl."""
 
     def __init__(self, names: TypeNames | None = None) -> None:
         self.names = names or TypeNames()

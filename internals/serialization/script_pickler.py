@@ -1,15 +1,15 @@
 """The values of a module's attributes, and of constants, as a pickle with types (`torch/csrc/jit/serialization/pickler.cpp`).
 
-A TorchScript list knows the type of its elements even when it is empty, Python's does not. So lists and dicts are not pickled as they
-are: `build_intlist([1, 2])`, `restore_type_tag({"a": 1.5}, "Dict[str, float]")`. The types come from the class; where it says nothing,
-in a constant, from the value.
+A TorchScript list knows the type of its elements even when it is empty, Python's does not. So lists and dicts are not pickled as
+they are: `build_intlist([1, 2])`, `restore_type_tag({"a": 1.5}, "Dict[str, float]")`. The types come from the class; where it
+says nothing, in a constant, from the value.
 
     __torch__.Net.__new__(), then its attributes, in the order of the class
       "w"    _rebuild_tensor_v2(storage "0", 0, (3, 3), (3, 1), True, OrderedDict())
       "sub"  __torch__.Sub.__new__(), ...
 
-Tensors, modules, strings, devices and storages are memoized: a tensor that two modules share is one tensor again when it is loaded.
-Lists and dicts are memoized only if they occur twice.
+Tensors, modules, strings, devices and storages are memoized: a tensor that two modules share is one tensor again when it is
+loaded. Lists and dicts are memoized only if they occur twice.
 
 How the real one differs: it memoizes what has more than one reference.
 """
@@ -79,7 +79,7 @@ class ScriptPickler(Pickler):
 
     def dump_typed(self, value: Any, type: Type) -> bytes:
         """The pickle of a value of that type. Raises TypeError for what no archive can hold."""
-        self.repeated = _repeated_containers(value)
+        self.repeated = {id(value)} | _repeated_containers(value)
         self.out += PROTO
         self.save_typed(value, type)
         self.out += STOP
@@ -114,7 +114,10 @@ class ScriptPickler(Pickler):
     def save_container(self, value: Any, type: Type) -> None:
         if not isinstance(type, (ListType, TupleType, DictType)):
             type = type_of(value)
-        save = {list: self.save_list_of, dict: self.save_dict_of}.get(value.__class__, self.save_tuple_of)
+        if isinstance(value, tuple):
+            self.save_tuple_of(value, type)
+            return
+        save: Callable[[Any, Any], None] = self.save_list_of if isinstance(value, list) else self.save_dict_of
         if id(value) in self.repeated:
             self.once(id(value), lambda: save(value, type))
         else:
@@ -242,7 +245,7 @@ class ScriptPickler(Pickler):
 def _repeated_containers(value: Any) -> set[int]:
     """The ids of the lists and dicts that occur more than once below `value`. Modules are looked into once."""
     seen: Counter[int] = Counter()
-    todo = [value]
+    todo: list[Any] = [value]
     while todo:
         each = todo.pop()
         if isinstance(each, (list, dict, ScriptModule, ScriptObject)):

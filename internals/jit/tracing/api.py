@@ -144,6 +144,8 @@ def trace_module(
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     traced = traced_module(mod, _module_class or TopLevelTracedModule)
     for name, given in inputs.items():
+        kept = traced.__dict__.setdefault("_traced_inputs", {})  # what `save` writes as `traced_inputs.pkl`
+        kept[name] = list(given.values() if example_inputs_is_kwarg else make_tuple(given))
         method = trace_method(mod, traced, name, given, strict, _force_outplace, example_inputs_is_kwarg)
         if not check_trace:
             continue

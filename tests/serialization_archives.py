@@ -1,0 +1,140 @@
+"""What the tests of `jit.save` share: archives taken apart, compared record by record, and run by real PyTorch."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import types
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import internals
+from internals.serialization.script_writer import save_script
+from tests.jit_corpus import Program, load
+from tests.jit_corpus.running import copied, tensors_in
+from tests.jit_modules import ModuleCase, namespace
+
+
+def saved(m: Any, **options: Any) -> bytes:
+    """What we write for a compiled module or function."""
+    buffer = io.BytesIO()
+    save_script(m, buffer, **options)
+    return buffer.getvalue()
+
+
+def records(data: bytes) -> dict[str, bytes]:
+    """Record name, without the top folder, → content; in the order of the archive. PyTorch's tables of source ranges are left out."""
+    with zipfile.ZipFile(io.BytesIO(data)) as z:
+        found = {name.partition("/")[2]: z.read(name) for name in z.namelist()}
+    return {name: content for name, content in found.items() if not name.endswith(".debug_pkl")}
+
+
+def code(data: bytes) -> str:
+    """All code records, one behind the other."""
+    return "".join(text.decode() for name, text in records(data).items() if name.startswith("code/"))
+
+
+def comparable(data: bytes, values: bool = False) -> dict[str, Any]:
+    """The records without the numbers of mangled names; of storages only the names unless `values`; constants of classes in order
+    of their names, since PyTorch's come out of a hash table."""
+    found: dict[str, Any] = {}
+    for name, content in records(data).items():
+        name = re.sub(r"/?___torch_mangle_\d+", "", name)
+        if name.startswith((".data/serialization_id", "traced_inputs/")) or not values and re.search(r"/\d+$", name):
+            found[name] = len(content) if name.startswith("traced_inputs/") else b""
+        elif name.endswith(".py"):
+            found[name] = found.get(name, []) + _constants_sorted(_without_mangling(content).decode().split("\n"))
+        else:
+            found[name] = _without_mangling(content)
+    return found
+
+
+def _without_mangling(content: bytes) -> bytes:
+    return re.sub(rb"\.___torch_mangle_\d+", b"", content)
+
+
+def _constants_sorted(lines: list[str]) -> list[str]:
+    at = [i for i, line in enumerate(lines) if ": Final[" in line]
+    first = None
+    for i in (*at, None):
+        if first is not None and (i is None or i != last + 1):
+            lines[first : last + 1] = sorted(lines[first : last + 1])
+            first = None
+        if i is not None:
+            first, last = i if first is None else first, i
+    return lines
+
+
+def assert_alike(ours: bytes, theirs: bytes, values: bool = False) -> None:
+    """The same records in the same order, pickles and code byte for byte."""
+    a, b = comparable(ours, values), comparable(theirs, values)
+    assert list(a) == list(b)
+    for name in a:
+        assert a[name] == b[name], name
+
+
+# The corpus
+
+
+def programs(torch: Any) -> dict[str, Program]:
+    """The programs with functions and classes of the same names in both libraries."""
+    found = load(torch)
+    prefix = f"jit_corpus_{torch.__name__}_"
+    for name in [name for name in sys.modules if name.startswith(prefix)]:
+        shared = name.replace(prefix, "corpus_")
+        sys.modules[shared] = sys.modules[name]
+        for value in vars(sys.modules[name]).values():
+            if isinstance(value, (type, types.FunctionType)) and value.__module__ == name:
+                value.__module__ = shared
+    return found
+
+
+def traced(torch: Any, program: Program, function: Any) -> tuple[Any, list[int]]:
+    """The trace of a program as it is saved, and the numbers of the arguments it takes: those with tensors in them."""
+    args = program.arguments(torch)
+    moving = [i for i, a in enumerate(args) if program.module or any(True for _ in tensors_in(a))]
+
+    def with_the_rest(*given: Any) -> Any:
+        all_args = list(args)
+        for i, a in zip(moving, given):
+            all_args[i] = a
+        return function(*all_args)
+
+    called = function if program.module else with_the_rest
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        given = copied(tuple(args[i] for i in moving))
+        return torch.jit.trace(called, given, check_trace=False, strict=False), moving
+
+
+# Modules given as text
+
+
+def module_of(case: ModuleCase, T: Any, folder: Path) -> tuple[Any, tuple[Any, ...]]:
+    """The module of a case as one of `__main__`, so that it has the same name in both libraries, and what to call it with."""
+    path = folder / f"{T.__name__}.py"
+    path.write_text(case.source)
+    names = {**namespace(T), "__name__": "__main__"}
+    exec(compile(case.source, str(path), "exec", dont_inherit=True), names)
+    T.manual_seed(0)
+    return eval(case.make, names), eval(f"({case.inputs},)", names)
+
+
+def loaded_by_pytorch(torch: Any, data: bytes) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.jit.load(io.BytesIO(data))
+
+
+def scripted(T: Any, thing: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return T.jit.script(thing)
+
+
+def reloaded(m: Any) -> Any:
+    """Saved, and loaded here."""
+    return internals.jit.load(io.BytesIO(saved(m)))
