@@ -74,7 +74,7 @@ class _Saving:
         for name, t, is_buffer in _tensors_of(module):
             place = ".".join((*path[1:], name))
             definition.parameters.append(ParameterDef(is_buffer, self.tensor(t, f"'{place}'"), name))
-        functions = list(module._jit_type.methods.values())
+        functions = [f for f in module._jit_type.methods.values() if not f.name.startswith("__")]  # as __len__ of a ModuleList
         if functions and not is_part_of_trace(module):
             methods = [self.method(function, module) for function in functions]
             definition.torchscript_arena = self.code("_".join(path), methods)
@@ -131,7 +131,7 @@ class _Saving:
 def name_inputs(method: Method) -> None:
     """Inputs that go straight into a layer are called `input`, as they were there: a trace of 1.0 called a value by the last
     variable that held it, and all functions of `nn.functional` call theirs so."""
-    for value in method.graph.inputs()[1:]:
+    for value in method.graph.inputs()[1 : len(method.schema.arguments)]:
         users = {use.user for use in value.uses()}
         first = next((n for n in all_nodes(method.graph.block()) if n in users), None)
         if first is not None and first.scopeName():

@@ -90,6 +90,7 @@ def method_101(function: Any, module: ScriptModule | None = None) -> Method:
         lowering.find_members(module)
     decide_branches(graph)
     lowering.operators()
+    lowering.members_become_inputs()
     _check_types(function, graph)
     return Method(
         function.name, graph, function.schema, lowering.parameters, lowering.schemas, lowering.forked
@@ -128,6 +129,18 @@ class _Lowering:
             if kind != "prim::GetAttr":
                 raise RuntimeError(f"a module is handed to {kind}, which PyTorch 1.0.1 could not do")
             self.member(user, get_attribute(module, user.s("name")), (*path, user.s("name")))
+
+    def members_become_inputs(self) -> None:
+        """Behind the inputs that there are comes one for each tensor of the module that is read."""
+        inputs: dict[Path, Value] = {}
+        for value, path in self.parameters.items():
+            if path not in inputs:
+                inputs[path] = self.graph.addInput().setType(value.type())
+            value.replaceAllUsesWith(inputs[path])
+        for node in reversed(self.graph.findAllNodes("prim::GetAttr")):
+            if not node.hasUses():
+                node.destroy()
+        self.parameters = {value: path for path, value in inputs.items()}
 
     def hand_over(self, fork: Node, offset: int, module: Any, path: Path) -> None:
         """A module does not go into a fork; the tensors that are read from it there do, as arguments."""
@@ -300,7 +313,7 @@ def known(value: Value) -> Any:
 
 def _both_none(a: Value, b: Value) -> bool | None:
     """Whether `a is b`, where one of them is None; None if that depends."""
-    kinds = [("none" if isinstance(t, NoneType) else "maybe" if isinstance(t, OptionalType) else "some") for t in (a.type(), b.type())]
+    kinds = ["none" if v.isConstant() and v.toIValue() is None else "maybe" if isinstance(v.type(), OptionalType) else "some" for v in (a, b)]
     if "none" not in kinds or "maybe" in kinds:
         return None
     return kinds == ["none", "none"]
@@ -336,7 +349,7 @@ def _check_types(function: Any, graph: Graph) -> None:
     for argument in (*function.schema.arguments[int(function.is_method) :], *function.schema.returns):
         if isinstance(argument.type, TupleType) and argument.type.names:
             raise RuntimeError(f"PyTorch 1.0.1 had no named tuples: {argument.type.annotation_str} in '{function.name}'")
-    values = [v for n in all_nodes(graph.block()) for v in n.outputs() if n.kind() != "prim::GetAttr"]
+    values = [v for n in all_nodes(graph.block()) for v in n.outputs()]
     for value in (*graph.inputs()[int(function.is_method) :], *values):
         if value.type() not in CHECKED and value.hasUses():
             _check_type(value.type())

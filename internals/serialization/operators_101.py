@@ -18,8 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from internals.core.device import device
 from internals.core.dtype import BY_CODE, get_default_dtype
-from internals.jit.ir import FloatType, IntType, Node, NoneType, OptionalType, Type, Value, VarType
+from internals.jit.ir import DeviceObjType, FloatType, IntType, Node, NoneType, OptionalType, Type, Value, VarType
 from internals.jit.schema import Argument, FunctionSchema
 from internals.jit.schema_parser import parse_schema
 from internals.jit.type_variables import evaluate, match_type_variables
@@ -85,7 +86,7 @@ def _match(node: Node, symbol: str, schema: FunctionSchema) -> Call | None:
     arguments: list[Any] = []
     env: dict[str, Type] = {}
     for argument in schema.arguments:
-        value = named.get(argument.name, argument.default_value)
+        value = named.get(argument.name, _default(argument))
         if isinstance(value, Value) and not accepts(argument.type, value, env):
             value = _fill(symbol, argument, named) if isinstance(value.type(), NoneType) else _only_element(argument, value)
             if value is None:
@@ -139,9 +140,12 @@ def _fill(symbol: str, argument: Argument, named: dict[str, Value]) -> Any:
         return 0 if argument.name == "start" else LARGEST
     if argument.name == "dtype" and argument.has_default_value():
         return _default_dtype(name, named)
-    if argument.name in ("layout", "device", "implicit") and argument.has_default_value():
-        return argument.default_value
-    return None
+    return _default(argument) if argument.name in ("layout", "device") else None
+
+
+def _default(argument: Argument) -> Any:
+    value = argument.default_value if argument.has_default_value() else None
+    return device(value) if isinstance(argument.type, DeviceObjType) and isinstance(value, str) else value
 
 
 def _default_dtype(name: str, named: dict[str, Value]) -> int | None:

@@ -106,7 +106,7 @@ class _Printer:
 
     def body(self, block: Block) -> None:
         constants = [n for n in constants_in_order(block, set())]
-        self.inlined |= inlined_nodes(block) - {v.node() for v in self.texts}
+        self.inlined |= inlined_nodes(block)
         self.level += 1
         for node in constants:
             text = self.constant(node)
@@ -119,11 +119,16 @@ class _Printer:
         self.level -= 1
 
     def block(self, block: Block, has_more: bool) -> None:
-        nodes = [n for n in block.nodes() if not is_constant(n) and n.kind() != "prim::GetAttr"]
+        nodes = [n for n in block.nodes() if not is_constant(n)]
         if not nodes and not has_more:
             self.line("pass")
         for node in nodes:
-            STATEMENTS.get(node.kind(), _Printer.expression_statement)(self, node)
+            statement = STATEMENTS.get(node.kind())
+            if statement is None:
+                self.expression_statement(node)
+            else:
+                self.waiting = []  # it is all part of this one
+                statement(self, node)
 
     # Statements
 
@@ -194,6 +199,7 @@ class _Printer:
     def assign(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
         if targets:
             self.line(f"{self.list(targets)} = {self.list(values)}")
+            self.waiting = []
 
     # Expressions
 
