@@ -118,6 +118,18 @@ def convert_operands(graph: Graph, node: Node) -> None:
             node.replaceInput(i, _tensor(graph, "aten::to", v, result.code, False, False, None))
 
 
+def divide(graph: Graph, node: Node) -> None:
+    """A float divided by an int, or the other way round: there were only two of a kind."""
+    numbers = {type(v.type()) for v in node.inputs()}
+    if numbers != {IntType, FloatType}:
+        return convert_operands(graph, node)
+    for i, v in enumerate(node.inputs()):
+        if isinstance(v.type(), IntType):
+            number = float(v.toIValue()) if v.isConstant() else None
+            made = graph.insert("aten::Float", [v]).setType(FloatType.get()) if number is None else graph.insertConstant(number)
+            node.replaceInput(i, made)
+
+
 def _dtype_of(value: Value) -> Any:
     return value.type().dtype() if isinstance(value.type(), TensorType) else None  # type: ignore[attr-defined]
 
@@ -125,7 +137,8 @@ def _dtype_of(value: Value) -> Any:
 # The value that stands for the node's output, or None where it can stay.
 DECOMPOSED: dict[str, Callable[[Graph, Node], Value | None]] = {
     "aten::linear": linear,
-    **dict.fromkeys((f"aten::{op}" for op in ("add", "sub", "mul", "div", "pow", "rsub", "fmod", "remainder")), convert_operands),
+    **dict.fromkeys((f"aten::{op}" for op in ("add", "sub", "mul", "pow", "rsub", "fmod", "remainder")), convert_operands),
+    "aten::div": divide,
     "aten::batch_norm": batch_norm,
     "aten::relu6": relu6,
     "aten::isnan": isnan,
