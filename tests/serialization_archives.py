@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import sys
 import types
@@ -26,7 +27,7 @@ def saved(m: Any, **options: Any) -> bytes:
 
 
 def records(data: bytes) -> dict[str, bytes]:
-    """Record name, without the top folder, → content; in the order of the archive. PyTorch's tables of source ranges are left out."""
+    """Record name, without the top folder, → content; in the archive's order. PyTorch's tables of source ranges are left out."""
     with zipfile.ZipFile(io.BytesIO(data)) as z:
         found = {name.partition("/")[2]: z.read(name) for name in z.namelist()}
     return {name: content for name, content in found.items() if not name.endswith(".debug_pkl")}
@@ -57,15 +58,8 @@ def _without_mangling(content: bytes) -> bytes:
 
 
 def _constants_sorted(lines: list[str]) -> list[str]:
-    at = [i for i, line in enumerate(lines) if ": Final[" in line]
-    first = None
-    for i in (*at, None):
-        if first is not None and (i is None or i != last + 1):
-            lines[first : last + 1] = sorted(lines[first : last + 1])
-            first = None
-        if i is not None:
-            first, last = i if first is None else first, i
-    return lines
+    runs = itertools.groupby(lines, lambda line: ": Final[" in line)
+    return [line for are_constants, run in runs for line in (sorted(run) if are_constants else run)]
 
 
 def assert_alike(ours: bytes, theirs: bytes, values: bool = False) -> None:

@@ -205,7 +205,9 @@ def test_two_types_of_one_name_are_told_apart() -> None:
     archive.add_with_all_it_needs(outer)
     files = archive.files()
     assert list(files) == ["code/__torch__.py", "code/__torch__/m.py", "code/__torch__/m/___torch_mangle_0.py"]
-    assert "  a : __torch__.m.Net\n  b : List[Optional[__torch__.m.___torch_mangle_0.Net]]\n" in files["code/__torch__.py"]
+    assert (
+        "  a : __torch__.m.Net\n  b : List[Optional[__torch__.m.___torch_mangle_0.Net]]\n" in files["code/__torch__.py"]
+    )
     assert list(files.values())[1] == list(files.values())[2]
 
 
@@ -218,7 +220,9 @@ def test_names_stay_with_their_types() -> None:
     ]  # fmt: skip
     pair = TupleType((TensorType.get(), a), ("x", "y"), "__torch__.Pair")
     assert names.spell(TupleType([pair, ListType(b)])) == "Tuple[__torch__.Pair, List[__torch__.___torch_mangle_1.N]]"
-    assert names.of(TupleType((TensorType.get(), a), ("x", "y"), "__torch__.Pair")) == "__torch__.Pair", "equal types are one"
+    assert names.of(TupleType((TensorType.get(), a), ("x", "y"), "__torch__.Pair")) == "__torch__.Pair", (
+        "equal types are one"
+    )
     assert names.spell(TupleType([])) == "Tuple[()]"
 
 
@@ -237,8 +241,8 @@ def test_an_attribute_without_an_identifier_at_the_front() -> None:
 @pytest.mark.parametrize(
     "call, version",
     [("aten::add(%x, %x, %one)", 3), ("aten::div(%x, %x)", 4), ("aten::div(%one, %one)", 3), ("aten::div_(%x, %x)", 4),
-     ("aten::full(%sizes, %one, %none, %none, %none, %none)", 5), ("aten::linspace(%one, %one, %one, %none, %none, %none, %none)", 8),
-     ('aten::gelu(%x, %tanh)', 10)],
+     ("aten::full(%sizes, %one, %none, %none, %none, %none)", 5), ("aten::gelu(%x, %tanh)", 10),
+     ("aten::linspace(%one, %one, %one, %none, %none, %none, %none)", 8)],
 )  # fmt: skip
 def test_the_version_is_as_low_as_the_operators_allow(call: str, version: int) -> None:
     result = "float" if call == "aten::div(%one, %one)" else "Tensor"

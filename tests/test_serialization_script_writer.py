@@ -31,7 +31,10 @@ def helper(x, k: int = 3):  # type: ignore[no-untyped-def]
 
 
 class Tied(nn.Module):
-    """A shared submodule (compiled twice, as in PyTorch, its tensors are shared), a shared parameter, a view, a buffer that is not persistent."""
+    """A shared submodule, a shared parameter, a view, a buffer that is not persistent.
+
+    The submodule is compiled twice, as in PyTorch; its tensors are shared.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,9 +95,10 @@ def test_a_function_is_a_module_without_attributes() -> None:
 
 
 VALUES = [
-    "[1, 2]", "[1.5, float('inf')]", "[True]", "['a', 'b', 'a']", "[[1], [2, 3]]", "{'a': [1.0]}", "{1: 'x'}", "(1, 'x', None)", "(1,)",
-    "((1, 2), [3, 4], 'y', 2.5, True)", "5", "-3", "300", "70000", "2**40", "-(2**40)", "2**63 - 1", "1.5", "float('-inf')", "1+2j",
-    "'h\\u00e9\\n\"'", "'\\U0001f600'", "True", "None", "internals.device('cpu')",
+    "[1, 2]", "{1: 'x'}", "[1.5, float('inf')]", "[True]", "['a', 'b', 'a']", "[[1], [2, 3]]", "{'a': [1.0]}", "(1,)",
+    "(1, 'x', None)", "((1, 2), [3, 4], 'y', 2.5, True)", "5", "-3", "300", "70000", "2**40", "-(2**40)",
+    "2**63 - 1", "1.5", "float('-inf')",
+    "1+2j", "'h\\u00e9\\n\"'", "'\\U0001f600'", "True", "None", "internals.device('cpu')",
 ]  # fmt: skip
 
 
@@ -137,7 +141,8 @@ def test_pickles_name_list_types() -> None:
     data = ScriptPickler(StorageTable(), TypeNames()).dump_typed({"a": [[], [1]]}, parse_type("Dict(str, int[][])"))
     found = [arg for op, arg, _ in pickletools.genops(data) if op.name in ("GLOBAL", "BINUNICODE")]
     assert found == [
-        "torch.jit._pickle restore_type_tag", "a", "torch.jit._pickle build_intlist", "List[List[int]]", "Dict[str, List[List[int]]]",
+        "torch.jit._pickle restore_type_tag", "a", "torch.jit._pickle build_intlist", "List[List[int]]",
+        "Dict[str, List[List[int]]]",
     ]  # fmt: skip
 
 

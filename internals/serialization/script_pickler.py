@@ -242,6 +242,10 @@ class ScriptPickler(Pickler):
     }  # fmt: skip
 
 
+def _attributes(obj: Any) -> list[Any]:
+    return [get_attribute(obj, name) for name in obj._jit_type.attributes]
+
+
 def _repeated_containers(value: Any) -> set[int]:
     """The ids of the lists and dicts that occur more than once below `value`. Modules are looked into once."""
     seen: Counter[int] = Counter()
@@ -257,5 +261,5 @@ def _repeated_containers(value: Any) -> set[int]:
         elif isinstance(each, (list, tuple)):
             todo += each
         elif isinstance(each, (ScriptModule, ScriptObject)):
-            todo += [get_attribute(each, name) for name in each._jit_type.attributes]
+            todo += _attributes(each)
     return {key for key, n in seen.items() if n > 1}

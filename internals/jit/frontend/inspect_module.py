@@ -15,7 +15,7 @@ import textwrap
 import types
 import typing
 import warnings
-from typing import Any, Optional
+from typing import Any
 
 from internals import typename
 from internals.core.device import device
@@ -51,9 +51,10 @@ KINDS = (
     (ParameterList, "parameter_list"),
     (ParameterDict, "parameter_dict"),
 )
-UNANNOTATED = {"Identity", "LogSigmoid", "ParameterDict", "ParameterList", "Sigmoid", "Softmax2d", "Softsign", "Tanh", "Tanhshrink",
-               "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-               "TransformerEncoderLayer"}  # fmt: skip
+UNANNOTATED = {  # the layers whose classes have no annotations in PyTorch
+    "Identity", "LogSigmoid", "ParameterDict", "ParameterList", "Sigmoid", "Softmax2d", "Softsign", "Tanh", "Tanhshrink",
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+}  # fmt: skip
 NOWHERE = SourceRange(Source("", None), 0, 1)
 
 
@@ -179,7 +180,7 @@ def annotations_of(cls: type) -> dict[str, tuple[Any, Resolver]]:
         for name, annotation in inspect.get_annotations(each).items():
             found.setdefault(name, (annotation, resolver))
     if not any(map(is_annotated, cls.__mro__[: cls.__mro__.index(Module)])):
-        found["_is_full_backward_hook"] = (Optional[bool], mapping_resolver({}))  # the annotations seen are nn.Module's
+        found["_is_full_backward_hook"] = (bool | None, mapping_resolver({}))  # the annotations seen are nn.Module's
     return {
         name: (annotation, resolver) for name, (annotation, resolver) in found.items() if annotation not in (Any, "Any")
     }
