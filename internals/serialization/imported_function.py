@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from internals.jit.frontend.build_tree import build_def
 from internals.jit.frontend.compiler import Compiler, compile_with_schema
 from internals.jit.frontend.error_report import error
+from internals.jit.frontend.errors import FrontendError
 from internals.jit.frontend.signatures import schema_of_def
 from internals.jit.frontend.source import ParsedFunction
 from internals.jit.ir import ClassType, FunctionType, Graph
@@ -130,6 +131,9 @@ def signature_in_archive(
 ) -> FunctionSchema:
     """The schema alone: the body is not looked at."""
     whole = definition.definition
+    names = [arg.arg for arg in (*whole.args.args, *whole.args.kwonlyargs)]
+    if len(set(names)) < len(names) or whole.args.posonlyargs:
+        raise ValueError(f"line {whole.lineno}: '{whole.name}' has arguments that it cannot have")
     head = ast.copy_location(ast.FunctionDef(whole.name, whole.args, [], [], whole.returns), whole)
     tree = build_def(definition.context, head, None, whole.name)
     if tree.decl.return_type is None:
@@ -146,8 +150,10 @@ def refusing(archive: str, record: str) -> Iterator[None]:
         yield
     except ArchiveError:
         raise
-    except (RecursionError, MemoryError) as problem:
-        raise ArchiveError("nested too deeply", archive=archive, record=record) from problem
+    except (RecursionError, MemoryError):
+        raise ArchiveError("nested too deeply", archive=archive, record=record) from None
+    except (RuntimeError, FrontendError) as problem:  # a compile error: it shows the place
+        raise ArchiveError(str(problem), archive=archive, record=record) from None
     except Exception as problem:
         text = str(problem) or type(problem).__name__
         raise ArchiveError(text, archive=archive, record=record) from problem

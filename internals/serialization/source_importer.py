@@ -134,6 +134,8 @@ class SourceImporter:
         self._contexts[record] = ArchiveSource(text, record, 1)
         for statement in parse(text).body:
             if isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
+                if f"{prefix}.{statement.name}" in self._definitions:
+                    raise ValueError(f"line {statement.lineno}: '{statement.name}' is defined twice")
                 self._definitions[f"{prefix}.{statement.name}"] = statement
             elif not _is_version(statement):
                 raise ValueError(f"line {statement.lineno}: neither a class nor a function is defined here")
@@ -164,6 +166,8 @@ class SourceImporter:
         made.constants.update(body.constants)
         self._types[name] = made
         for method in body.methods:
+            if method.name in made.methods or made.hasAttribute(method.name):
+                raise ValueError(f"line {method.lineno}: '{method.name}' is defined twice")
             made.methods[method.name] = self._imported(method, f"{name}.{method.name}", made)
         made.forward_pre_hooks, made.forward_hooks = ([made.getMethod(n) for n in names] for names in body.hooks)
         return made
