@@ -357,10 +357,14 @@ def what_it_is(obj: Any) -> str:
     """A type that cannot be saved, and what to save instead."""
     kind = type(obj)
     name = f"an object of type {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+    if hasattr(obj, "save_to_buffer"):
+        return f"{name}: it has a save(f) of its own"
     if hasattr(obj, "state_dict") and hasattr(obj, "load_state_dict"):
         if hasattr(obj, "forward"):
             return f"{name}: save its state_dict(), or, code and all, internals.jit.script(module).save(f)"
         return f"{name}: save its state_dict()"
+    if isinstance(obj, TensorImpl):
+        return f"{name}: only Tensor and Parameter themselves can be saved, convert it with internals.Tensor(t)"
     if hasattr(obj, "item") and hasattr(obj, "dtype"):
         return f"{name}: save internals.from_numpy(array), or the number that its item() is"
     if isinstance(obj, (tuple, list, dict, set, frozenset, str, int, float)):

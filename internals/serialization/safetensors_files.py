@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 from collections import defaultdict
 from math import prod
 from typing import Any
@@ -95,8 +96,11 @@ def save_safetensors(
         for name, t in tensors.items()
     }
     file = ReplacedFile(path)
+    target = file.temporary or file.path
+    mode = os.stat(target).st_mode
     try:
-        serialize_file(specs, file.temporary or file.path, metadata=metadata)
+        serialize_file(specs, target, metadata=metadata)
+        os.chmod(target, stat.S_IMODE(mode))  # the library writes for nobody else to read
     except BaseException:
         file.discard()
         raise

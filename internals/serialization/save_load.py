@@ -121,8 +121,7 @@ def beginning(f: File) -> bytes:
         with open(f, "rb") as file:
             return file.read(4)
     try:
-        position = f.tell()
-        f.seek(position)
+        f.seek(position := f.tell())
     except (io.UnsupportedOperation, AttributeError) as error:
         raise type(error)(
             f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer like "

@@ -102,7 +102,13 @@ def storage_id(persistent_id: Any, length: int) -> tuple[dtype, str, str, int]:
     kind, key, location, numel = persistent_id[1:5]
     if not isinstance(kind, StorageClass):
         raise ArchiveError("the persistent id of a storage names something that is no class of storages")
-    if type(key) is not str or type(location) is not str or type(numel) is not int or not 0 <= numel < 1 << 60:
+    if (
+        type(key) is not str
+        or len(key) > 255
+        or type(location) is not str
+        or type(numel) is not int
+        or not 0 <= numel < 1 << 60
+    ):
         raise ArchiveError("the persistent id of a storage has an impossible key, location or number of elements")
     return kind.known_dtype(), key, location, numel
 
@@ -142,22 +148,24 @@ def restore_location(map_location: MapLocation) -> Callable[[Storage, str], Stor
         return lambda storage, location: moved(storage, map_location.get(location, location))
     if map_location is None:
         return moved
-    target = map_location.decode() if isinstance(map_location, bytes) else str(device(map_location))
+    if isinstance(map_location, bytes):
+        map_location = map_location.decode()
+    target = map_location if isinstance(map_location, str) else str(device(map_location))
     return lambda storage, location: moved(storage, target)
 
 
 def moved(storage: Storage, location: Any) -> Storage:
-    """The storage on the device called `location`. Raises RuntimeError for devices that are not here."""
+    """The storage on the device called `location`. Raises ArchiveError, a RuntimeError, for devices that are not here."""
     location = str(location)
     if location == "cpu":
         return storage
     if location == "meta":
         return Storage.allocate(storage.nbytes(), META)
     if location.startswith("cuda"):
-        raise RuntimeError(
+        raise ArchiveError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
             "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
         )
-    raise RuntimeError(
-        f"don't know how to restore data location of {type(storage).__module__}.UntypedStorage (tagged with {location})"
+    raise ArchiveError(
+        f"don't know how to restore data location of internals.storage.UntypedStorage (tagged with {location[:100]})"
     )

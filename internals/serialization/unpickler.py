@@ -27,6 +27,7 @@ from .pickle_keys import KeyCheck
 
 FindGlobal = Callable[[str, str], Any]
 PROTOCOLS = range(2, 6)
+CONTAINER = 64  # bytes
 
 
 class Constructor:
@@ -34,6 +35,7 @@ class Constructor:
 
     name = "a global"
     hashes = False  # whether the items of its arguments become keys
+    nbytes = CONTAINER  # what it makes takes about as much memory
 
     def __call__(self, *args: Any) -> Any:
         raise ArchiveError(f"{self.name} cannot be called")
@@ -83,7 +85,7 @@ class Machine:
         self.is_outside = False  # in `persistent_load`, whose errors are not ours
         self.check_key = KeyCheck()
         length = len(data) - start
-        self.objects_left = length // 3 + 50_000
+        self.memory_left = 12 * length + (4 << 20)
         self.arguments_left = 2 * length + 50_000
 
     def run(self) -> Any:
@@ -290,6 +292,7 @@ class Machine:
         if not self.below:
             raise ArchiveError(f"{self._opcode()} without a MARK before it")
         items, self.stack = self.stack, self.below.pop()
+        self.memory_left += CONTAINER
         return items
 
     def tuple_of(self, n: int) -> None:
@@ -321,7 +324,7 @@ class Machine:
             raise ArchiveError(f"{self._opcode()} calls a {type(cls).__name__}, which is no constructor")
         if type(args) is not tuple:
             raise ArchiveError(f"{self._opcode()} with arguments that are no tuple but a {type(args).__name__}")
-        self.count(3)
+        self.count(cls.nbytes)
         self.pay(*args)
         if cls.hashes:
             for arg in args:
@@ -332,11 +335,11 @@ class Machine:
             self.makers[id(made)] = made, cls
         return made
 
-    def count(self, n: int = 1) -> None:
-        """One more object. A pickle has at least three bytes for each; a hostile one may make do with one."""
-        self.objects_left -= n
-        if self.objects_left < 0:
-            raise ArchiveError("more objects than a pickle of this length can have been made of")
+    def count(self, nbytes: int = CONTAINER) -> None:
+        """One more object. A hostile pickle needs one byte for an empty list, which takes 64; an honest one has more to say."""
+        self.memory_left -= nbytes
+        if self.memory_left < 0:
+            raise ArchiveError("more objects than a pickle of this length can be made of")
 
     def pay(self, *args: Any) -> None:
         """A constructor may copy its arguments; a file may give it the same long one again and again."""
