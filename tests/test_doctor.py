@@ -132,7 +132,7 @@ def test_commands_are_listed_and_exist(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["docter"]) == 2
-    assert "no command 'docter'; it has: doctor" in capsys.readouterr().err
+    assert "no command 'docter'; it has: " in capsys.readouterr().err
 
 
 def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
