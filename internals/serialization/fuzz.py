@@ -36,7 +36,7 @@ from .fuzz_mutations import Start, mutate
 from .fuzz_starts import starts
 
 PATIENCE = 20.0  # seconds for one input
-MEMORY_RATIO, MEMORY_ALLOWANCE = 10, 96 << 20
+MEMORY_RATIO, MEMORY_ALLOWANCE = 10, 256 << 20
 
 
 class Outcome(NamedTuple):

@@ -29,6 +29,7 @@ from .imported_function import refusing
 from .pickled_types import find_allowed
 from .source_importer import SourceImporter
 from .storages import tensor_loader
+from .text_limits import CODE, TextBudget
 from .typed_values import check_type
 from .unpickler import Constructor, unpickle
 from .zip_reader import ArchiveReader
@@ -42,8 +43,8 @@ def load_script(f: Any, map_location: Any = None, extra_files: dict[str, Any] | 
     `map_location` (a str or device) is where the tensors go. `extra_files` is filled: its keys are names of files that were saved
     with the module, their contents become the values (bytes, empty for those that are not there).
 
-    Returns a RecursiveScriptModule. Raises ValueError when there is no such file, or for a wrong `map_location`; ArchiveError, naming
-    the record, when the file is no such archive, or says what it may not.
+    Returns a RecursiveScriptModule. Raises ValueError when there is no such file, or for a wrong `map_location`; ArchiveError,
+    naming the record, when the file is no such archive, or says what it may not.
     """
     location = checked_location(map_location)
     check_path(f)
@@ -55,8 +56,8 @@ def load_script(f: Any, map_location: Any = None, extra_files: dict[str, Any] | 
         version = version_of(reader)
         if not reader.has("constants.pkl") and not any(name.startswith("code/") for name in reader.records):
             raise ArchiveError(
-                "PytorchStreamReader failed locating file constants.pkl: file not found. The archive has no code: it was written by "
-                "torch.save, not by torch.jit.save; torch.load reads it",
+                "PytorchStreamReader failed locating file constants.pkl: file not found. The archive has no code: it was "
+                "written by torch.save, not by torch.jit.save; torch.load reads it",
                 archive=reader.name,
             )
         module = ModuleReader(reader, version, location).read()
@@ -73,7 +74,8 @@ class ModuleReader:
         if not isinstance(constants, tuple):
             raise ArchiveError("the constants are not in a tuple", archive=reader.name, record="constants.pkl")
         # Code is compiled later, when the file may be gone: its text is read now.
-        sources = {name: reader.text(name) for name in reader.records if is_code(name)}
+        code = TextBudget(reader, CODE)
+        sources = {name: code.text(name) for name in reader.records if is_code(name)}
         self.importer = SourceImporter(sources.get, constants, version, reader.name)
         self.classes: dict[tuple[str, str], ObjectConstructor] = {}
         self.built: set[int] = set()  # the ids of the objects that have their attributes
@@ -125,8 +127,8 @@ class ObjectConstructor(Constructor):
         self.reader, self.type, self.name = reader, type, type.name()
         if type.findMethod("__setstate__") is not None:
             raise ArchiveError(
-                f"objects of '{self.name}' get their state from a method __setstate__; nothing in a file is run while it is loaded. "
-                "Save the module without __getstate__ and __setstate__"
+                f"objects of '{self.name}' get their state from a method __setstate__; nothing in a file is run while it is "
+                "loaded. Save the module without __getstate__ and __setstate__"
             )
 
     def new(self, *args: Any) -> Any:
@@ -137,7 +139,7 @@ class ObjectConstructor(Constructor):
         return RecursiveScriptModule._without_values(self.type, self.name.rpartition(".")[2])
 
     def set_state(self, obj: Any, state: Any) -> None:
-        """The attributes: all that the class has, and each of its type. The objects among them are complete, so none holds itself."""
+        """The attributes: all that the class has, each of its type. Objects among them are complete, so none holds itself."""
         if id(obj) in self.reader.built:
             raise ArchiveError(f"an object of {self.name} gets its attributes twice")
         if not isinstance(state, dict):
@@ -217,8 +219,8 @@ def version_of(reader: ArchiveReader) -> int:
     if version > CURRENT_VERSION:
         raise refused(
             f"Attempted to read a PyTorch file with version {version}, but the maximum supported version for reading is "
-            f"{CURRENT_VERSION}. The version of your PyTorch installation may be too old, please upgrade PyTorch to latest version "
-            "to mitigate this issue"
+            f"{CURRENT_VERSION}. The version of your PyTorch installation may be too old, please upgrade PyTorch to latest "
+            "version to mitigate this issue"
         )
     return version
 
