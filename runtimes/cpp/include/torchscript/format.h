@@ -1,6 +1,7 @@
 // Values as text: what `str(x)`, `print(x)` and "{}".format(x) write.
 //
-// TorchScript prints numbers as C++ streams do, six significant digits, where Python prints as many as needed. It mirrors
+// TorchScript prints floats with up to 17 significant digits, 0.10000000000000001, and whole ones with a point, 3. ; strings in
+// lists have no quotes. It mirrors
 // IValue's operator<< in aten/src/ATen/core/ivalue.cpp and aten/src/ATen/core/Formatting.cpp (tensors).
 //
 // How the real one differs: tensors are printed with columns aligned and long ones in pieces, as in a terminal.
@@ -10,22 +11,23 @@
 
 namespace torchscript {
 
-inline std::string to_string(const Value& value, bool quoted = false);
+inline std::string to_string(const Value& value);
 
 inline std::string join(const std::vector<Value>& items, const char* open, const char* close) {
   std::string text = open;
-  for (std::size_t i = 0; i < items.size(); ++i) text += (i ? ", " : "") + to_string(items[i], true);
+  for (std::size_t i = 0; i < items.size(); ++i) text += (i ? ", " : "") + to_string(items[i]);
   return text + close;
 }
 
-// Whole floats end with a point: 3. ; others have the shortest form up to six digits.
 inline std::string to_string(double value) {
   std::ostringstream text;
-  if (std::isfinite(value) && value == std::trunc(value) && std::fabs(value) < 1e15) {
+  const bool whole = value >= -9.2233720368547758e18 && value < 9.2233720368547758e18 && value == std::trunc(value);
+  if (whole) {
     text << std::int64_t(value) << '.';
-    return std::signbit(value) && value == 0 ? "-" + text.str() : text.str();
+  } else {
+    text.precision(17);
+    text << value;
   }
-  text << value;
   return text.str();
 }
 
@@ -44,19 +46,19 @@ inline std::string to_string(const Tensor& t) {
   return text.str();
 }
 
-inline std::string to_string(const Value& value, bool quoted) {
+inline std::string to_string(const Value& value) {
   if (value.isNone()) return "None";
   if (value.isBool()) return value.toBool() ? "True" : "False";
   if (value.isInt()) return std::to_string(value.toInt());
   if (value.isDouble()) return to_string(value.toDouble());
-  if (value.isString()) return quoted ? "'" + value.toString() + "'" : value.toString();
+  if (value.isString()) return value.toString();
   if (value.isDevice()) return value.toDevice().name;
   if (value.isTensor()) return to_string(value.toTensor());
   if (value.isList()) return join(value.toList(), "[", "]");
   if (value.isTuple()) return join(value.toTupleElements(), "(", value.toTupleElements().size() == 1 ? ",)" : ")");
   if (value.isDict()) {
     std::string text = "{";
-    for (const auto& [key, item] : value.toDict().entries) text += (text.size() > 1 ? ", " : "") + to_string(key, true) + ": " + to_string(item, true);
+    for (const auto& [key, item] : value.toDict().entries) text += (text.size() > 1 ? ", " : "") + to_string(key) + ": " + to_string(item);
     return text + "}";
   }
   return value.toObject()->type == nullptr ? "<object>" : "<" + value.toObject()->type->name + " object>";

@@ -7,53 +7,10 @@
 #pragma once
 
 #include "gemm.h"
-#include "loops.h"
 #include "pointwise.h"
+#include "views.h"
 
 namespace torchscript {
-
-inline Tensor transpose(const Tensor& t, std::int64_t a, std::int64_t b) {
-  Sizes sizes = t.sizes(), strides = t.strides();
-  if (t.dim() == 0) return t.view_as(sizes, strides);
-  const auto x = std::size_t(t.wrap(a)), y = std::size_t(t.wrap(b));
-  std::swap(sizes[x], sizes[y]);
-  std::swap(strides[x], strides[y]);
-  return t.view_as(sizes, strides);
-}
-inline Tensor unsqueeze(const Tensor& t, std::int64_t d) {
-  const std::int64_t at = t.wrap(d, 1);
-  Sizes sizes = t.sizes(), strides = t.strides();
-  sizes.insert(sizes.begin() + at, 1);
-  strides.insert(strides.begin() + at, at < t.dim() ? t.sizes()[std::size_t(at)] * t.strides()[std::size_t(at)] : 1);
-  return t.view_as(sizes, strides);
-}
-inline Tensor squeeze(const Tensor& t, std::int64_t d) {
-  if (t.dim() == 0) return t;
-  const std::int64_t at = t.wrap(d);
-  Sizes sizes = t.sizes(), strides = t.strides();
-  if (sizes[std::size_t(at)] == 1) {
-    sizes.erase(sizes.begin() + at);
-    strides.erase(strides.begin() + at);
-  }
-  return t.view_as(sizes, strides);
-}
-inline Tensor reshape(const Tensor& t, Sizes sizes) {
-  std::int64_t known = 1, unknown = -1;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == -1) {
-      check(unknown < 0, "only one dimension can be inferred");
-      unknown = std::int64_t(i);
-    } else {
-      check(sizes[i] >= 0, "invalid shape dimension ", sizes[i]);
-      known *= sizes[i];
-    }
-  }
-  if (unknown >= 0 && known > 0) sizes[std::size_t(unknown)] = t.numel() / known;
-  check(unknown < 0 || known > 0, "cannot infer a size when the others have no elements");
-  check(product(sizes) == t.numel(), "shape '", to_string(sizes), "' is invalid for input of size ", t.numel());
-  const Tensor source = contiguous(t);
-  return source.view_as(sizes, contiguous_strides(sizes));
-}
 
 // [b, m, k] x [b, k, n] -> [b, m, n]
 inline Tensor bmm(const Tensor& a, const Tensor& b) {

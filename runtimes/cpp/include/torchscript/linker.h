@@ -22,6 +22,7 @@ class Linker {
   void run() {
     for (Function& function : program_.functions) {
       locals_.clear();
+      aliases_.clear();
       for (const Parameter& parameter : function.parameters) declare(parameter.name);
       for (Parameter& parameter : function.parameters)
         if (parameter.default_value) link(*parameter.default_value);
@@ -35,11 +36,24 @@ class Linker {
 
   void link_block(std::vector<Statement>& block) {
     for (Statement& s : block) {
+      if (is_alias(s)) {
+        s = Statement{};
+        continue;
+      }
       if (s.value) link(*s.value);
       for (Expr& target : s.targets) link_target(target);
       link_block(s.body);
       link_block(s.orelse);
     }
+  }
+
+  // `_0 = __torch__.torch.nn.functional.relu`: a short name for a function, which is no value.
+  bool is_alias(const Statement& s) {
+    if (s.kind != Statement::assign || s.targets.size() != 1 || s.targets[0].kind != Expr::name) return false;
+    const std::string path = dotted(*s.value);
+    if (find_function(path) == nullptr && program_.find_class(path) == nullptr) return false;
+    aliases_[s.targets[0].text] = path;
+    return true;
   }
 
   void link_target(Expr& target) {
@@ -80,6 +94,10 @@ class Linker {
     check(number < program_.constants.size(), "invalid constant specifier: ", which);
     e.kind = Expr::constant;
     e.value = program_.constants[number];
+    if (!e.value.isTensor() || e.value.toTensor().dim() > 0) return;
+    Tensor scalar = e.value.toTensor().view_as({}, {});  // a trace wrote down `x + 1.5` as a constant tensor
+    scalar.set_wrapped_number(true);
+    e.value = scalar;
   }
 
   void link_call(Expr& call) {
@@ -158,7 +176,7 @@ class Linker {
   static std::string operator_name(const std::string& path, int line) {
     static const std::map<std::string, std::string> builtins = {
         {"int", "aten::Int"}, {"float", "aten::Float"}, {"bool", "aten::Bool"},   {"str", "aten::str"},
-        {"print", "prim::Print"}, {"range", "prim::range"}, {"isinstance", "prim::isinstance"}};
+        {"print", "prim::Print"}, {"range", "prim::range"}, {"sorted", "aten::sorted"}, {"len", "aten::len"}};
     const auto found = builtins.find(path);
     if (found != builtins.end()) return found->second;
     if (path.compare(0, 6, "torch.") == 0) return "aten::" + path.substr(6);
@@ -170,8 +188,8 @@ class Linker {
   }
 
   // "a.b.c", or nothing when the expression is something else.
-  static std::string dotted(const Expr& e) {
-    if (e.kind == Expr::name) return e.text;
+  std::string dotted(const Expr& e) const {
+    if (e.kind == Expr::name) return aliases_.count(e.text) != 0 ? aliases_.at(e.text) : e.text;
     if (e.kind != Expr::attribute) return "";
     const std::string before = dotted(e.children[0]);
     return before.empty() ? "" : before + "." + e.text;
@@ -180,6 +198,7 @@ class Linker {
   Program& program_;
   FindOperator find_operator_;
   std::map<std::string, std::size_t> locals_;
+  std::map<std::string, std::string> aliases_;
 };
 
 }  // namespace torchscript

@@ -42,10 +42,11 @@ class Module {
   ObjectPtr object_;
 };
 
+// Written as `.data/version` when an operator in the code has changed its meaning since version 3, else as `version`.
 inline std::int64_t archive_version(const Archive& archive) {
   check(!archive.has("model.json"), archive.name(),
         ": this is the archive layout of PyTorch 1.0 (model.json); `python -m internals convert` makes a modern one of it");
-  const std::int64_t version = std::strtoll(archive.text("version").c_str(), nullptr, 10);
+  const std::int64_t version = std::strtoll(archive.text(archive.has(".data/version") ? ".data/version" : "version").c_str(), nullptr, 10);
   check(version >= 1, archive.name(), ": couldn't parse the version");
   check(version <= 10, "Attempted to read a PyTorch file with version ", version, ", but the maximum supported version for reading is 10");
   return version;

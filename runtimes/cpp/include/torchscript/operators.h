@@ -10,11 +10,22 @@
 #include <unordered_map>
 
 #include "ops_activations.h"
+#include "ops_attention.h"
 #include "ops_containers.h"
+#include "ops_convolution.h"
+#include "ops_factories.h"
+#include "ops_indexing.h"
 #include "ops_linear_algebra.h"
+#include "ops_losses.h"
+#include "ops_normalization.h"
 #include "ops_numbers.h"
 #include "ops_pointwise.h"
+#include "ops_pooling.h"
+#include "ops_recurrent.h"
+#include "ops_reductions.h"
+#include "ops_sorting.h"
 #include "ops_strings.h"
+#include "ops_views.h"
 
 namespace torchscript {
 
@@ -23,7 +34,9 @@ inline const OperatorFamily* find_operator(const std::string& name) {
   static const auto families = [] {
     std::unordered_map<std::string, OperatorFamily> found;
     for (const auto& table : {number_arithmetic, number_comparisons, number_functions, pointwise_arithmetic, pointwise_comparisons, pointwise_functions,
-                              activations, string_operators, list_operators, dict_operators, linear_algebra_operators}) {
+                              activations, string_operators, list_operators, dict_operators, linear_algebra_operators,
+                              view_operators, sums_and_means, extremes_and_counts, factories, conversions, indexing_operators,
+                              normalizations, dropouts, convolutions, pooling_operators, sorting_operators, losses, attention_operators, recurrent_operators}) {
       for (auto& definition : table()) {
         Schema schema(definition.schema);
         const std::string full = schema.name().find("::") == std::string::npos ? "aten::" + schema.name() : schema.name();

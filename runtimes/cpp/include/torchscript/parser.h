@@ -165,6 +165,7 @@ class Parser {
       s.value = at(Token::newline) ? Expr{} : parse_tuple();
     } else if (!accept("pass")) {
       Expr first = parse_tuple();
+      if (accept(":")) parse_expression();  // z : Optional[int] = 3
       if (accept("=")) {
         s.kind = Statement::assign;
         s.unpacks = first.kind == Expr::tuple;

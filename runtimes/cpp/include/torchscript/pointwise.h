@@ -14,11 +14,11 @@ namespace torchscript {
 enum class Rule { same, floating, truth };  // the type of the result: promoted, promoted and not whole, bool
 
 inline Dtype dtype_of_value(const Value& v) {
-  if (v.isTensor()) return v.toTensor().dtype();
+  if (v.isTensor()) return v.toTensor().is_wrapped_number() && is_floating(v.toTensor().dtype()) ? Dtype::float32 : v.toTensor().dtype();
   return v.isBool() ? Dtype::boolean : v.isInt() ? Dtype::int64 : Dtype::float32;
 }
 inline int category(Dtype d) { return d == Dtype::boolean ? 0 : is_floating(d) ? 2 : 1; }
-inline int weight(const Value& v) { return !v.isTensor() ? 0 : v.toTensor().dim() == 0 ? 1 : 2; }
+inline int weight(const Value& v) { return !v.isTensor() || v.toTensor().is_wrapped_number() ? 0 : v.toTensor().dim() == 0 ? 1 : 2; }
 
 inline Dtype result_dtype(const Value& a, const Value& b) {
   const Dtype x = dtype_of_value(a), y = dtype_of_value(b);

@@ -68,6 +68,7 @@ struct TensorImpl {
   std::int64_t offset = 0, numel = 0;
   Dtype dtype = Dtype::float32;
   bool requires_grad = false;
+  bool wrapped_number = false;  // made from a Python number: counts like one when types are promoted
 };
 
 class Tensor {
@@ -113,6 +114,8 @@ class Tensor {
   std::int64_t dim() const { return std::int64_t(impl_->sizes.size()); }
   bool requires_grad() const { return impl_->requires_grad; }
   void set_requires_grad(bool value) { impl_->requires_grad = value; }
+  bool is_wrapped_number() const { return impl_->wrapped_number; }
+  void set_wrapped_number(bool value) { impl_->wrapped_number = value; }
 
   // Dimensions count from the end when negative; a tensor without dimensions takes 0 and -1 too.
   std::int64_t wrap(std::int64_t d, std::int64_t extra = 0) const {
