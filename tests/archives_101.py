@@ -40,7 +40,7 @@ def assert_equal(ours: Any, expected: Any) -> None:
         for a, b in zip(ours, expected):
             assert_equal(a, b)
     elif isinstance(expected, float):
-        assert abs(ours - expected) <= 1e-5 * max(1.0, abs(expected)) or (ours != ours and expected != expected)
+        assert ours == expected or abs(ours - expected) <= 1e-5 * max(1.0, abs(expected))
     else:
         assert type(ours) is type(expected) and ours == expected
 

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     options = parser.parse_args(list(arguments))
     try:
         convert(options.input, options.output, options.format)
-    except (RuntimeError, ValueError, TypeError, OSError) as why:
+    except (RuntimeError, ValueError, TypeError, OSError, EOFError) as why:
         print(one_line(why) if isinstance(why, ArchiveError) else f"{options.input}: {one_line(why)}", file=sys.stderr)
         return 1
     return 0

@@ -118,16 +118,31 @@ def convert_operands(graph: Graph, node: Node) -> None:
             node.replaceInput(i, _tensor(graph, "aten::to", v, result.code, False, False, None))
 
 
-def divide(graph: Graph, node: Node) -> None:
-    """A float divided by an int, or the other way round: there were only two of a kind."""
+def divide(graph: Graph, node: Node) -> Value | None:
+    """Rounding towards zero is what division of integers did. Of numbers, there were only two floats or two ints divided."""
+    if node.inputsSize() == 3:
+        return _round_to_zero(graph, node) if node.input(2).toIValue() == "trunc" else None
     numbers = {type(v.type()) for v in node.inputs()}
     if numbers != {IntType, FloatType}:
-        return convert_operands(graph, node)
+        convert_operands(graph, node)
+        return None
     for i, v in enumerate(node.inputs()):
         if isinstance(v.type(), IntType):
             number = float(v.toIValue()) if v.isConstant() else None
             made = graph.insert("aten::Float", [v]).setType(FloatType.get()) if number is None else graph.insertConstant(number)
             node.replaceInput(i, made)
+    return None
+
+
+def _round_to_zero(graph: Graph, node: Node) -> Value:
+    quotient = _tensor(graph, "aten::div", *node.inputs()[:2])
+    is_float = graph.insert("aten::is_floating_point", [quotient]).setType(BoolType.get())
+    branch = graph.insertNode(graph.create("prim::If", [is_float]))
+    arms = branch.addBlock(), branch.addBlock()
+    with graph.insert_point_guard(arms[0]):
+        arms[0].registerOutput(_tensor(graph, "aten::trunc", quotient))
+    arms[1].registerOutput(quotient)
+    return branch.output().setType(TensorType.get())
 
 
 def _dtype_of(value: Value) -> Any:

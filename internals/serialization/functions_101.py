@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from internals.jit.ir import TensorType
 from internals.jit.operators import find_operators
+from internals.jit.operators.registry import Operator
 
 from .archive_names import Namespace
 from .imported_function import ImportedFunction
@@ -84,9 +86,14 @@ class Namespace101(Namespace):
 
     def upgrades(self, symbol: str) -> dict[str, Any]:
         found = dict(super().upgrades(symbol))
-        if symbol in _BY_SYMBOL and not find_operators(symbol):
-            found[""] = compiled(_BY_SYMBOL[symbol])
+        if symbol in _BY_SYMBOL and not any(map(_is_of_tensors, find_operators(symbol))):
+            found["1.0.1"] = compiled(_BY_SYMBOL[symbol])
         return found
+
+
+def _is_of_tensors(operator: Operator) -> bool:
+    """Some of these names are those of functions of numbers."""
+    return isinstance(operator.schema.arguments[0].type, TensorType)
 
 
 class Function101(ImportedFunction):

@@ -122,10 +122,9 @@ class _Loading:
         if known is None:
             if not self.reader.has(key):
                 raise self.error(f"{path}.data.key", f"names the record '{key[:200]}', which is not there")
+            storage = self.reader.storage(key)
             try:
-                storage = moved(self.reader.storage(key), self.location if self.location is not None else place)
-            except ArchiveError:
-                raise
+                storage = moved(storage, self.location if self.location is not None else place)
             except RuntimeError as why:
                 raise self.error(f"{path}.device", f"is '{place[:40]}': {why}") from None
             known = self.storages[key] = TypedStorage(storage, kind)
