@@ -138,11 +138,11 @@ class ClassPrinter(PythonPrinter):
             self.line(f'__annotations__["{name}"] = {self.spell(attribute.type)}')
         for name, value in type.constants.items():
             self.line(f"{name} : Final[{self.spell(type_of(value))}] = {self.expressions.literal(value)}")
-        hooks: dict[str, Any] = {}
-        for hook in (*type.forward_hooks, *type.forward_pre_hooks):
-            hooks.setdefault(hook.name, hook)
-        for method in (*type.methods.values(), *hooks.values()):
-            self.function(method.name, method.graph, method.schema)
+        methods = dict(type.methods)
+        for hook in (*type.forward_hooks, *type.forward_pre_hooks):  # those of loaded classes are methods already
+            methods.setdefault(hook.name, hook)
+        for name, method in methods.items():
+            self.function(name, method.graph, method.schema)
         self.level -= 1
 
     def members(self, type: ClassType) -> None:
