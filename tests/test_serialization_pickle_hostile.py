@@ -15,13 +15,33 @@ from internals.serialization import ArchiveError
 from internals.serialization.unpickler import OPCODE_NAMES, unpickle
 from tests.archives.saved_objects import OBJECTS
 from tests.pickle_support import (
-    EMPTY_TUPLE, FALSE, FOUR, MARK, NONE, PERSID, PROTO, REDUCE, STOP, TUPLE, archive_with, call, integer, name, pickle_of, saved,
-    sizes, storage, tensor, text, tup,
+    EMPTY_TUPLE,
+    FALSE,
+    FOUR,
+    MARK,
+    NONE,
+    PERSID,
+    PROTO,
+    REDUCE,
+    STOP,
+    TUPLE,
+    archive_with,
+    call,
+    integer,
+    name,
+    pickle_of,
+    saved,
+    sizes,
+    storage,
+    tensor,
+    text,
+    tup,
 )  # fmt: skip
 from tests.support import examples
 
 ORDERED = name("collections", "OrderedDict")
 PARAMETER = name("torch._utils", "_rebuild_parameter")
+META = name("torch._utils", "_rebuild_meta_tensor_no_storage")
 LATIN = name("_codecs", "encode")
 
 
@@ -135,7 +155,7 @@ HOSTILE = {
     ),
     "parameter of nothing": (call(PARAMETER, NONE, FALSE, NONE), "a parameter is made of a tensor"),
     "meta of no dtype": (
-        call(name("torch._utils", "_rebuild_meta_tensor_no_storage"), NONE, sizes(1), sizes(1), FALSE), "has a dtype"
+        call(META, NONE, sizes(1), sizes(1), FALSE), "has a dtype"
     ),
     "attributes of a function": (
         call(name("torch._tensor", "_rebuild_from_type_v2"), LATIN, name("torch", "Tensor"), EMPTY_TUPLE, b"}"),
@@ -194,7 +214,7 @@ def test_memory_stays_near_the_size_of_the_file() -> None:
     bomb = tup(*[tensor(storage(key="0"), 0, sizes(4), sizes(1)) for _ in range(2000)])
     hungry = {
         "tensors": bomb,
-        "meta": call(name("torch._utils", "_rebuild_meta_tensor_no_storage"), name("torch", "float32"), sizes(1 << 50), sizes(1), FALSE),
+        "meta": call(META, name("torch", "float32"), sizes(1 << 50), sizes(1), FALSE),
         "lists": MARK + b"]" * 500_000 + TUPLE,
     }  # fmt: skip
     for program in hungry.values():
@@ -230,7 +250,7 @@ def test_a_mutated_pickle_loads_or_is_refused(kind: str, random: Any, changes: i
         elif what == 3:
             data[at : at + 4] = struct.pack("<i", random.choice((-1, 0, 1 << 16, (1 << 31) - 1)))
         else:
-            data[at] = random.choice([code for code in OPCODE_NAMES])
+            data[at] = random.choice(list(OPCODE_NAMES))
         data = data or bytearray(b"\x80")
     try:
         obj = torch.load(archive_with(bytes(data), **{f"s{i}": STORAGE for i in range(12)}))

@@ -1,4 +1,4 @@
-"""`internals.save` and `internals.load`: every object comes back as it was; real PyTorch's files are read, and its errors raised."""
+"""`internals.save` and `internals.load`: every object comes back as it was; PyTorch's files are read, and its errors raised."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ class Bag:
     "obj, message",
     [
         (Bag(), r"cannot save an object of type .*\.Bag: a file holds tensors"),
-        ({"a": [1, (2, {3: frozenset((1,))})]}, r"frozenset.* convert it with set\(\.\.\.\) \(it is at \['a'\]\[1\]\[1\]\[3\] of the"),
+        ({"a": [1, (2, {3: frozenset((1,))})]}, r"frozenset.* with set\(\.\.\.\) \(it is at \['a'\]\[1\]\[1\]\[3\] of"),
         (torch.nn.Linear(1, 1), r"save its state_dict\(\), or, code and all, internals.jit.script\(module\).save\(f\)"),
         ([torch.optim.SGD([torch.ones(1, requires_grad=True)])], r"save its state_dict\(\) \(it is at \[0\]"),
         ({"x": np.ones(2)}, r"numpy.ndarray: save internals.from_numpy\(array\).*\['x'\]"),

@@ -40,9 +40,9 @@ def find_allowed(module: str, name: str) -> Any:
     found = ALLOWED.get((module, name))
     if found is None:
         raise ArchiveError(
-            f"Unsupported global: GLOBAL {f'{module}.{name}':.200} was not an allowed global by default. Nothing that a file names is "
-            "imported or executed here. Files with tensors, numbers, strings and lists, tuples and dicts of them can be read: "
-            "for a module or an optimizer save its state_dict(), in the program that has its class"
+            f"Unsupported global: GLOBAL {f'{module}.{name}':.200} was not an allowed global by default. Nothing that a file "
+            "names is imported or executed here. Files with tensors, numbers, strings and lists, tuples and dicts of them can be "
+            "read: for a module or an optimizer save its state_dict(), in the program that has its class"
         )
     return found
 

@@ -115,6 +115,12 @@ def check_savable(tensors: Any) -> None:
     for name, t in tensors.items():
         if type(name) is not str or not isinstance(t, TensorImpl):
             raise ValueError(f"Key `{name}` is invalid, expected internals.Tensor but received {type(t)}")
+        if name == "__metadata__":
+            raise ValueError("Key `__metadata__` is invalid: the header keeps its notes under that name")
+        if t.dtype not in DTYPES.values():
+            raise ValueError(
+                f"the tensor `{name}` is {t.dtype.name}, for which the format has no name; save it as another"
+            )
         if t.device is not CPU:
             raise NotImplementedError(f"the tensor `{name}` is on '{t.device}' and has no data to save")
         if t.numel():
