@@ -1,4 +1,4 @@
-"""`jit.load` reads what real PyTorch saved: the archives of `tests/archives/torchscript`, which hold all that code can contain."""
+"""`jit.load` reads what real PyTorch saved: `tests/archives/torchscript/*.pt`, which hold all that code can contain."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_map_location() -> None:
     assert {p.device.type for p in m.parameters()} == {"meta"}
     m = load_script(FOLDER / "scripted_net.pt", map_location=torch.device("cpu"))
     assert {p.device.type for p in m.parameters()} == {"cpu"}
-    with pytest.raises(ValueError, match="map_location should be either None, string or torch.device, but got type: <class 'int'>"):
+    with pytest.raises(ValueError, match="map_location should be either None, string or torch.device, but got"):
         load_script(FOLDER / "scripted_net.pt", map_location=0)
 
 

@@ -1,4 +1,4 @@
-"""The code of an archive: names in it lead nowhere but to the archive and the operators, and whatever is wrong with it is said."""
+"""The code of an archive: names in it lead to the archive and the operators only, and whatever is wrong with it is said."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_signatures_are_read_and_bodies_wait() -> None:
         ("x", "Tensor", None), ("n", "int?", None), ("eps", "float", 1e-05),
     ]  # fmt: skip
     with pytest.raises(ArchiveError, match="undefined value nothing"):
-        f.graph
+        str(f.graph)
 
 
 def test_an_error_shows_the_record_and_the_line() -> None:
     with pytest.raises(ArchiveError) as raised:
-        function("def f(x: Tensor) -> Tensor:\n  y = torch.add(x, 1)\n  return torch.add(x, zz)\n").graph
+        function("def f(x: Tensor) -> Tensor:\n  y = torch.add(x, 1)\n  return torch.add(x, zz)\n").check_calls()
     assert str(raised.value) == (
         "a.pt: record 'code/__torch__.py': \nundefined value zz:\n"
         '  File "code/__torch__.py", line 3\n'
@@ -88,8 +88,8 @@ def test_expressions(expression: str, type: str, value: Any) -> None:
 
 
 def test_statements() -> None:
-    body = "a, b, = (1, 2)\nc : Optional[int] = a\nif torch.gt(b, 1):\n  d = c\nelse:\n  d = c\n_0 = uninitialized(int)\nwhile False:\n  pass"
-    assert run(body + "\nreturn d", torch.ones(1), returns="Optional[int]") == 1
+    body = "a, b, = (1, 2)\nc : Optional[int] = a\nif torch.gt(b, 1):\n  d = c\nelse:\n  d = c\n"
+    assert run(body + "_0 = uninitialized(int)\nwhile False:\n  pass" + "\nreturn d", torch.ones(1), returns="Optional[int]") == 1
     with pytest.raises(Exception, match="it is so"):
         run('ops.prim.RaiseException("it is so", "builtins.ValueError")\nreturn x', torch.ones(1))
 
@@ -141,7 +141,8 @@ def test_classes() -> None:
     [
         "__import__('os')", "open('x')", "eval('1')", "exec('1')", "getattr(x, '__class__')", "x.__class__", "().__class__",
         "torch.__dict__", "torch.ops", "torch.nn", "internals", "self", "globals()", "print.__self__", "__builtins__", "super()",
-        "f.__globals__", "__torch__.__class__", "__torch__.f.graph", "CONSTANTS.__class__", "ops.__class__.__init__()", "lambda: 1",
+        "f.__globals__", "__torch__.__class__", "__torch__.f.graph", "CONSTANTS.__class__", "ops.__class__.__init__()",
+        "lambda: 1",
         "torch.load('x')", "torch.save(x, 'x')", "[c for c in ().__class__.__bases__]", "CONSTANTS.c9", "CONSTANTS.c-1", "typing",
         "__torch__.missing(x)", "Exception('x')", "type(x)", "vars(x)", "input()", "breakpoint()", "torch.jit.load('x')",
     ],
@@ -164,10 +165,13 @@ def test_annotations_are_types(annotation: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "def f(x: Tensor) -> Tensor:\nreturn x", "import os\n", "f(1)\n", "x = 1\n", "class f\n", "\0", "def f(*x) -> Tensor:\n  return x\n",
+        "def f(x: Tensor) -> Tensor:\nreturn x", "import os\n", "f(1)\n", "x = 1\n", "class f\n", "\0",
+        "def f(*x) -> Tensor:\n  return x\n",
         "def f(x: Tensor):\n  return x\n", "def f(x: Tensor=open('x')) -> Tensor:\n  return x\n", "async def f(): pass\n",
-        "def f(x: Tensor) -> Tensor:\n  import os\n  return x\n", "def f(x: int) -> Tensor:\n  return x\n", "def f() -> int: pass\n",
-        "def f(x: Tensor, x: Tensor) -> Tensor:\n  return x\n", "def f(x: Tensor) -> Tensor:\n  try:\n    pass\n  finally:\n    pass\n",
+        "def f(x: Tensor) -> Tensor:\n  import os\n  return x\n", "def f(x: int) -> Tensor:\n  return x\n",
+        "def f() -> int: pass\n",
+        "def f(x: Tensor, x: Tensor) -> Tensor:\n  return x\n",
+        "def f(x: Tensor) -> Tensor:\n  try:\n    pass\n  finally:\n    pass\n",
         "if True:\n  def f(): pass\n", "def f(x: Tensor) -> Tensor:\n  class A: pass\n  return x\n", "@f\ndef f(: pass",
     ],
 )  # fmt: skip
@@ -176,7 +180,7 @@ def test_wrong_code_is_refused(text: str) -> None:
         found = importer(text).find_function("__torch__.f")
         if found is None:
             raise ArchiveError("not defined in code/__torch__.py")
-        found.graph
+        str(found.graph)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +235,7 @@ def test_deep_code_does_no_harm(text: str) -> None:
     try:
         f = importer(text).find_function("__torch__.f")
         assert f is not None
-        f.graph
+        str(f.graph)
     except ArchiveError as error:
         assert "code/__torch__.py" in str(error)
 
@@ -249,7 +253,7 @@ def test_functions_that_call_themselves() -> None:
     with pytest.raises(ArchiveError, match="called recursively"):
         function(both)(torch.ones(1))
     with pytest.raises(ArchiveError, match="called recursively"):
-        function(both).inlined_graph
+        str(function(both).inlined_graph)
 
 
 def test_a_long_chain_of_functions_is_no_crash() -> None:
@@ -262,7 +266,8 @@ def test_a_long_chain_of_functions_is_no_crash() -> None:
 
 
 def test_operators_that_do_not_exist_may_be_named() -> None:
-    text = "def f(x: Tensor, flag: bool) -> Tensor:\n  if flag:\n    y = torch.upsample_nearest1d(x, [4], None)\n  else:\n    y = x\n  return y\n"
+    branches = "  if flag:\n    y = torch.upsample_nearest1d(x, [4], None)\n  else:\n    y = x\n"
+    text = f"def f(x: Tensor, flag: bool) -> Tensor:\n{branches}  return y\n"
     f = function(text)
     assert f(torch.ones(1), False).tolist() == [1.0]
     with pytest.raises(Exception, match="the operator aten::upsample_nearest1d, which the archive calls, does not exist here"):

@@ -1,8 +1,9 @@
 """Operators that archives name without calling them.
 
-PyTorch's own functions are scripted whole, so an archive with an `interpolate` in it has the code for every mode and for one, two and
-three dimensions, and one with attention has the fused operator for inference, chosen by an `if` when it runs. Not all of these exist
-here. To compile such code only their schemas are needed; a call of one says that it is missing when, and only when, it is reached.
+PyTorch's own functions are scripted whole, so an archive with an `interpolate` in it has the code for every mode and for one,
+two and three dimensions, and one with attention has the fused operator for inference, chosen by an `if` when it runs. Not all
+of these exist here. To compile such code only their schemas are needed; a call of one says that it is missing when, and only
+when, it is reached.
 
 How the real one differs: PyTorch has them all.
 """

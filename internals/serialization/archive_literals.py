@@ -5,8 +5,8 @@
 
 They are read from Python's `ast`, never evaluated.
 
-Strings are printed as the bytes of their UTF-8, those that are no ASCII letters as three octal digits, `"h\\303\\251"`; Python reads
-that as one character for each byte, so they are put together again here.
+Strings are printed as the bytes of their UTF-8, those that are no ASCII letters as three octal digits, `"h\\303\\251"`; Python
+reads that as one character for each byte, so they are put together again here.
 
 How the real one differs: it compiles a function that returns the values, and runs it.
 """

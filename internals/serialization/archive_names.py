@@ -1,4 +1,5 @@
-"""What names mean in the code of an archive (`SourceImporterImpl::resolveValue` of `torch/csrc/jit/serialization/import_source.cpp`).
+"""What names mean in the code of an archive (`SourceImporterImpl::resolveValue` of
+`torch/csrc/jit/serialization/import_source.cpp`).
 
 The code looks like Python, but no name in it leads to Python. There are the builtins that every scripted function knows, and
 
@@ -124,7 +125,7 @@ class ConstantTable(SugaredValue):
 
 
 class ClassValue(SugaredValue):
-    """A class of the archive. `__torch__.Point.__new__(__torch__.Point)` makes an object, whose `__init__` is called after that."""
+    """A class of the archive. `__torch__.Point.__new__(__torch__.Point)` makes an object; its `__init__` is called after that."""
 
     def __init__(self, type: ClassType) -> None:
         self.type = type
@@ -169,7 +170,7 @@ class ArchiveNamespace(SugaredValue):
 
 
 def _as_number(constant: Any) -> Any:
-    """In a trace `x + 1.5` adds a tensor without dimensions, and such a tensor is to take part in promotion as the number it was."""
+    """In a trace `x + 1.5` adds a tensor without dimensions, which is to take part in promotion as the number it was."""
     if not isinstance(constant, TensorImpl) or constant.shape or constant.dtype not in (int64, float64, complex128):
         return constant
     number: Any = constant.detach()  # type: ignore[attr-defined]

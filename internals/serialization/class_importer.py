@@ -64,7 +64,9 @@ def import_class_body(definition: ast.ClassDef, namespace: Namespace, type_of: C
             raise ValueError(f"line {statement.lineno}: this is nothing that a class has")
     for name in (*(a[0] for a in body.attributes), *body.constants):
         if name in RESERVED or (name.startswith("__") and name.endswith("__")):
-            raise ValueError(f"an attribute of the class '{definition.name}' is called '{name}': that is a name of Python's")
+            raise ValueError(
+                f"an attribute of the class '{definition.name}' is called '{name}': that is a name of Python's"
+            )
     return body
 
 

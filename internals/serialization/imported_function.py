@@ -138,9 +138,7 @@ def signature_in_archive(
     tree = build_def(definition.context, head, None, whole.name)
     if tree.decl.return_type is None:
         raise error(tree.range, f"'{whole.name}' does not say what it returns")
-    return schema_of_def(
-        Compiler(namespace, whole.name), tree, self_type, defaults_of(whole.args, namespace)
-    )
+    return schema_of_def(Compiler(namespace, whole.name), tree, self_type, defaults_of(whole.args, namespace))
 
 
 @contextmanager

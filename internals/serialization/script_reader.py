@@ -149,7 +149,9 @@ class ObjectConstructor(Constructor):
             raise ArchiveError(f"an object of {self.name} has no value for its attribute '{missing[0]}'")
         if len(state) > len(self.type.attributes):
             extra = next(name for name in state if name not in self.type.attributes)
-            raise ArchiveError(f"an object of {self.name} has a value for {extra!r}, which is no attribute of the class")
+            raise ArchiveError(
+                f"an object of {self.name} has a value for {extra!r}, which is no attribute of the class"
+            )
         values = {name: self.value(name, state[name]) for name in self.type.attributes}
         if self.type.is_module:
             obj._fill(values)
@@ -183,9 +185,7 @@ def checked_location(map_location: Any) -> device | None:
         return device(map_location)
     if map_location is None or isinstance(map_location, device):
         return map_location
-    raise ValueError(
-        f"map_location should be either None, string or torch.device, but got type: {type(map_location)}"
-    )
+    raise ValueError(f"map_location should be either None, string or torch.device, but got type: {type(map_location)}")
 
 
 def check_path(f: Any) -> None:

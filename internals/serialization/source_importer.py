@@ -1,8 +1,8 @@
 """The code of an archive: which classes and functions it defines (`torch/csrc/jit/serialization/import_source.cpp`).
 
-What is called `__torch__.models.resnet.Block` is defined in the record `code/__torch__/models/resnet.py`. Records are read and parsed
-when the first name of theirs is asked for, and a name is asked for when it occurs: the pickle names the class of the module, whose
-attributes have types, whose methods call functions. What nobody names is not looked at.
+What is called `__torch__.models.resnet.Block` is defined in the record `code/__torch__/models/resnet.py`. Records are read and
+parsed when the first name of theirs is asked for, and a name is asked for when it occurs: the pickle names the class of the
+module, whose attributes have types, whose methods call functions. What nobody names is not looked at.
 
     class Linear(Module):                            a `ClassType`; without `(Module)` a class of plain objects
       __parameters__ = ["weight", "bias", ]
@@ -153,10 +153,13 @@ class SourceImporter:
         self._in_progress.add(name)
         try:
             if bases == ["NamedTuple"]:
-                made = self._types[name] = self._named_tuple(name, definition)
-                return made
+                self._types[name] = self._named_tuple(name, definition)
+                return self._types[name]
             if bases not in ([], ["Module"]):
-                raise ValueError(f"the class '{name}' is an {', '.join(bases)}: only modules, plain classes and named tuples are read")
+                what = ", ".join(bases)
+                raise ValueError(
+                    f"the class '{name}' is of the kind {what}: modules, plain classes and named tuples can be read"
+                )
             made = ClassType(name, is_module=bool(bases))
             body = import_class_body(definition, self.namespace, lambda node: self.type_of(node, record_of(name)))
         finally:

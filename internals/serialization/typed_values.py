@@ -1,7 +1,8 @@
 """Is what the pickle says what the code says? (`restoreAccurateTypeIfPossible` of `torch/csrc/jit/serialization/unpickler.cpp`.)
 
-The code of an archive declares `weight : Tensor` and `sizes : List[int]`, and is compiled accordingly; the pickle brings the values.
-That each value is of the type declared for it is checked here, all the way down, because the compiled graph relies on it.
+The code of an archive declares `weight : Tensor` and `sizes : List[int]`, and is compiled accordingly; the pickle brings the
+values. That each value is of the type declared for it is checked here, all the way down, because the compiled graph relies on
+it.
 
 How the real one differs: it labels lists and dicts with the declared types, and does not look whether their contents agree.
 """
@@ -63,7 +64,9 @@ def check_type(value: Any, type: Type, place: str, seen: set[tuple[int, Type]] |
         for i, (each, element) in enumerate(zip(value, type.elements)):
             check_type(each, element, f"{place}[{i}]", seen)
     elif isinstance(type, IntType):
-        _expect(isinstance(value, int) and not isinstance(value, bool) and -1 << 63 <= value < 1 << 63, value, type, place)
+        _expect(
+            isinstance(value, int) and not isinstance(value, bool) and -1 << 63 <= value < 1 << 63, value, type, place
+        )
     elif isinstance(type, ClassType):
         _expect(getattr(value, "__dict__", {}).get("_jit_type") is type, value, type, place)
     elif isinstance(type, AnyType):

@@ -1,9 +1,9 @@
 """What operators meant in older archives (`torch/csrc/jit/operator_upgraders/upgraders_entry.cpp`, `version_map.cpp`).
 
-An archive says for which version of the operators its code was written (`version`). When the meaning of an operator changed, as that
-of `div` on integers did, which once was division without remainder, old code must go on to mean what it did. So for each overload
-that changed there is the old schema, the last version it was valid in, and a function in today's operators that does the same. The
-compiler puts the function's nodes where the call is.
+An archive says for which version of the operators its code was written (`version`). When the meaning of an operator changed, as
+that of `div` on integers did, which once was division without remainder, old code must go on to mean what it did. So for each
+overload that changed there is the old schema, the last version it was valid in, and a function in today's operators that does
+the same. The compiler puts the function's nodes where the call is.
 
 | operator           | until version | what it was                                            |
 |--------------------|---------------|--------------------------------------------------------|
@@ -13,8 +13,8 @@ compiler puts the function's nodes where the call is.
 | gelu               | 9             | had no approximation to choose                         |
 | _convolution       | 9             | had no TF32 to allow                                   |
 
-How the real one differs: `logspace`, which we do not have, changed in version 8 as `linspace` did; the calls become nodes of the old schema first, which a pass replaces; and a backend that is not PyTorch
-may ask for the table.
+How the real one differs: `logspace`, which we do not have, changed in version 8 as `linspace` did; the calls become nodes of
+the old schema first, which a pass replaces; and a backend that is not PyTorch may ask for the table.
 """
 
 from __future__ import annotations
@@ -101,10 +101,16 @@ UPGRADERS = (
     Upgrader("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", 3, DIVISION.format(**TENSOR, **RETURNED)),
     Upgrader("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", 3, DIVISION.format(**NUMBER, **RETURNED)),
     Upgrader(
-        "aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)", 3, DIVISION.format(**TENSOR, **INTO_OUT)
+        "aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+        3,
+        DIVISION.format(**TENSOR, **INTO_OUT),
     ),
-    Upgrader("aten::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", 3, DIVISION.format(**TENSOR, **IN_PLACE)),
-    Upgrader("aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", 3, DIVISION.format(**NUMBER, **IN_PLACE)),
+    Upgrader(
+        "aten::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", 3, DIVISION.format(**TENSOR, **IN_PLACE)
+    ),
+    Upgrader(
+        "aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", 3, DIVISION.format(**NUMBER, **IN_PLACE)
+    ),
     Upgrader(
         "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
         3,
@@ -132,9 +138,7 @@ UPGRADERS = (
     ),
     Upgrader(f"aten::full(int[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", 4, FULL),
     Upgrader("aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", 4, FULL_OUT),
-    Upgrader(
-        f"aten::linspace(Scalar start, Scalar end, int? steps=None, *, {OPTIONS}) -> Tensor", 7, LINSPACE
-    ),
+    Upgrader(f"aten::linspace(Scalar start, Scalar end, int? steps=None, *, {OPTIONS}) -> Tensor", 7, LINSPACE),
     Upgrader(
         "aten::linspace.out(Scalar start, Scalar end, int? steps=None, *, Tensor(a!) out) -> Tensor(a!)",
         7,

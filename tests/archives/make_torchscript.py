@@ -1,7 +1,7 @@
 """Write `torchscript/*.pt` and `torchscript/expected.json`, with real PyTorch: `python tests/archives/make_torchscript.py`.
 
-Each archive is a program of `torchscript_programs.py`, compiled, saved and loaded again by PyTorch; `expected.json` has what it then
-returned for which arguments, and the code it showed.
+Each archive is a program of `torchscript_programs.py`, compiled, saved and loaded again by PyTorch; `expected.json` has what it
+then returned for which arguments, and the code it showed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ FOLDER = Path(__file__).parent / "torchscript"
 def encoded(value: Any) -> Any:
     """A value as JSON: what JSON does not have is a dict with the one key that says what it is."""
     if isinstance(value, torch.Tensor):
-        values = value.detach().to(torch.complex128 if value.is_complex() else torch.float64 if value.is_floating_point() else value.dtype)
+        wide = torch.complex128 if value.is_complex() else torch.float64 if value.is_floating_point() else value.dtype
+        values = value.detach().to(wide)
         return {"tensor": encoded(values.tolist()), "dtype": str(value.dtype).removeprefix("torch."), "sizes": list(value.shape)}
     if isinstance(value, tuple):
         return {"tuple": [encoded(v) for v in value]}

@@ -1,11 +1,11 @@
 """The programs behind `torchscript/*.pt`, written for real PyTorch; `make_torchscript.py` compiles, runs and saves them.
 
-Together they have everything that the code of an archive can contain. `CASES` has, for each archive, what makes the compiled module
-and the calls that are recorded: (method, arguments).
+Together they have everything that the code of an archive can contain. `CASES` has, for each archive, what makes the compiled
+module and the calls that are recorded: (method, arguments).
 """
 
 from collections.abc import Callable
-from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple  # noqa: UP035
+from typing import Any, Final, NamedTuple, Tuple  # noqa: UP035
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,7 @@ class Point:
 
 
 class ControlFlow(nn.Module):
-    def forward(self, x: Tensor, n: int) -> Tuple[Tensor, int]:
+    def forward(self, x: Tensor, n: int) -> tuple[Tensor, int]:
         total = 0
         for i in range(n):
             if i == 2:
@@ -41,7 +41,7 @@ class ControlFlow(nn.Module):
                 return x * 10, total
         return self.collatz(x, n)
 
-    def collatz(self, x: Tensor, n: int) -> Tuple[Tensor, int]:
+    def collatz(self, x: Tensor, n: int) -> tuple[Tensor, int]:
         steps = 0
         while n != 1 and steps < 20:
             n = n // 2 if n % 2 == 0 else 3 * n + 1
@@ -50,8 +50,8 @@ class ControlFlow(nn.Module):
 
 
 class Containers(nn.Module):
-    def forward(self, xs: List[Tensor], d: Dict[str, int]) -> Tuple[List[Tensor], Dict[str, int], List[int], int]:
-        out: List[Tensor] = []
+    def forward(self, xs: list[Tensor], d: dict[str, int]) -> tuple[list[Tensor], dict[str, int], list[int], int]:
+        out: list[Tensor] = []
         for i, x in enumerate(xs):
             out.append(x * i)
         d["new"] = len(xs)
@@ -63,21 +63,21 @@ class Containers(nn.Module):
 
 
 class NamedTuples(nn.Module):
-    def forward(self, x: Tensor) -> Tuple[Pair, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Pair, Tensor]:
         p = Pair(x + 1, 7)
         return p, p.first * p.second
 
 
 class Optionals(nn.Module):
-    bias: Optional[Tensor]
-    limit: Optional[int]
+    bias: Tensor | None
+    limit: int | None
 
     def __init__(self) -> None:
         super().__init__()
         self.bias = None
         self.limit = 3
 
-    def forward(self, x: Tensor, y: Optional[Tensor] = None) -> Tensor:
+    def forward(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         if y is not None:
             x = x + y
         bias = self.bias
@@ -94,7 +94,7 @@ class Strings(nn.Module):
         super().__init__()
         self.name = "Zoë 'quoted' \"twice\"\n"
 
-    def forward(self, who: str, n: int) -> Tuple[str, List[str], bool]:
+    def forward(self, who: str, n: int) -> tuple[str, list[str], bool]:
         text = f"{who}: {n}" + " — " + self.name
         return text + who[:0].upper(), "a,b,é".split(","), who.startswith("o")
 
@@ -108,7 +108,7 @@ class Constants(nn.Module):
         self.scale = 1e-05
         self.shape = (2, 3)
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, float, float, complex, List[float]]:
+    def forward(self, x: Tensor) -> tuple[Tensor, float, float, complex, list[float]]:
         y = x * self.scale + self.size + torch.tensor([1.0, 2.0])
         return y, float("inf"), -1.5, 1 + 2j, [float("-inf"), 1e300]
 
@@ -120,7 +120,7 @@ class Counter(nn.Module):
         super().__init__()
         self.count = 0
         self.register_buffer("total", torch.zeros(2))
-        self.seen: List[int] = [0]
+        self.seen: list[int] = [0]
 
     def forward(self, x: Tensor) -> int:
         self.count += 1
@@ -129,7 +129,7 @@ class Counter(nn.Module):
         return self.count
 
     @torch.jit.export
-    def summary(self) -> Tuple[Tensor, List[int]]:
+    def summary(self) -> tuple[Tensor, list[int]]:
         return self.total, self.seen
 
 
@@ -150,14 +150,14 @@ class NoGrad(nn.Module):
         super().__init__()
         self.w = nn.Parameter(torch.tensor([1.0, -2.0]))
 
-    def forward(self, x: Tensor) -> Tuple[Tensor, bool]:
+    def forward(self, x: Tensor) -> tuple[Tensor, bool]:
         with torch.no_grad():
             y = x * self.w
         return y + self.w, y.requires_grad
 
 
 class Objects(nn.Module):
-    def forward(self, x: Tensor) -> Tuple[Tensor, int, float]:
+    def forward(self, x: Tensor) -> tuple[Tensor, int, float]:
         p = Point(2, 0.5)
         p.moved(3)
         return x * p.x, p.x, p.y
@@ -185,7 +185,7 @@ class Lists(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
             x = layer(x)
-        for name, layer in self.named.items():
+        for _name, layer in self.named.items():
             x = layer(x)
         for w in self.weights:
             x = x * w
@@ -201,11 +201,11 @@ class Hooked(nn.Module):
         return self.inner(x) * 2
 
 
-def pre_hook(self: Any, input: Tuple[Tensor]) -> Tuple[Tensor]:
+def pre_hook(self: Any, input: tuple[Tensor]) -> tuple[Tensor]:
     return (input[0] + 1,)
 
 
-def hook(self: Any, input: Tuple[Tensor], output: Tensor) -> Tensor:
+def hook(self: Any, input: tuple[Tensor], output: Tensor) -> Tensor:
     return output * 10
 
 
@@ -230,15 +230,15 @@ class Dtypes(nn.Module):
         for name, value in values.items():
             self.register_buffer(name, value)
 
-    def forward(self) -> List[Tensor]:
+    def forward(self) -> list[Tensor]:
         return [self.f16, self.f64, self.u8, self.i8, self.i16, self.i32, self.i64, self.b8, self.c64, self.view,
                 self.transposed, self.empty]  # fmt: skip
 
 
 class Attributes(nn.Module):
-    table: Dict[str, List[Tensor]]
-    pair: Tuple[int, str, Optional[Tensor]]
-    nested: List[List[Tuple[int, Optional[str]]]]
+    table: dict[str, list[Tensor]]
+    pair: tuple[int, str, Tensor | None]
+    nested: list[list[tuple[int, str | None]]]
 
     def __init__(self) -> None:
         super().__init__()
@@ -251,7 +251,7 @@ class Attributes(nn.Module):
         self.nested = [[(1, None), (2, "b")], []]
         self.big = 2**62
 
-    def forward(self, n: int) -> Tuple[int, float, Tensor, str, int, List[List[Tuple[int, Optional[str]]]], bool]:
+    def forward(self, n: int) -> tuple[int, float, Tensor, str, int, list[list[tuple[int, str | None]]], bool]:
         same = self.device == torch.device("cpu")
         return self.ints[n] + self.big, self.floats[0], self.table["a"][0], self.by_number[1], self.pair[0], self.nested, same
 
@@ -267,13 +267,13 @@ class Raises(nn.Module):
 class OldOperators(nn.Module):
     """Saved as of version 3, in which these meant something else."""
 
-    def forward(self, x: Tensor, i: Tensor) -> List[Tensor]:
+    def forward(self, x: Tensor, i: Tensor) -> list[Tensor]:
         y = i.clone()
         y.div_(2)
         z = i.clone()
         z.div_(i)
-        return [i / 2, i / 2.0, x / i, i / i, y, z, torch.div(i, 2, rounding_mode="floor"), torch.full([2], 3), torch.linspace(0, 1, 3),
-                torch.nn.functional.gelu(x)]  # fmt: skip
+        floor, gelu = torch.div(i, 2, rounding_mode="floor"), torch.nn.functional.gelu(x)
+        return [i / 2, i / 2.0, x / i, i / i, y, z, floor, torch.full([2], 3), torch.linspace(0, 1, 3), gelu]
 
 
 class Accessors(nn.Module):
@@ -289,25 +289,25 @@ class Accessors(nn.Module):
         return x * self.doubled
 
     @torch.jit.export
-    def rescale(self, to: float = 0.5, names: Optional[List[str]] = None) -> float:
+    def rescale(self, to: float = 0.5, names: list[str] | None = None) -> float:
         self.scale = to
         return self.scale
 
 
 class Interpolated(nn.Module):
-    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         f = nn.functional.interpolate
         return f(x, scale_factor=2.0), f(x, size=[3, 3], mode="bilinear", align_corners=False)
 
 
 class Writes(nn.Module):
-    def forward(self, x: Tensor) -> Tuple[Tensor, List[int], Tensor]:
+    def forward(self, x: Tensor) -> tuple[Tensor, list[int], Tensor]:
         y = x.clone()
         y[0] = 0.0
         y[:, 1:] += 1
         y.clamp_(max=3.0)
         mask = y > 1
-        n: List[int] = y.tolist() if False else [y.size(0), int(y.sum().item())]
+        n: list[int] = y.tolist() if False else [y.size(0), int(y.sum().item())]
         return y, n, torch.where(mask, y, -y)[mask]
 
 
@@ -331,7 +331,8 @@ def hooked() -> Any:
 
 
 def small_net() -> Any:
-    return nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 3))
+    features = nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2)
+    return nn.Sequential(*features, nn.Flatten(), nn.Linear(8, 3))
 
 
 def normal(*sizes: int) -> Tensor:
@@ -359,7 +360,7 @@ CASES: dict[str, tuple[Callable[[], Any], list[Call]]] = {
     "dtypes": (lambda: script(Dtypes()), [("forward", ())]),
     "attributes": (lambda: script(Attributes()), [("forward", (1,))]),
     "raises": (lambda: script(Raises()), [("forward", (3,)), ("forward", (7,)), ("forward", (11,))]),
-    "accessors": (lambda: script(Accessors()), [("forward", (torch.tensor(X),)), ("rescale", ()), ("forward", (torch.tensor(X),))]),
+    "accessors": (lambda: script(Accessors()), [("forward", (normal(2),)), ("rescale", ()), ("forward", (normal(2),))]),
     "interpolated": (lambda: script(Interpolated()), [("forward", (normal(1, 1, 2, 2),))]),
     "writes": (lambda: script(Writes()), [("forward", (normal(3, 2),))]),
     "function": (lambda: script(scaled), [("forward", (torch.tensor(X),)), ("forward", (torch.tensor(X), 0.5, 3))]),
