@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(f"inspect: {said(error)}", file=sys.stderr)
         return 1
     if options.html:
-        return write_page(options.file, options.html)
+        return write_page(options.file, options.html) or (1 if report.problems else 0)
     if options.json:
         print(json.dumps(as_json(report), indent=2))
         return 1 if report.problems else 0

@@ -13,6 +13,7 @@ from .errors import ArchiveError
 from .inspect_pickle import Described, Global, Items, describe
 from .inspect_report import RecordFacts, Report
 from .inspect_tensors import ITEMSIZE, TensorFacts, find_tensors, storage_of, walk
+from .inspect_tree import one_line
 from .inspect_zip import note_refused
 from .legacy_stream import MAGIC_NUMBER
 
@@ -102,7 +103,8 @@ def fill_pickles(report: Report, content: memoryview) -> None:
 def add_part(report: Report, name: str, part: Described) -> None:
     size = part.end - part.start
     report.records.append(RecordFacts(name, part.start, part.start, size, size, False, 0, "pickle"))
-    report.facts |= {name: str(part.root)} if name == "protocol version" else {}
+    if name == "protocol version" and isinstance(part.root, int):
+        report.facts[name] = one_line(part.root, "", 40) or "a large number"
     if part.problem:
         report.problems.append(f"{report.name}: {name}: {part.problem}")
     if name in ("object", "pickle"):
@@ -121,10 +123,10 @@ def add_storages(report: Report, content: memoryview, at: int) -> None:
                 itemsizes[found[2]] = found[1]
                 ids.setdefault(found[2], []).append(persistent)
     keys = describe(content.obj, report.records[-1].offset).root
-    for key in keys.items if isinstance(keys, Items) else []:
+    for key in [k for k in keys.items if isinstance(k, str)] if isinstance(keys, Items) else []:
         count = int.from_bytes(content[at : at + 8], "little")
-        size = count * itemsizes.get(str(key), 1)
-        record = RecordFacts(str(key), at, at + 8, size, size, False, 0, "tensor", header=8)
+        size = count * itemsizes.get(key, 1)
+        record = RecordFacts(key, at, at + 8, size, size, False, 0, "tensor", header=8)
         if record.end > report.size:
             record.problem = "ends behind the end of the file"
             report.problems.append(f"{report.name}: storage {key} ends behind the end of the file, which was cut short")

@@ -244,7 +244,8 @@ class Machine:
 
     def STACK_GLOBAL(self, _: Any) -> None:
         module, name = self.take(2)
-        self.push(self.note(Global(str(module), str(name))))
+        words = [word if isinstance(word, str) else "?" for word in (module, name)]
+        self.push(self.note(Global(*words)))
 
     def EXT1(self, code: int) -> None:
         self.push(self.note(Global("copyreg", f"extension {code}")))

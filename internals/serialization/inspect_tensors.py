@@ -128,7 +128,7 @@ def children(node: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(node, Pairs):
         yield from ((step_to(key), value) for key, value in node.pairs)
     elif isinstance(node, Call):
-        single = len(node.arguments) == 1 or str(node.function).endswith("restore_type_tag")
+        single = len(node.arguments) == 1 or node.function == Global("torch.jit._pickle", "restore_type_tag")
         for i, argument in enumerate(node.arguments):
             yield "" if single and not i else f"({i})", argument
         yield from ((f"[{i}]", item) for i, item in enumerate(node.items))
@@ -149,10 +149,12 @@ def tensor_of(node: Any, prefix: str) -> TensorFacts | None:
     name, arguments = node.function.name, node.arguments
     if node.function.module != "torch._utils":
         return None
-    if name in PARAMETER and arguments:
+    if name in PARAMETER and len(arguments) > 1 and isinstance(arguments[0], Call):
+        if getattr(arguments[0].function, "name", "") not in REBUILD:
+            return None
         inner = tensor_of(arguments[0], prefix)
-        if inner is not None and len(arguments) > 1:
-            inner.requires_grad = bool(arguments[1])
+        if inner is not None:
+            inner.requires_grad = arguments[1] is True
         return inner
     if name not in REBUILD or len(arguments) < 4 or not isinstance(arguments[0], Persistent):
         return None
@@ -189,17 +191,17 @@ def storage_of(persistent_id: Any) -> tuple[str, int, str, str, int] | None:
     if not isinstance(persistent_id, Items) or len(persistent_id.items) < 5 or persistent_id.items[0] != "storage":
         return None
     kind, key, device, numel = persistent_id.items[1:5]
-    if not isinstance(kind, Global) or type(numel) is not int:
+    if not isinstance(kind, Global) or type(key) is not str or type(device) is not str or type(numel) is not int:
         return None
     known = ALLOWED.get((kind.module, kind.name))
     dtype = known.dtype if isinstance(known, StorageClass) else None
     name = dtype.name if dtype is not None else kind.name.removesuffix("Storage").lower()
-    return name, ITEMSIZE.get(name, 1), str(key), str(device), numel
+    return name, ITEMSIZE.get(name, 1), key, device, numel
 
 
 def integers(node: Any) -> tuple[int, ...] | None:
     """The items of a tuple or list of ints, or of a `torch.Size`."""
-    if isinstance(node, Call) and str(node.function) == "torch.Size" and node.arguments:
+    if isinstance(node, Call) and node.function == Global("torch", "Size") and node.arguments:
         node = node.arguments[0]
     if not isinstance(node, Items) or any(type(item) is not int or not -(2**62) < item < 2**62 for item in node.items):
         return None

@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from .inspect_pickle import Call, Global, Items, Pairs, Persistent
-from .inspect_tensors import storage_of, tensor_of
+from .inspect_tensors import PARAMETER, storage_of, tensor_of
 
 WIDTH = 76
+STRING = 400  # characters of one that does not fit on the line
 DEPTH_AT_MOST = 60
 BRACKETS = {"list": "[]", "tuple": "()", "set": "{}", "frozenset": "{}"}
 
@@ -39,7 +40,10 @@ def _lines(root: Any, prefix: str) -> Iterator[str]:
     while pending:
         depth, label, node = pending.pop()
         head = "  " * min(depth, DEPTH_AT_MOST) + (f"{label}: " if label else "")
-        short = one_line(node, prefix, WIDTH)
+        is_table = (
+            depth == 0 and isinstance(node, Pairs) and bool(node.pairs)
+        )  # a state dict has a line for each tensor
+        short = None if is_table else one_line(node, prefix, WIDTH)
         if short is not None:
             yield head + short
             continue
@@ -58,6 +62,8 @@ def parts(node: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{i}]", item) for i, item in enumerate(node.items))
         return
     if isinstance(node, Call):
+        if not isinstance(node.function, Global):
+            yield "function", node.function
         if node.arguments:
             yield "arguments", Items("tuple", node.arguments)
         yield from ((f"[{i}]", item) for i, item in enumerate(node.items))
@@ -82,12 +88,12 @@ def title(node: Any) -> str:
     if isinstance(node, Call):
         return f"CALL {named(node.function)}" if node.state is None else str(named(node.function))
     if isinstance(node, str):
-        return f"{shown(node[:WIDTH])}… ({len(node):,} characters)"
+        return shown(node) if len(node) <= STRING else f"{shown(node[:STRING])}… ({len(node):,} characters)"
     return f"{type(node).__name__} of {len(node):,}" if hasattr(node, "__len__") else type(node).__name__
 
 
 def named(function: Any) -> str:
-    return str(function) if isinstance(function, Global) else one_line(function, "", 30) or title(function)
+    return str(function) if isinstance(function, Global) else "what a call returns"
 
 
 def one_line(node: Any, prefix: str, room: int, depth: int = 0) -> str | None:
@@ -109,8 +115,8 @@ def _one_line(node: Any, prefix: str, room: int, depth: int) -> str | None:
     if isinstance(node, Pairs):
         if len(node.pairs) > 8:
             return None
-        texts = [one_line(part, prefix, room, depth + 1) for pair in node.pairs for part in pair]
-        if any(text is None for text in texts):
+        texts = each_on_one_line([part for pair in node.pairs for part in pair], prefix, room, depth)
+        if texts is None:
             return None
         return "{" + ", ".join(f"{k}: {v}" for k, v in zip(texts[::2], texts[1::2])) + "}"
     if isinstance(node, Items):
@@ -129,11 +135,22 @@ def shown(text: Any) -> str:
 def _items(items: list[Any], brackets: str, prefix: str, room: int, depth: int) -> str | None:
     if len(items) > 20:
         return None
-    texts = [one_line(item, prefix, room, depth + 1) for item in items]
-    if any(text is None for text in texts):
+    texts = each_on_one_line(items, prefix, room, depth)
+    if texts is None:
         return None
     comma = "," if brackets == "()" and len(items) == 1 else ""
-    return brackets[0] + ", ".join(map(str, texts)) + comma + brackets[1]
+    return brackets[0] + ", ".join(texts) + comma + brackets[1]
+
+
+def each_on_one_line(items: list[Any], prefix: str, room: int, depth: int) -> list[str] | None:
+    """None as soon as one of them needs more room: a small pickle can stand for a huge tree."""
+    texts: list[str] = []
+    for item in items:
+        text = one_line(item, prefix, room, depth + 1)
+        if text is None:
+            return None
+        texts.append(text)
+    return texts
 
 
 def _call(node: Call, prefix: str, room: int, depth: int) -> str | None:
@@ -142,9 +159,9 @@ def _call(node: Call, prefix: str, room: int, depth: int) -> str | None:
     if facts is not None:
         offset = f" from element {facts.storage_offset}" if facts.storage_offset else ""
         strides = "" if facts.is_contiguous() else f" strides {facts.strides}"
-        kind = "parameter" if str(node.function).endswith("_rebuild_parameter") else "tensor"
+        kind = "parameter" if node.function.name in PARAMETER else "tensor"
         return f"{kind} {facts.dtype} {facts.sizes}{strides} in {facts.record}{offset}"
-    if node.state is not None or node.items or node.pairs:
+    if node.state is not None or node.items or node.pairs or not isinstance(node.function, Global):
         return None
     arguments = _items(node.arguments, "()", prefix, room, depth)
     return None if arguments is None else f"CALL {named(node.function)}{arguments.replace(',)', ')')}"

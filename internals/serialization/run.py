@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -83,7 +84,17 @@ def call(path: str, method: str, inputs: list[Any]) -> Any:
         with internals.no_grad():
             return function(*inputs)
     except Exception as error:  # whatever the program raises is its answer
-        raise Refused(f"{method}: {type(error).__name__}: {said(error)}") from None
+        raise Refused(f"{method}: {failure(error)}") from None
+
+
+def failure(error: Exception) -> str:
+    """What a program raised, in one line: of the interpreter's trace, the error and the last place."""
+    text = str(error)
+    if "failed in the TorchScript interpreter" not in text:
+        return f"{type(error).__name__}: {said(error)}"
+    places = re.findall(r'File "([^"]*)", line (\d+)', text)
+    where = f" ({places[-1][0]}, line {places[-1][1]})" if places else ""
+    return text.rstrip().rpartition("\n")[2].strip() + where
 
 
 def methods(program: Any) -> list[str]:

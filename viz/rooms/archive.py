@@ -1,8 +1,9 @@
 """`viz.archive`: the bytes of a saved file, in order: what is a header, what is padding, what is a tensor, and who says so.
 
-An archive is a zip file whose payloads begin on multiples of 64 bytes, so that they can be mapped into memory and used where they are.
-Each record is a row: its header with its name, the padding up to the boundary, the payload, the data descriptor. Beside a payload
-are the tensors that look at it; beside the map stand the pickle, the code and the JSON that give them their names.
+An archive is a zip file whose payloads begin on multiples of 64 bytes, so that they can be mapped into memory and used where
+they are. Each record is a row: its header with its name, the padding up to the boundary, the payload, the data descriptor.
+Beside a payload are the tensors that look at it; beside the map stand the pickle, the code and the JSON that give them their
+names.
 
 How the real one differs: PyTorch draws nothing; `unzip -v` lists the records, and `torch.utils.model_dump` the tensors.
 """
@@ -105,7 +106,7 @@ class Archive(Picture):
 
 
 def archive(path: str | os.PathLike[str], *, limit: int = RECORDS_AT_MOST) -> Archive:
-    """The bytes of a `.pt`, `.pth`, `.pt2` or `.safetensors` file; at most `limit` records are shown, the others are marked as hidden.
+    """The bytes of a `.pt`, `.pth`, `.pt2` or `.safetensors` file; at most `limit` records, others are marked as hidden.
 
     Nothing in the file is executed. A damaged file is drawn as far as it can be read.
 
@@ -283,7 +284,7 @@ def panels(report: Any) -> list[Panel]:
 def main_code(report: Any) -> str:
     """The record with the class of the saved module; "" when there is no code."""
     function = getattr(getattr(report.pickles.get("data.pkl"), "root", None), "function", None)
-    name = f"code/{str(function).rpartition('.')[0].replace('.', '/')}.py"
+    name = f"code/{getattr(function, 'module', '').replace('.', '/')}.py"
     return name if name in report.code else min(report.code, key=lambda each: (each.count("/"), each), default="")
 
 

@@ -9,6 +9,7 @@ How the real one differs: PyTorch has each of these behind another flag or funct
 from __future__ import annotations
 
 import inspect
+import os
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
@@ -24,6 +25,10 @@ STEPS = 24
 LINES_AT_MOST = 150  # the phases of a longer graph are told, not shown
 
 WHY = {
+    "archive": "A saved file is records one behind the other, lined up so that a tensor can be used where it lies in the file.",
+    "description": "Names, nesting and numbers are a pickle or JSON, which refers to the tensors' bytes without holding them.",
+    "tensors": "A tensor is a record, and where in it to begin, how many elements to take, and how far they are apart.",
+    "code": "The program was printed as source when it was saved. It needs nothing of the Python program that it came from.",
     "source": "Everything below is made from this function: scripting reads its text without running it, tracing runs it once.",
     "syntax tree": "Python's own parser turns the text into a tree: what belongs to what is settled, what it means is not.",
     "typed tree": "TorchScript turns that into its own, smaller tree; what has no place in it is refused here, with its line.",
@@ -98,12 +103,17 @@ class Explore(Picture):
 
 
 def explore(fn: Any, *args: Any, limit: int = STEPS) -> Explore:
-    """Every stage of `fn`, a Python function, an `nn.Module`, or what `jit.script` or `jit.trace` made, for `args`.
+    """Every stage of `fn`, a Python function, an `nn.Module`, or what `jit.script` or `jit.trace` made, for `args`; or of a file
+    that was saved, by its path.
 
     `limit` is how many steps of the interpreter are shown. Without arguments only the stages before running are.
 
-    Raises what compiling raises when `fn` is not TorchScript.
+    Raises what compiling raises when `fn` is not TorchScript, and OSError or ArchiveError for a file that cannot be read.
     """
+    if isinstance(fn, (str, os.PathLike)):
+        from viz.rooms.explore_archive import explore_file
+
+        return explore_file(fn, args, limit)
     from internals import jit
 
     compiled = jit.script(fn)
@@ -123,31 +133,38 @@ def _python_of(compiled: Any) -> Any:
 
 def _stages(compiled: Any, python: Any, original: Any, args: tuple[Any, ...], limit: int) -> Iterator[Stage]:
     from viz.rooms.ast import ast
-    from viz.rooms.bytecode import bytecode
-    from viz.rooms.graph import graph
-    from viz.rooms.step import step
 
     traced = original if hasattr(original, "named_children") and not hasattr(original, "original_name") else python
     if hasattr(python, "named_children"):
         python = type(python).forward
-    yield Stage("source", "what you wrote", _try(lambda: textwrap.dedent(inspect.getsource(python))))
-    yield Stage("syntax tree", "what Python reads", _try(lambda: ast(python)))
-    yield Stage("typed tree", "what TorchScript keeps of it", _try(lambda: ast(python, typed=True)))
+    yield Stage("source", "what you wrote", attempt(lambda: textwrap.dedent(inspect.getsource(python))))
+    yield Stage("syntax tree", "what Python reads", attempt(lambda: ast(python)))
+    yield Stage("typed tree", "what TorchScript keeps of it", attempt(lambda: ast(python, typed=True)))
+    yield from compiled_stages(compiled, args, limit, traced)
+
+
+def compiled_stages(compiled: Any, args: tuple[Any, ...], limit: int, traced: Any = None) -> Iterator[Stage]:
+    """From the graph on. `traced` is what a trace can be made of, if there is such a thing."""
+    from viz.rooms.bytecode import bytecode
+    from viz.rooms.graph import graph
+    from viz.rooms.step import step
+
     yield Stage("graph", "compiled, calls inlined", graph(compiled))
     yield Stage("graph as text", "the same, as PyTorch prints it", compiled.inlined_graph.str(False))
     if not args:
         yield Stage("bytecode", "not optimised", bytecode(compiled))
         return
-    yield Stage("trace", "what a trace of the same call records", _try(lambda: _trace(traced, args)))
-    yield Stage("phases", "what each pass changed, for these arguments", _try(lambda: _phases(compiled, args)))
+    if traced is not None:
+        yield Stage("trace", "what a trace of the same call records", attempt(lambda: _trace(traced, args)))
+    yield Stage("phases", "what each pass changed, for these arguments", attempt(lambda: _phases(compiled, args)))
     optimised = compiled.graph_for(*args)
     yield Stage("optimised graph", "the plan", graph(optimised, name=str(getattr(compiled, "name", ""))))
     yield Stage("bytecode", "of the graph as written", bytecode(compiled))
-    yield Stage("Python", "the code that runs the plan", _try(lambda: _emitted(compiled, args)))
-    yield Stage("interpreter", f"the first {limit} steps", _try(lambda: step(compiled, *args, limit=limit)))
+    yield Stage("Python", "the code that runs the plan", attempt(lambda: _emitted(compiled, args)))
+    yield Stage("interpreter", f"the first {limit} steps", attempt(lambda: step(compiled, *args, limit=limit)))
 
 
-def _try(make: Callable[[], object]) -> object:
+def attempt(make: Callable[[], object]) -> object:
     """The picture, or why there is none."""
     try:
         return make()
