@@ -1,7 +1,7 @@
 /**
  * TorchScript in plain JavaScript: load an archive, make tensors, run it. The talk's "Using the model in NodeJS":
  *
- *     var torchjs = require("./runtimes/node");
+ *     var torchjs = require("torchjs-internals");
  *     var script_module = new torchjs.ScriptModule("resnet18_trace.pt");
  *     var data = torchjs.ones([1, 3, 224, 224], false);
  *     var output = script_module.forward(data);

@@ -16,11 +16,12 @@ const { findGlobal, storageLoader } = require("./archive/globals");
 const { CompilationUnit } = require("./script/compilation_unit");
 const { Interpreter } = require("./script/interpreter");
 const { ScriptObject, EnumValue } = require("./script/values");
+const { graphText } = require("./script/graph");
 const { fromJavaScript } = require("./script/types");
 const { moduleText } = require("./module_text");
 const { Tensor } = require("./tensor/tensor");
 const dt = require("./tensor/dtype");
-require("./ops");
+require("./ops/index");
 
 const NEWEST_VERSION = 10;
 
@@ -119,8 +120,7 @@ class ScriptModule {
 
   /** The nodes that `method` runs, one a line, in the style of PyTorch's graphs. */
   graph(method = "forward") {
-    const { graphText } = require("./script/graph");
-    return graphText(this, method);
+    return graphText(this.object, method);
   }
 
   toString() {
