@@ -31,7 +31,15 @@ DTYPES_PT2 = {
     1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64", 9: "complex32",
     10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16", 28: "uint16",
 }  # fmt: skip
-SHORT_TEXTS = ("version", "byteorder", ".format_version", ".storage_alignment", "archive_version", ".data/version")
+SHORT_TEXTS = (
+    "version",
+    "byteorder",
+    ".format_version",
+    ".storage_alignment",
+    "archive_format",
+    "archive_version",
+    ".data/version",
+)
 
 
 def fill(report: Report, path: str | os.PathLike[str], content: memoryview) -> None:

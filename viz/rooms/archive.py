@@ -182,8 +182,8 @@ def note_of(r: Any, report: Any) -> str:
         return plural(len(report.code.get(r.name, "").splitlines()), "line")
     if r.name in report.pickles:
         return f"{plural(report.pickles[r.name].opcodes, 'instruction')} of a pickle"
-    if r.what == "json":
-        return "JSON"
+    if r.what in ("json", "archive"):
+        return "JSON" if r.what == "json" else "an archive in the archive: example inputs"
     fact = report.facts.get(r.name.removeprefix("."))
     return f"{fact!r}" if fact is not None else SAYS.get(r.name, "")
 
@@ -277,7 +277,10 @@ def panels(report: Any) -> list[Panel]:
     main = main_code(report)
     if main:
         found.insert(1, panel(main, report.code[main].splitlines()))
-    found += [panel(name, pretty(text).splitlines()) for name, text in list(report.texts.items())[:2]]
+    found += [
+        panel(name, pretty(text).splitlines())
+        for name, text in sorted(report.texts.items(), key=lambda item: -len(item[1]))[:2]
+    ]
     return found
 
 
