@@ -68,7 +68,12 @@ def tensor_def(record: str, *sizes: int, strides: tuple[int, ...] | None = None,
     """A TensorDef of floats."""
     if strides is None:
         strides = tuple(int(np.prod(sizes[i + 1 :])) for i in range(len(sizes)))
-    made = {"dims": list(map(str, sizes)), "strides": list(map(str, strides)), "dataType": "FLOAT", "data": {"key": record}}
+    made = {
+        "dims": list(map(str, sizes)),
+        "strides": list(map(str, strides)),
+        "dataType": "FLOAT",
+        "data": {"key": record},
+    }
     return {**made, "device": "cpu", **rest}
 
 

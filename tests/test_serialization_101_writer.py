@@ -10,7 +10,7 @@ import json
 import os
 import struct
 from pathlib import Path
-from typing import Any, List, Optional, Tuple
+from typing import Any, Optional
 
 import pytest
 
@@ -101,7 +101,10 @@ def test_the_listing_of_the_talk(tmp_path: Path) -> None:
     )
     text = found["model.json"].decode()
     assert '{"parameters":[{"isBuffer":false,"tensorId":"0","name":"weight"}],"name":"conv1","optimize":true}' in text
-    assert '{"isBuffer":true,"tensorId":"3","name":"running_mean"},{"isBuffer":true,"tensorId":"4","name":"running_var"}' in text
+    assert (
+        '{"isBuffer":true,"tensorId":"3","name":"running_mean"},{"isBuffer":true,"tensorId":"4","name":"running_var"}'
+        in text
+    )
     x = torch.rand(1, 3, 64, 64)
     assert_equal(jit.load(tmp_path / "resnet.pt")(x), traced(x))
 
@@ -185,7 +188,9 @@ class Folded(nn.Module):
 def test_attributes_that_are_no_tensors_are_constants_and_decide_branches() -> None:
     m = jit.script(Folded().eval())
     code = code_of(m)
-    assert "for i in range(3):" in code and "torch.mul(i, 0.5)" in code.replace("torch.mul(0.5, i)", "torch.mul(i, 0.5)")
+    assert "for i in range(3):" in code and "torch.mul(i, 0.5)" in code.replace(
+        "torch.mul(0.5, i)", "torch.mul(i, 0.5)"
+    )
     assert "100" not in code and "training" not in code and "RaiseException" in code  # a wrong dimension still raises
     x = torch.randn(3, 2)
     assert_equal(round_trip(m)(x, None), m(x))
@@ -218,7 +223,11 @@ def test_storages_are_written_once_and_views_stay_views() -> None:
     assert [t["requiresGrad"] for t in table] == [name == "free" for name in tensors]
     assert len([name for name in found if name.startswith("tensors/")]) == 3
     loaded = round_trip(m)
-    assert loaded.evens.data_ptr() == loaded.whole.data_ptr() and loaded.free.requires_grad and not loaded.fixed.requires_grad
+    assert (
+        loaded.evens.data_ptr() == loaded.whole.data_ptr()
+        and loaded.free.requires_grad
+        and not loaded.fixed.requires_grad
+    )
     assert_equal(loaded(torch.ones(3)), torch.tensor([6.0, 6, 8, 8, 10, 10]))
 
 
@@ -242,7 +251,9 @@ def test_a_constant_that_equals_a_parameter_does_not_become_it() -> None:
 def test_a_write_is_not_moved_behind_a_long_expression() -> None:
     @jit.script
     def f(x: Tensor, y: Tensor) -> Tensor:
-        return torch.cat([x.add_(1), torch.add(torch.mul(torch.add(x, y), torch.add(x, 2)), torch.exp(torch.mul(y, 0)))])
+        return torch.cat(
+            [x.add_(1), torch.add(torch.mul(torch.add(x, y), torch.add(x, 2)), torch.exp(torch.mul(y, 0)))]
+        )
 
     assert_equal(round_trip(f)(torch.ones(1), torch.ones(1)), f(torch.ones(1), torch.ones(1)))
     lines = code_of(f).splitlines()
@@ -259,12 +270,12 @@ def words(x, n, flag, name):  # type: ignore[no-untyped-def]
     table = [[1, 2], [count]]
     table.append([3])
     found: Optional[Tensor] = None  # noqa: UP045
-    if name == "it's \"quoted\"\n\u00fc":
+    if name == 'it\'s "quoted"\n\u00fc':
         found = x[0, 1:]
     return count // 2, total, table, found, name + "\0"
 
 
-@pytest.mark.parametrize("name", ["it's \"quoted\"\n\u00fc", "other"])
+@pytest.mark.parametrize("name", ['it\'s "quoted"\n\u00fc', "other"])
 @pytest.mark.parametrize("flag", [True, False])
 def test_numbers_strings_lists_of_lists_and_none(name: str, flag: bool) -> None:
     args = torch.ones(2, 3), 5, flag, name

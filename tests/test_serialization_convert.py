@@ -92,7 +92,11 @@ BROKEN = archive(one_function("def f(self) -> int:\n  return 1\n", tensors=[{}])
         (b"PK\3\4 and no more", [], ""),
         (BROKEN, [], "record 'model.json': tensors[0].dataType is missing"),
         (archive(one_function("def f(self) -> int:\n  return 1 +\n")), [], "record 'code/net.py'"),
-        (archive(one_function("def f(self, x: Tensor) -> Tensor:\n  return torch.nothing(x)\n")), [], "record 'code/net.py'"),
+        (
+            archive(one_function("def f(self, x: Tensor) -> Tensor:\n  return torch.nothing(x)\n")),
+            [],
+            "record 'code/net.py'",
+        ),
         (
             archive(one_function("def f(self, x: Tensor) -> Tensor:\n  return torch.maximum(torch.amax(x, [0]), x)\n")),
             ["--format", "1.0.1"],

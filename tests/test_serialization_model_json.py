@@ -1,4 +1,4 @@
-"""`model.json` of the archives of PyTorch 1.0.1: byte for byte what it wrote, and whatever anybody may write is a message or refused."""
+"""`model.json` of the archives of PyTorch 1.0.1: byte for byte what it wrote; anything else is a message or refused."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def test_what_proto3_json_allows_besides() -> None:
         ('{"protoVersion": true}', "protoVersion must be an integer, not true"),
         ('{"protoVersion": "0x10"}', 'protoVersion must be an integer, not "0x10"'),
         ('{"protoVersion": "9223372036854775808"}', "protoVersion must fit in 64 bits"),
-        ('{"protoVersion": 99999999999999999999999}', "protoVersion must fit in 64 bits, not a number of more than 64 bits"),
+        (
+            '{"protoVersion": 99999999999999999999999}',
+            "protoVersion must fit in 64 bits, not a number of more than 64 bits",
+        ),
         ('{"protoVersion": ' + "9" * 6000 + "}", "is no JSON: Exceeds the limit"),
         ('{"protoVersion": 1, "proto_version": 1}', "proto_version is there twice"),
         ('{"mainModule": []}', "mainModule must be an object, not a list"),
@@ -119,7 +122,7 @@ def test_any_message_comes_back(model: ModelDef) -> None:
 
 
 keys = st.sampled_from(
-    ["mainModule", "main_module", "submodules", "parameters", "tensors", "tensorId", "name", "dims", "dataType", "data", "key", "x"]
+    "mainModule main_module submodules parameters tensors tensorId name dims dataType data key x".split()
 )
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),

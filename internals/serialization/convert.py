@@ -4,8 +4,8 @@
     convert --format 1.0.1 resnet.pt resnet101.pt       and back, for the PyTorch of the talk
     convert weights.pth weights.safetensors             tensors, from torch.save's archive, the stream before it, or safetensors
 
-What a file is, is seen from its contents; what it becomes, from `--format` and from the name of OUT. OUT is written whole or not at all,
-and may be IN.
+What a file is, is seen from its contents; what it becomes, from `--format` and from the name of OUT. OUT is written whole or not
+at all, and may be IN.
 
 How the real one differs: PyTorch has no converters; it could read old archives, and now cannot.
 """
@@ -29,8 +29,12 @@ def main(arguments: Sequence[str] = ()) -> int:
         description="rewrite a compiled module in today's layout or in that of PyTorch 1.0.1, or tensors in another format",
     )
     parser.add_argument("input", metavar="IN", help="a .pt, .pth or .safetensors file")
-    parser.add_argument("output", metavar="OUT", help="the file to write; tensors become safetensors if it is named *.safetensors")
-    parser.add_argument("--format", choices=("modern", "1.0.1"), help="the layout of a compiled module (default: modern)")
+    parser.add_argument(
+        "output", metavar="OUT", help="the file to write; tensors become safetensors if it is named *.safetensors"
+    )
+    parser.add_argument(
+        "--format", choices=("modern", "1.0.1"), help="the layout of a compiled module (default: modern)"
+    )
     options = parser.parse_args(list(arguments))
     try:
         convert(options.input, options.output, options.format)
@@ -43,8 +47,8 @@ def main(arguments: Sequence[str] = ()) -> int:
 def convert(source: str, target: str, format: str | None = None) -> None:
     """Read `source` and write it as `target`. `format` is "modern" or "1.0.1" and means compiled modules.
 
-    Raises ArchiveError for a file that is damaged or of no known kind, RuntimeError for what the format cannot hold, ValueError for a
-    format that is none for such contents, OSError for files that cannot be read or written.
+    Raises ArchiveError for a file that is damaged or of no known kind, RuntimeError for what the format cannot hold, ValueError
+    for a format that is none for such contents, OSError for files that cannot be read or written.
     """
     kind = kind_of(source)
     if kind == "module":

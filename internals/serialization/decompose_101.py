@@ -12,8 +12,19 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from internals.core.dtype import bool_
-from internals.jit.ir import BoolType, FloatType, Graph, IntType, ListType, Node, NoneType, OptionalType, TensorType, Value
+from internals.core.dtype import bool_, get_default_dtype
+from internals.jit.ir import (
+    BoolType,
+    FloatType,
+    Graph,
+    IntType,
+    ListType,
+    Node,
+    NoneType,
+    OptionalType,
+    TensorType,
+    Value,
+)
 
 
 def _tensor(graph: Graph, kind: str, *inputs: Any) -> Value:
@@ -37,7 +48,9 @@ def gelu(graph: Graph, node: Node) -> Value | None:
     x, approximate = node.inputs()
     if approximate.toIValue() != "none":
         return None
-    cdf = _tensor(graph, "aten::add", _tensor(graph, "aten::erf", _tensor(graph, "aten::mul", x, math.sqrt(0.5))), 1.0, 1)
+    cdf = _tensor(
+        graph, "aten::add", _tensor(graph, "aten::erf", _tensor(graph, "aten::mul", x, math.sqrt(0.5))), 1.0, 1
+    )
     return _tensor(graph, "aten::mul", _tensor(graph, "aten::mul", x, 0.5), cdf)
 
 
@@ -54,6 +67,19 @@ def written_copy(graph: Graph, node: Node) -> Value:
     """`x.masked_fill(...)`: there was only the one that writes."""
     x, *rest = node.inputs()
     return _tensor(graph, f"{node.kind()}_", _tensor(graph, "aten::clone", x, None), *rest)
+
+
+def tensor(graph: Graph, node: Node) -> Value | None:
+    """`torch.tensor(5.)`, which is also how a number is assigned to a part of a tensor."""
+    number, kind, place, requires_grad = node.inputs()
+    if not isinstance(number.type(), (IntType, FloatType)) or requires_grad.toIValue() is not False:
+        return None
+    made = _tensor(graph, "prim::NumToTensor", number)
+    code = 4 if isinstance(number.type(), IntType) else get_default_dtype().code
+    where = [] if isinstance(place.type(), NoneType) else [place]
+    return _tensor(
+        graph, "aten::to", made, *where, code if isinstance(kind.type(), NoneType) else kind, False, False, None
+    )
 
 
 def pad(graph: Graph, node: Node) -> Value | None:
@@ -92,7 +118,9 @@ def truth(graph: Graph, node: Node) -> Value | None:
     number = node.input()
     if not isinstance(number.type(), (IntType, FloatType)):
         return None
-    return graph.insert("aten::ne", [number, 0 if isinstance(number.type(), IntType) else 0.0]).setType(node.output().type())
+    return graph.insert("aten::ne", [number, 0 if isinstance(number.type(), IntType) else 0.0]).setType(
+        node.output().type()
+    )
 
 
 def batch_norm(graph: Graph, node: Node) -> None:
@@ -105,8 +133,8 @@ def batch_norm(graph: Graph, node: Node) -> None:
 def convert_operands(graph: Graph, node: Node) -> None:
     """Tensors of different dtypes, and integers where a float comes out: 1.0.1 did not promote, so they are converted before.
 
-    A tensor without dimensions was, as numbers were, as long as there was another with the dtype of the result. Only where the types
-    are known, as they are in a trace.
+    A tensor without dimensions was, as numbers were, as long as there was another with the dtype of the result. Only where the
+    types are known, as they are in a trace.
     """
     result = _dtype_of(node.output())
     operands = [(i, v, _dtype_of(v)) for i, v in enumerate(node.inputs()) if isinstance(v.type(), TensorType)]
@@ -128,19 +156,20 @@ def divide(graph: Graph, node: Node) -> Value | None:
         return None
     for i, v in enumerate(node.inputs()):
         if isinstance(v.type(), IntType):
-            number = float(v.toIValue()) if v.isConstant() else None
-            made = graph.insert("aten::Float", [v]).setType(FloatType.get()) if number is None else graph.insertConstant(number)
-            node.replaceInput(i, made)
+            if v.isConstant():
+                node.replaceInput(i, graph.insertConstant(float(v.toIValue())))
+            else:
+                node.replaceInput(i, graph.insert("aten::Float", [v]).setType(FloatType.get()))
     return None
 
 
 def _round_to_zero(graph: Graph, node: Node) -> Value:
-    quotient = _tensor(graph, "aten::div", *node.inputs()[:2])
+    quotient = _tensor(graph, node.kind(), *node.inputs()[:2])
     is_float = graph.insert("aten::is_floating_point", [quotient]).setType(BoolType.get())
     branch = graph.insertNode(graph.create("prim::If", [is_float]))
     arms = branch.addBlock(), branch.addBlock()
     with graph.insert_point_guard(arms[0]):
-        arms[0].registerOutput(_tensor(graph, "aten::trunc", quotient))
+        arms[0].registerOutput(_tensor(graph, node.kind().replace("div", "trunc"), quotient))
     arms[1].registerOutput(quotient)
     return branch.output().setType(TensorType.get())
 
@@ -152,8 +181,12 @@ def _dtype_of(value: Value) -> Any:
 # The value that stands for the node's output, or None where it can stay.
 DECOMPOSED: dict[str, Callable[[Graph, Node], Value | None]] = {
     "aten::linear": linear,
-    **dict.fromkeys((f"aten::{op}" for op in ("add", "sub", "mul", "pow", "rsub", "fmod", "remainder")), convert_operands),
+    **dict.fromkeys(
+        (f"aten::{op}" for op in ("add", "sub", "mul", "pow", "rsub", "fmod", "remainder")), convert_operands
+    ),
     "aten::div": divide,
+    "aten::div_": divide,
+    "aten::tensor": tensor,
     "aten::batch_norm": batch_norm,
     "aten::relu6": relu6,
     "aten::isnan": isnan,

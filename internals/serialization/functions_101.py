@@ -1,7 +1,7 @@
 """Operators of PyTorch 1.0.1 that are not there today, as functions of those that are.
 
-A ReLU was recorded as `torch.threshold(x, 0., 0.)`, `x.argmax(1)` as `torch._argmax(x, 1, False)`. Code of that time is compiled with
-these functions in the place of such operators, in the way in which operators that changed their meaning are (`upgraders.py`).
+A ReLU was recorded as `torch.threshold(x, 0., 0.)`, `x.argmax(1)` as `torch._argmax(x, 1, False)`. Code of that time is compiled
+with these functions in the place of such operators, as it is where operators changed their meaning (`upgraders.py`).
 
 How the real one differs: PyTorch has kept `threshold`; the operators with an underscore went away with the functions they served.
 """
@@ -30,7 +30,9 @@ WRITTEN = "return self.masked_fill_(self <= threshold, value)"
 
 FUNCTIONS = {
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor": THRESHOLD.format(in_place="", result=RETURNED),
-    "threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)": THRESHOLD.format(in_place="_", result=WRITTEN),
+    "threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)": THRESHOLD.format(
+        in_place="_", result=WRITTEN
+    ),
     "_argmax(Tensor self, int dim, bool keepdim) -> Tensor": """
 def function(self: Tensor, dim: int, keepdim: bool) -> Tensor:
   return torch.argmax(self, dim, keepdim)
@@ -75,10 +77,12 @@ def function(self: Tensor) -> Tensor:
 def function(self: Tensor, non_blocking: bool) -> Tensor:
   return self.to({code}, non_blocking)
 """
-        for name, code in (("Byte", 0), ("Char", 1), ("Short", 2), ("Int", 3), ("Long", 4), ("Half", 5), ("Float", 6), ("Double", 7))
+        for code, name in enumerate(("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"))
     },
 }
-_BY_SYMBOL = {f"aten::{schema.partition('(')[0]}": Upgrader(f"aten::{schema}", 1, code) for schema, code in FUNCTIONS.items()}
+_BY_SYMBOL = {
+    f"aten::{schema.partition('(')[0]}": Upgrader(f"aten::{schema}", 1, code) for schema, code in FUNCTIONS.items()
+}
 
 
 class Namespace101(Namespace):

@@ -9,8 +9,8 @@ operators that mostly mean today what they meant; for the few that don't the arc
     op_version_set = 0
     def forward(self, x: Tensor) -> Tensor: ...                                 a method
 
-Archives of 1.1 and 1.2 have the same layout, and attributes that are no tensors in a pickle. They load too, unless a module made its
-state itself (`__setstate__`), which would mean to run code.
+Archives of 1.1 and 1.2 have the same layout, and attributes that are no tensors in a pickle. They load too, unless a module made
+its state itself (`__setstate__`), which would mean to run code.
 
 How the real one differs: it read archives of another byte order, and had quantized tensors.
 """
@@ -55,8 +55,8 @@ MODEL = "model.json"
 def load_101(f: Any, map_location: Any = None, extra_files: dict[str, Any] | None = None) -> RecursiveScriptModule:
     """The module in an archive of the old layout: a path, a file object, or an ArchiveReader.
 
-    `map_location` (a str or device) is where the tensors go. Raises ValueError when there is no such file; ArchiveError, which names the
-    record and the place in it, when it is no such archive.
+    `map_location` (a str or device) is where the tensors go. Raises ValueError when there is no such file; ArchiveError, which
+    names the record and the place in it, when it is no such archive.
     """
     location = checked_location(map_location)
     if isinstance(f, ArchiveReader):
@@ -160,11 +160,15 @@ class _Loading:
         if definition.torchscript_arena is not None:
             record = self.required(definition.torchscript_arena.key, f"{path}.torchscriptArena.key")
             if not self.reader.has(record):
-                raise self.error(f"{path}.torchscriptArena.key", f"names the record '{record[:200]}', which is not there")
+                raise self.error(
+                    f"{path}.torchscriptArena.key", f"names the record '{record[:200]}', which is not there"
+                )
             self.add_methods(type, record)
         return RecursiveScriptModule._construct(type, name, values)
 
-    def add(self, type: ClassType, values: dict[str, Any], name: str, value: Any, kind_of: Any, kind: str, path: str) -> None:
+    def add(
+        self, type: ClassType, values: dict[str, Any], name: str, value: Any, kind_of: Any, kind: str, path: str
+    ) -> None:
         if not name or "." in name:
             raise self.error(path, f"must be the name of a {kind}, not '{name[:200]}'")
         if name in values:

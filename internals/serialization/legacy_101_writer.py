@@ -5,8 +5,8 @@
     resnet/tensors/0, 1, ...  the storages
     resnet/model.json         the modules, and for each tensor its storage, sizes and strides
 
-A module of 1.0 is a tree of tensors with code at some of its nodes; its methods read the tensors of the whole tree below. A traced
-module has code at the root only, for the trace is one graph. What has no place in this, attributes that are no tensors, is
+A module of 1.0 is a tree of tensors with code at some of its nodes; its methods read the tensors of the whole tree below. A
+traced module has code at the root only, for the trace is one graph. What has no place in this, attributes that are no tensors, is
 folded into the code as constants (`lower_101.py`).
 
 All tensors are in one table, the constants of the code too. Several may be views of one storage, which is written once, whole.
@@ -54,7 +54,7 @@ class _Saving:
     def __init__(self, archive: ArchiveWriter) -> None:
         self.archive = archive
         self.tensors: list[TensorDef] = []
-        self.constants: list[tuple[int, TensorImpl]] = []
+        self.constants: list[tuple[int, Any]] = []
         self.storages: dict[tuple[int, Any], tuple[str, Storage]] = {}  # by identity and dtype: record and storage
 
     def save(self, m: Any) -> None:
@@ -74,12 +74,16 @@ class _Saving:
         for name, t, is_buffer in _tensors_of(module):
             place = ".".join((*path[1:], name))
             definition.parameters.append(ParameterDef(is_buffer, self.tensor(t, f"'{place}'"), name))
-        functions = [f for f in module._jit_type.methods.values() if not f.name.startswith("__")]  # as __len__ of a ModuleList
+        functions = [
+            f for f in module._jit_type.methods.values() if not f.name.startswith("__")
+        ]  # as __len__ of a ModuleList
         if functions and not is_part_of_trace(module):
             methods = [self.method(function, module) for function in functions]
             definition.torchscript_arena = self.code("_".join(path), methods)
         definition.submodules = [
-            self.module(child, (*path, name)) for name, child in module._modules.items() if isinstance(child, ScriptModule)
+            self.module(child, (*path, name))
+            for name, child in module._modules.items()
+            if isinstance(child, ScriptModule)
         ]
         return definition
 
@@ -107,7 +111,7 @@ class _Saving:
     def constant(self, t: TensorImpl) -> int:
         """The place of a constant in the table."""
         for i, known in self.constants:
-            if known.dtype is t.dtype and known.size() == t.size() and known.device == t.device and bool((known == t).all()):
+            if known.dtype is t.dtype and known.size() == t.size() and known.device == t.device and t.equal(known):
                 return i
         self.constants.append((self.tensor(t, "a constant"), t))
         return self.constants[-1][0]
@@ -116,13 +120,21 @@ class _Saving:
         """Put a tensor into the table, and its storage among those to be written."""
         data_type = DATA_TYPE_OF.get(t.dtype.name)
         if data_type is None:
-            raise RuntimeError(f"PyTorch 1.0.1 had no tensors of {t.dtype}, such as {what}: convert it, or use the modern format")
+            raise RuntimeError(
+                f"PyTorch 1.0.1 had no tensors of {t.dtype}, such as {what}: convert it, or use the modern format"
+            )
         storage = t.untyped_storage()
         number = len(self.tensors)
         record, _ = self.storages.setdefault((id(storage), t.dtype), (f"tensors/{number}", storage))
         self.tensors.append(
             TensorDef(
-                list(t.size()), t.storage_offset(), list(t.stride()), t.requires_grad, data_type, RecordRef(record), str(t.device)
+                list(t.size()),
+                t.storage_offset(),
+                list(t.stride()),
+                t.requires_grad,
+                data_type,
+                RecordRef(record),
+                str(t.device),
             )
         )
         return number

@@ -54,21 +54,22 @@ Path = tuple[str, ...]
 
 # What is syntax in the text, and so has no schema.
 SPECIAL = {
-    "prim::Constant", "prim::If", "prim::Loop", "prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice",
-    "prim::ListConstruct", "prim::ListUnpack", "prim::Print", "prim::GetAttr", "prim::fork", "aten::wait",
+    "prim::Constant", "prim::If", "prim::Loop", "prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex",
+    "prim::TupleSlice", "prim::ListConstruct", "prim::ListUnpack", "prim::Print", "prim::GetAttr", "prim::fork", "aten::wait",
 }  # fmt: skip
 RENAMED = {
     "aten::Bool": "prim::Bool", "aten::Int": "prim::Int", "aten::Float": "prim::Float",
     "aten::IntImplicit": "prim::ImplicitTensorToNum", "aten::FloatImplicit": "prim::ImplicitTensorToNum",
     "aten::ScalarImplicit": "prim::ImplicitTensorToNum", "aten::maximum": "aten::max", "aten::minimum": "aten::min",
+    "aten::outer": "aten::ger",
 }  # fmt: skip
 RENAMED_ON_LISTS = {"aten::__getitem__": "aten::select"}
 SCALARS = (bool, int, float, str, type(None))
 
 
 class Method(NamedTuple):
-    """`parameters`: which values are tensors of the module, and where they are; `schemas`: what the nodes call; `forked`: for each fork
-    the method that it starts."""
+    """`parameters`: which values are tensors of the module, and where they are; `schemas`: what the nodes call; `forked`: the
+    method that each fork starts."""
 
     name: str
     graph: Graph
@@ -92,9 +93,7 @@ def method_101(function: Any, module: ScriptModule | None = None) -> Method:
     lowering.operators()
     lowering.members_become_inputs()
     _check_types(function, graph)
-    return Method(
-        function.name, graph, function.schema, lowering.parameters, lowering.schemas, lowering.forked
-    )
+    return Method(function.name, graph, function.schema, lowering.parameters, lowering.schemas, lowering.forked)
 
 
 class _Lowering:
@@ -103,7 +102,9 @@ class _Lowering:
         self.parameters: dict[Value, Path] = {}
         self.schemas: dict[Node, FunctionSchema] = {}
         self.forked: dict[Node, Method] = {}
-        self.started = {n: _Lowering(n.g("Subgraph").copy()) for n in all_nodes(graph.block()) if n.kind() == "prim::fork"}
+        self.started = {
+            n: _Lowering(n.g("Subgraph").copy()) for n in all_nodes(graph.block()) if n.kind() == "prim::fork"
+        }
         for lowering in self.started.values():
             inline(lowering.graph)
 
@@ -148,7 +149,9 @@ class _Lowering:
         inside.members(inside.graph.inputs()[offset], module, path)
         for value, where in inside.parameters.items():
             with self.graph.insert_point_guard(fork):
-                outside = self.graph.insert("prim::GetAttr", [fork.inputsAt(offset)], name=where[-1]).setType(value.type())
+                outside = self.graph.insert("prim::GetAttr", [fork.inputsAt(offset)], name=where[-1]).setType(
+                    value.type()
+                )
             self.parameters[outside] = where
             fork.addInput(outside)
             value.replaceAllUsesWith(inside.graph.addInput().setType(value.type()))
@@ -313,10 +316,9 @@ def known(value: Value) -> Any:
 
 def _both_none(a: Value, b: Value) -> bool | None:
     """Whether `a is b`, where one of them is None; None if that depends."""
-    kinds = ["none" if v.isConstant() and v.toIValue() is None else "maybe" if isinstance(v.type(), OptionalType) else "some" for v in (a, b)]
-    if "none" not in kinds or "maybe" in kinds:
-        return None
-    return kinds == ["none", "none"]
+    none = [v.isConstant() and v.toIValue() is None for v in (a, b)]
+    depends = any(isinstance(v.type(), OptionalType) and not n for v, n in zip((a, b), none))
+    return None if depends or not any(none) else all(none)
 
 
 def placeholder(graph: Graph, type: Type) -> Value:
@@ -348,7 +350,9 @@ def _check_types(function: Any, graph: Graph) -> None:
     """Dicts, classes, named tuples, complex numbers: none of them existed."""
     for argument in (*function.schema.arguments[int(function.is_method) :], *function.schema.returns):
         if isinstance(argument.type, TupleType) and argument.type.names:
-            raise RuntimeError(f"PyTorch 1.0.1 had no named tuples: {argument.type.annotation_str} in '{function.name}'")
+            raise RuntimeError(
+                f"PyTorch 1.0.1 had no named tuples: {argument.type.annotation_str} in '{function.name}'"
+            )
     values = [v for n in all_nodes(graph.block()) for v in n.outputs()]
     for value in (*graph.inputs()[int(function.is_method) :], *values):
         if value.type() not in CHECKED and value.hasUses():

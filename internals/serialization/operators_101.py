@@ -88,7 +88,9 @@ def _match(node: Node, symbol: str, schema: FunctionSchema) -> Call | None:
     for argument in schema.arguments:
         value = named.get(argument.name, _default(argument))
         if isinstance(value, Value) and not accepts(argument.type, value, env):
-            value = _fill(symbol, argument, named) if isinstance(value.type(), NoneType) else _only_element(argument, value)
+            value = (
+                _fill(symbol, argument, named) if isinstance(value.type(), NoneType) else _only_element(argument, value)
+            )
             if value is None:
                 return None
         arguments.append(value)
@@ -167,7 +169,9 @@ def _check_dtype(node: Node, schema: FunctionSchema, arguments: list[Any]) -> No
     for argument, value in zip(schema.arguments, arguments):
         if argument.name == "dtype" and isinstance(value, Value) and isinstance(number := value.toIValue(), int):
             if number > NEWEST_DTYPE:
-                raise RuntimeError(f"PyTorch 1.0.1 had no {BY_CODE[number]}, which {node.kind()} asks for; {_place(node)}")
+                raise RuntimeError(
+                    f"PyTorch 1.0.1 had no {BY_CODE[number]}, which {node.kind()} asks for; {_place(node)}"
+                )
 
 
 def _place(node: Node) -> str:

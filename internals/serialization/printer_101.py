@@ -23,7 +23,7 @@ from typing import Any
 
 from internals.core.device import device
 from internals.core.tensor_impl import TensorImpl
-from internals.jit.ir import Block, ListType, Node, OptionalType, TensorType, TupleType, Type, Value, all_nodes
+from internals.jit.ir import Block, ListType, Node, OptionalType, TensorType, TupleType, Type, Value
 from internals.jit.ir.dialect_101 import value_names
 from internals.jit.ir.printer import quoted, value_text
 from internals.jit.python_inlining import constants_in_order, inlined_nodes, is_constant
@@ -105,7 +105,7 @@ class _Printer:
             self.method(started)
 
     def body(self, block: Block) -> None:
-        constants = [n for n in constants_in_order(block, set())]
+        constants = constants_in_order(block, set())
         self.inlined |= inlined_nodes(block)
         self.level += 1
         for node in constants:
@@ -226,8 +226,8 @@ class _Printer:
     def constant(self, node: Node) -> str:
         value, type = node.output().toIValue(), node.output().type()
         if value is None:
-            known = isinstance(type, OptionalType) is False and all(map(self.type_is_known, node.output().uses()))
-            return "None" if known or not isinstance(type, OptionalType) else f"annotate({type_text(type)}, None)"
+            known = not isinstance(type, OptionalType) or all(map(self.type_is_known, node.output().uses()))
+            return "None" if known else f"annotate({type_text(type)}, None)"
         if isinstance(value, list) and not value:
             return f"annotate({type_text(type)}, [])"
         return self.literal(value)

@@ -1,8 +1,9 @@
 """Made the archives in this folder, with PyTorch 1.0.1 and Python 3.7: `pip install torch==1.0.1`, then `python make.py`.
 
-Each is saved by `torch.jit`; `expected.json` has, for each, calls of its `forward` and what they returned there. `trace101.pt` and
-`fn101.pt` are made by the first lines of this file, too.
+Each is saved by `torch.jit`; `expected.json` has, for each, calls of its `forward` and what they returned there.
 """
+
+# ruff: noqa: B007, E741, F821, F841 (PyTorch 1.0.1 knows these names in scripts, and what it does with the rest is the point)
 
 import json
 
@@ -80,7 +81,14 @@ class Layers(nn.Module):
         x = torch.softmax(self.ln(self.fc(x)), dim=1) + self.emb(torch.tensor([1, 4]))
         y = (torch.tanh(x) * 3 + x / 2).permute(1, 0).contiguous()
         first, rest = torch.split(y, [1, 2])
-        return y.max(1)[0], first[:, 1:], torch.cat([rest, rest]).mean(1), x.argmax(1), x > 0.5, x.to(torch.float64).sum()
+        return (
+            y.max(1)[0],
+            first[:, 1:],
+            torch.cat([rest, rest]).mean(1),
+            x.argmax(1),
+            x > 0.5,
+            x.to(torch.float64).sum(),
+        )
 
 
 class Inner(torch.jit.ScriptModule):
@@ -155,7 +163,7 @@ def words(x, n, flag, name):
     l.append(total)
     l[0] = -1.0
     none = torch.jit.annotate(Optional[Tensor], None)
-    if name == "it's \"quoted\"\n":
+    if name == 'it\'s "quoted"\n':
         count = -count
     if none is None:
         y = x[0] + int(x.sum())
@@ -210,7 +218,7 @@ def main():
         "layers101": (torch.jit.trace(Layers().eval(), torch.rand(2, 1, 8, 8)), [(torch.rand(2, 1, 8, 8),)]),
         "nested101": (Nested(), [(torch.ones(2), 2), (torch.ones(1, 2), 0)]),
         "shared101": (Shared(), [(torch.ones(3),), (torch.ones(1),)]),
-        "words101": (words, [(torch.ones(2), 8, False, "it's \"quoted\"\n"), (torch.ones(2), 3, True, "")]),
+        "words101": (words, [(torch.ones(2), 8, False, 'it\'s "quoted"\n'), (torch.ones(2), 3, True, "")]),
         "old101": (old, [(torch.tensor([7, -7]), 2), (torch.tensor([7.0, -7.0]), 2)]),
         "fork101": (Fork(), [(torch.ones(2),)]),
     }
