@@ -108,7 +108,7 @@ class _Saving:
         self.archive.write(f"{record}.py", print_101(methods, self.constant).encode())
         return RecordRef(f"{record if record != stem else stem}.py")
 
-    def constant(self, t: TensorImpl) -> int:
+    def constant(self, t: Any) -> int:
         """The place of a constant in the table."""
         for i, known in self.constants:
             if known.dtype is t.dtype and known.size() == t.size() and known.device == t.device and t.equal(known):
