@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +51,14 @@ def test_views_in_order() -> None:
     assert [c.text for c in picture.strips[0].views[0].cells] == ["0", "1", "2", "3", "4", "5"]
     assert [c.text for c in picture.strips[0].views[1].cells] == ["0", "2", "4", "1", "3", "5"]
     assert "strides (1, 3) at S0+0x0" in picture.text()
+    assert_good(picture)
+
+
+def test_loaded_tensors_are_mapped_not_copied(tmp_path: Path) -> None:
+    internals.save({"w": internals.ones(3), "b": internals.zeros(2)}, tmp_path / "t.pt")
+    loaded = internals.load(tmp_path / "t.pt")
+    picture = viz.memory(w=loaded["w"], b=loaded["b"], copy=loaded["b"].clone())
+    assert verdicts(picture) == {("mapped", ("w",)), ("mapped", ("b",)), ("copied", ("copy",))}
     assert_good(picture)
 
 

@@ -67,7 +67,7 @@ class Strip:
 
 @dataclass
 class Verdict:
-    """ "shared", "apart" (one storage, no byte in common) or "copied", of which objects, and what that means."""
+    """ "shared", "apart" (one storage, no byte in common), "mapped" (part of a file) or "copied", of which objects, and why."""
 
     kind: str
     names: list[str]
@@ -126,8 +126,16 @@ def scene(looks: list[Look]) -> Memory:
         verdicts += _verdicts(region.name, here, pairs)
     alone = [strip for strip in strips if len(strip.views) == 1]
     if len(strips) > 1:
-        verdicts += [Verdict("copied", [s.views[0].name], f"bytes of its own in {s.name}") for s in alone]
+        verdicts += [_verdict_alone(strip) for strip in alone]
     return Memory(strips, verdicts)
+
+
+def _verdict_alone(strip: Strip) -> Verdict:
+    """What has its bytes to itself has a copy, unless they lie in a file that is mapped into memory, as loaded tensors do."""
+    name = strip.views[0].name
+    if any(owner.rpartition(" → ")[2].startswith(("mmap,", "mmap ")) for owner in strip.owners):
+        return Verdict("mapped", [name], f"not copied: {strip.name} is a part of what is mapped into memory")
+    return Verdict("copied", [name], f"bytes of its own in {strip.name}")
 
 
 def _verdicts(region: str, looks: list[Look], pairs: dict[tuple[int, int], bool]) -> list[Verdict]:

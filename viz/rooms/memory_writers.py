@@ -11,7 +11,7 @@ from viz.text import and_list, plural, size_in_words, table
 STRIP_WIDTH = 720
 TEXT_CELLS = 12  # cells on one line of text
 SHADES = "·░▒▓█"
-WORDS = {"shared": "shared", "apart": "apart", "copied": "copied"}
+WORDS = {"shared": "shared", "apart": "apart", "mapped": "mapped", "copied": "copied"}
 
 
 def memory_text(scene: Memory) -> str:
@@ -196,7 +196,7 @@ def _draw_coverage(canvas: Canvas, view: View, y: float, width: float, height: f
 def _draw_verdicts(canvas: Canvas, scene: Memory, y: float) -> float:
     if not scene.verdicts:
         return y
-    roles = {"shared": "shared", "apart": "view", "copied": "copied"}
+    roles = {"shared": "shared", "apart": "view", "mapped": "storage", "copied": "copied"}
     left = max(text_width(WORDS[v.kind], 12, bold=True) for v in scene.verdicts) + 26
     for verdict in scene.verdicts:
         canvas.chip(0, y, WORDS[verdict.kind], roles[verdict.kind], size=12, bold=True)
