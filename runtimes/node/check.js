@@ -15,9 +15,10 @@ const { ScriptModule, Tensor, Tuple } = require("./index");
 const { ArchiveReader } = require("./lib/archive/zip_reader");
 const { unpickle } = require("./lib/archive/pickle_reader");
 const { findGlobal, storageLoader } = require("./lib/archive/globals");
-const { typeName, str } = require("./lib/script/values");
+const { typeName, str, equal } = require("./lib/script/values");
 
 const TOLERANCE = { float32: 1e-5, float64: 1e-12 };
+const FLOAT_TOLERANCE = 1e-6; // of a float that may stem from a float32 tensor
 
 /** What `torch.save` wrote. */
 function loadSaved(file) {
@@ -25,12 +26,12 @@ function loadSaved(file) {
   return unpickle(reader.read("data.pkl"), { record: "data.pkl", findGlobal, loadStorage: storageLoader(reader, "data") });
 }
 
-/** The cases named on the command line: archives that have a case file beside them. */
+/** The archives named on the command line. */
 function archives(paths) {
   return paths.flatMap((p) => {
     if (!fs.statSync(p).isDirectory()) return [p];
-    const files = fs.readdirSync(p).filter((f) => f.endsWith(".pt") && !f.endsWith(".case.pt")).sort();
-    return files.map((f) => path.join(p, f)).filter((f) => fs.existsSync(caseFile(f)));
+    const files = fs.readdirSync(p).filter((f) => f.endsWith(".pt") && !f.endsWith(".case.pt"));
+    return files.sort().map((f) => path.join(p, f));
   });
 }
 
@@ -73,9 +74,10 @@ function compare(actual, expected, where) {
     expected.forEach((value, i) => compare(actual[i], value, `${where}[${i}]`));
   } else if (expected instanceof Map) {
     if (!(actual instanceof Map) || actual.size !== expected.size) fail(`a dict of ${expected.size} was expected, not ${typeName(actual)}`);
-    for (const [key, value] of expected) compare(actual.has(key) ? actual.get(key) : fail(`the key ${str(key)} is missing`), value, `${where}[${str(key)}]`);
+    if (!equal([...actual.keys()], [...expected.keys()])) fail(`the keys ${str([...expected.keys()])} were expected, not ${str([...actual.keys()])}`);
+    for (const [key, value] of expected) compare(actual.get(key), value, `${where}[${str(key)}]`);
   } else if (typeof expected !== typeof actual) fail(`${typeName(expected)} ${str(expected)} was expected, not ${typeName(actual)} ${str(actual)}`);
-  else if (typeof expected === "number" ? !close(actual, expected, Math.abs(expected), TOLERANCE.float64) : actual !== expected) {
+  else if (typeof expected === "number" ? !close(actual, expected, Math.abs(expected), FLOAT_TOLERANCE) : actual !== expected) {
     fail(`${str(expected)} was expected, not ${str(actual)}`);
   }
   return undefined;

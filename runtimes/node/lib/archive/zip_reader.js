@@ -20,7 +20,8 @@ const LOCATOR64 = 0x07064b50;
 class ArchiveReader {
   /** @param {ArrayBuffer|Uint8Array} source  the whole file */
   constructor(source, name = "archive") {
-    this.bytes = source instanceof Uint8Array ? source : new Uint8Array(source);
+    // A view of our own: in Node, `slice` of a Buffer would not copy.
+    this.bytes = source instanceof Uint8Array ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength) : new Uint8Array(source);
     this.view = new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
     this.name = name;
     /** @type {Map<string, {name: string, size: number, compressed: number, method: number, crc: number, header: number}>} */

@@ -121,8 +121,7 @@ class Parser {
     let name = this.name();
     let type = null;
     let value = null;
-    if (name === "__annotations__") {
-      this.expect("[");
+    if (name === "__annotations__" && this.accept("[")) {
       name = this.kind("value").value;
       this.expect("]");
       this.expect("=");
