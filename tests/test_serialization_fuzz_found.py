@@ -30,7 +30,9 @@ def test_code_that_is_small_when_deflated_and_endless_to_parse() -> None:
     records = records_of("scripted")
     name = next(name for name in records if name.endswith(".py"))
     records[name] += b"x = 1\n" * 100_000
-    with pytest.raises(ArchiveError, match=f"record '{name}': more text to be parsed than the archive of a network has"):
+    with pytest.raises(
+        ArchiveError, match=f"record '{name}': more text to be parsed than the archive of a network has"
+    ):
         jit.load(archive(records))
 
 
@@ -42,7 +44,9 @@ def test_a_code_record_that_is_named_by_many_modules() -> None:
     submodule = {"name": "sub", "optimize": True, "torchscriptArena": {"key": name}}
     model["mainModule"]["submodules"] = [submodule | {"name": f"sub{i}"} for i in range(10)]
     records["model.json"] = json.dumps(model).encode()
-    with pytest.raises(ArchiveError, match=f"record '{name}': more text to be parsed than the archive of a network has"):
+    with pytest.raises(
+        ArchiveError, match=f"record '{name}': more text to be parsed than the archive of a network has"
+    ):
         jit.load(archive(records))
 
 
@@ -52,7 +56,11 @@ def test_a_location_that_is_none() -> None:
     with ArchiveReader(buffer.getvalue()) as reader:
         records = {name: reader.read(name) for name in reader.records}
     for location in ("cpU", "mars"):
-        pickle = records["data.pkl"].replace(b"X\3\0\0\0cpu", b"X" + len(location).to_bytes(4, "little") + location.encode())
+        pickle = records["data.pkl"].replace(
+            b"X\3\0\0\0cpu", b"X" + len(location).to_bytes(4, "little") + location.encode()
+        )
         damaged: Any = archive(records | {"data.pkl": pickle})
-        with pytest.raises(ArchiveError, match=f"record 'data.pkl'.* don't know how to restore data location .*{location}"):
+        with pytest.raises(
+            ArchiveError, match=f"record 'data.pkl'.* don't know how to restore data location .*{location}"
+        ):
             internals.load(damaged)
