@@ -5,7 +5,7 @@
  * Loading reads `data.pkl` (the tree of module objects with their tensors) and `constants.pkl`; code is parsed for the classes that
  * appear, and runs when a method is called.
  *
- * How the real one differs: `torch::jit::load` also moves tensors to devices, upgrades operators of older versions, and optimises.
+ * How the real one differs: `torch::jit::load` also moves tensors to devices, and optimises the code when it first runs.
  */
 "use strict";
 
@@ -49,7 +49,7 @@ class ScriptModule {
     }
     this.version = readVersion(reader);
     this.unit = new CompilationUnit(reader);
-    this.interpreter = new Interpreter(this.unit, []);
+    this.interpreter = new Interpreter(this.unit, this.version);
     this.interpreter.constants = readConstants(this.unpickle("constants"));
     this.object = this.unpickle("data");
     if (!(this.object instanceof ScriptObject)) throw new ArchiveError("the archive's root is no module", "data.pkl");

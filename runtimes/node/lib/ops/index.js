@@ -27,3 +27,4 @@ require("./conversions");
 require("./scalars");
 require("./containers");
 require("./strings");
+require("./aliases"); // last: of what the others declared

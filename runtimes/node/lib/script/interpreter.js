@@ -13,6 +13,7 @@
 const { ScriptError } = require("../errors");
 const { Tuple, ScriptObject, EnumValue, typeName } = require("./values");
 const operators = require("./operators");
+const { upgraded } = require("./upgraders");
 const { BUILTINS, toBool } = require("./builtins");
 
 const MOST_CALLS = 300; // nested; JavaScript's own stack is not much deeper
@@ -20,11 +21,12 @@ const MOST_CALLS = 300; // nested; JavaScript's own stack is not much deeper
 class Interpreter {
   /**
    * @param {import("./compilation_unit").CompilationUnit} unit
-   * @param {any[]} constants  what `CONSTANTS.c0` and so on mean
+   * @param {number} version  of the archive: operators keep the meaning that they had then
    */
-  constructor(unit, constants) {
+  constructor(unit, version) {
     this.unit = unit;
-    this.constants = constants;
+    this.version = version;
+    this.constants = []; // what `CONSTANTS.c0` and so on mean
     this.depth = 0;
     this.print = (text) => console.log(text);
   }
@@ -235,7 +237,7 @@ class Interpreter {
   /** An operator; what it refuses is reported with the place in the code. */
   operator(node, args, keywords) {
     try {
-      return operators.call(node.operator, args, keywords);
+      return operators.call(node.operator, ...upgraded(node.operator, args, keywords, this.version));
     } catch (error) {
       if (!error.line) Object.assign(error, { line: node.line, operator: node.operator });
       throw error;

@@ -34,6 +34,9 @@ const op = (schema, run) => declare(schema, run, false);
 /** Declares an operator on TorchScript's own values: its ints are BigInts. */
 const scalarOp = (schema, run) => declare(schema, run, true);
 
+/** Another name for an operator. */
+const alias = (name, original) => TABLE.set(name, TABLE.get(original));
+
 function declare(schema, run, exact) {
   const [, name, inside] = /^([\w:.]+)\((.*)\)$/s.exec(schema);
   const params = [];
@@ -149,7 +152,4 @@ const MATCHES = {
 
 const isScalar = (v) => typeof v === "number" || typeof v === "bigint" || typeof v === "boolean";
 
-/** Whether the runtime has an operator of this name. */
-const has = (name) => TABLE.has(name);
-
-module.exports = { op, scalarOp, call, has, TABLE };
+module.exports = { op, scalarOp, alias, call, TABLE };
