@@ -42,8 +42,8 @@ WORDS = [
     "def", "return", "if", "else", "for", "while", "in", "class", "self", "None", "True", "(", ")", "[", "]", ",", ":", "=", ".",
     "\n", "  ", "lambda", "torch.add", "torch.conv2d", "ops.aten.add", "CONSTANTS.c0", "CONSTANTS.c9", "annotate(List[int], [])",
     "inf", "nan", "__torch__.M", "getattr", "uninitialized(Tensor)", "unchecked_cast(Tensor, x)", "fork", "1e999", "-1",
-    "10" * 30, "'a'", '"\\377"', "prim.print", "raise AssertionError", "import os", "from os import system", "*", "**", "pass", "not",
-    "isinstance", "Tensor", "int",
+    "10" * 30, "'a'", '"\\377"', "prim.print", "raise AssertionError", "import os", "from os import system", "*", "**", "pass",
+    "not", "isinstance", "Tensor", "int",
 ]  # fmt: skip
 SIMPLE = [
     b"(", b")", b"]", b"}", b"t", b"\x85", b"\x86", b"\x87", b"R", b"b", b"Q", b"\x81", b"u", b"s", b"e", b"a", b"0", b"2", b"N",
