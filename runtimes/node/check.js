@@ -67,16 +67,23 @@ function compare(actual, expected, where) {
   const fail = (why) => {
     throw new Error(`${where}: ${why}`);
   };
-  if (expected instanceof Tensor) return actual instanceof Tensor ? compareTensors(actual, expected, fail) : fail(`a tensor was expected, not ${typeName(actual)}`);
+  if (expected instanceof Tensor)
+    return actual instanceof Tensor
+      ? compareTensors(actual, expected, fail)
+      : fail(`a tensor was expected, not ${typeName(actual)}`);
   if (Array.isArray(expected)) {
-    if (!Array.isArray(actual) || actual instanceof Tuple !== expected instanceof Tuple) fail(`${typeName(expected)} was expected, not ${typeName(actual)}`);
+    if (!Array.isArray(actual) || actual instanceof Tuple !== expected instanceof Tuple)
+      fail(`${typeName(expected)} was expected, not ${typeName(actual)}`);
     if (actual.length !== expected.length) fail(`${expected.length} elements were expected, not ${actual.length}`);
     expected.forEach((value, i) => compare(actual[i], value, `${where}[${i}]`));
   } else if (expected instanceof Map) {
-    if (!(actual instanceof Map) || actual.size !== expected.size) fail(`a dict of ${expected.size} was expected, not ${typeName(actual)}`);
-    if (!equal([...actual.keys()], [...expected.keys()])) fail(`the keys ${str([...expected.keys()])} were expected, not ${str([...actual.keys()])}`);
+    if (!(actual instanceof Map) || actual.size !== expected.size)
+      fail(`a dict of ${expected.size} was expected, not ${typeName(actual)}`);
+    if (!equal([...actual.keys()], [...expected.keys()]))
+      fail(`the keys ${str([...expected.keys()])} were expected, not ${str([...actual.keys()])}`);
     for (const [key, value] of expected) compare(actual.get(key), value, `${where}[${str(key)}]`);
-  } else if (typeof expected !== typeof actual) fail(`${typeName(expected)} ${str(expected)} was expected, not ${typeName(actual)} ${str(actual)}`);
+  } else if (typeof expected !== typeof actual)
+    fail(`${typeName(expected)} ${str(expected)} was expected, not ${typeName(actual)} ${str(actual)}`);
   else if (typeof expected === "number" ? !close(actual, expected, Math.abs(expected), FLOAT_TOLERANCE) : actual !== expected) {
     fail(`${str(expected)} was expected, not ${str(actual)}`);
   }
@@ -95,7 +102,8 @@ function compareTensors(actual, expected, fail) {
   }
 }
 
-const close = (a, b, largest, tolerance) => a === b || (Number.isNaN(a) && Number.isNaN(b)) || Math.abs(a - b) <= tolerance * largest;
+const close = (a, b, largest, tolerance) =>
+  a === b || (Number.isNaN(a) && Number.isNaN(b)) || Math.abs(a - b) <= tolerance * largest;
 
 function main(paths) {
   const counts = { passed: 0, failed: 0 };

@@ -26,16 +26,19 @@ function dtype(name) {
 }
 
 function sizesFrom(sizes) {
-  if (!Array.isArray(sizes) || !sizes.every((n) => Number.isSafeInteger(n) && n >= 0)) throw new TypeError("Wrong argument types: sizes are an array of integers");
+  if (!Array.isArray(sizes) || !sizes.every((n) => Number.isSafeInteger(n) && n >= 0))
+    throw new TypeError("Wrong argument types: sizes are an array of integers");
   return sizes.slice();
 }
 
 const marked = (t, requiresGrad) => Object.assign(t, { requiresGrad });
 
 /** @param {number[]} sizes @param {boolean} [requiresGrad] @param {string} [type] the name of a dtype */
-const ones = (sizes, requiresGrad = false, type = "float32") => marked(Tensor.full(sizesFrom(sizes), 1, dtype(type)), requiresGrad);
+const ones = (sizes, requiresGrad = false, type = "float32") =>
+  marked(Tensor.full(sizesFrom(sizes), 1, dtype(type)), requiresGrad);
 
-const zeros = (sizes, requiresGrad = false, type = "float32") => marked(Tensor.zeros(sizesFrom(sizes), dtype(type)), requiresGrad);
+const zeros = (sizes, requiresGrad = false, type = "float32") =>
+  marked(Tensor.zeros(sizesFrom(sizes), dtype(type)), requiresGrad);
 
 /** From the normal distribution; `seed` makes it repeatable. */
 function randn(sizes, seed) {
@@ -56,7 +59,8 @@ function rand(sizes, seed) {
 function tensor(data, type, sizes) {
   if (ArrayBuffer.isView(data)) {
     const found = type ? dtype(type) : dtypes.ALL.find((t) => t !== dtypes.bool && data instanceof t.array);
-    if (!found || !(data instanceof found.array)) throw new TypeError(`a ${data.constructor.name} does not hold elements of a ${type || "known dtype"}`);
+    if (!found || !(data instanceof found.array))
+      throw new TypeError(`a ${data.constructor.name} does not hold elements of a ${type || "known dtype"}`);
     return Tensor.of(data, found, sizes ? sizesFrom(sizes) : [data.length]);
   }
   return tensorFrom(data, type ? dtype(type) : null);

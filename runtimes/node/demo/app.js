@@ -65,7 +65,9 @@ function open(bytes, name) {
   showFacts(name, bytes.length);
   find("run").replaceChildren(runForm(opened, find("result")));
   find("result").replaceChildren();
-  find("where").replaceChildren(...methods().map(([path, method]) => new Option(path ? `${path}.${method}` : method, `${path} ${method}`)));
+  find("where").replaceChildren(
+    ...methods().map(([path, method]) => new Option(path ? `${path}.${method}` : method, `${path} ${method}`)),
+  );
   find("record").replaceChildren(...[...opened.code.keys()].map((record) => new Option(record)));
   showGraph();
   showCode();
@@ -82,7 +84,15 @@ function showFacts(name, size) {
     elements: tensors.reduce((n, t) => n + t.numel, 0).toLocaleString("en"),
     "format version": opened.version,
   };
-  find("facts").replaceChildren(element("dl", {}, ...Object.entries(facts).map(([key, value]) => element("div", {}, element("dt", {}, key), element("dd", {}, String(value))))));
+  find("facts").replaceChildren(
+    element(
+      "dl",
+      {},
+      ...Object.entries(facts).map(([key, value]) =>
+        element("div", {}, element("dt", {}, key), element("dd", {}, String(value))),
+      ),
+    ),
+  );
 }
 
 /** Every method of every module in the tree, by path. */
@@ -90,7 +100,8 @@ function methods() {
   const found = [];
   const visit = (object, path) => {
     for (const method of object.type.methods.keys()) found.push([path, method]);
-    for (const [name, value] of object.attributes) if (value instanceof ScriptObject) visit(value, path ? `${path}.${name}` : name);
+    for (const [name, value] of object.attributes)
+      if (value instanceof ScriptObject) visit(value, path ? `${path}.${name}` : name);
   };
   visit(opened.object, "");
   return found;
@@ -117,16 +128,37 @@ function showCode() {
 
 function showRecords(total) {
   const records = [...opened.reader.records.values()];
-  const shade = (record) => (record.name.startsWith("code/") ? "var(--flow-line)" : /^(data|constants)\//.test(record.name) ? "var(--call-line)" : "var(--op-line)");
-  const part = (record) => element("i", { style: `width:${(100 * record.compressed) / total}%;background:${shade(record)}`, title: `${record.name}: ${bytesText(record.compressed)}` });
+  const shade = (record) =>
+    record.name.startsWith("code/")
+      ? "var(--flow-line)"
+      : /^(data|constants)\//.test(record.name)
+        ? "var(--call-line)"
+        : "var(--op-line)";
+  const part = (record) =>
+    element("i", {
+      style: `width:${(100 * record.compressed) / total}%;background:${shade(record)}`,
+      title: `${record.name}: ${bytesText(record.compressed)}`,
+    });
   const byPlace = records.slice().sort((a, b) => a.header - b.header);
   find("bytes").replaceChildren(element("div", { class: "map" }, ...byPlace.map(part)));
   const row = (record) => {
     const offset = opened.reader.payloadOffset(record);
-    const cells = [bytesText(record.size), record.method === 8 ? "deflated" : "stored", offset.toLocaleString("en"), offset % 64 === 0 ? "yes" : "no"];
-    return element("tr", {}, element("td", { class: "mono" }, record.name), ...cells.map((cell) => element("td", { class: "number" }, cell)));
+    const cells = [
+      bytesText(record.size),
+      record.method === 8 ? "deflated" : "stored",
+      offset.toLocaleString("en"),
+      offset % 64 === 0 ? "yes" : "no",
+    ];
+    return element(
+      "tr",
+      {},
+      element("td", { class: "mono" }, record.name),
+      ...cells.map((cell) => element("td", { class: "number" }, cell)),
+    );
   };
-  const head = ["record", "size", "", "offset", "at 64 bytes"].map((text, i) => element("th", i ? { class: "number" } : {}, text));
+  const head = ["record", "size", "", "offset", "at 64 bytes"].map((text, i) =>
+    element("th", i ? { class: "number" } : {}, text),
+  );
   find("records").replaceChildren(element("table", {}, element("tr", {}, ...head), ...byPlace.map(row)));
 }
 

@@ -14,7 +14,8 @@ function sources(file, found = new Map()) {
   if (found.has(name)) return found;
   const text = fs.readFileSync(file, "utf8");
   found.set(name, text);
-  for (const [, required] of text.matchAll(/\brequire\("(\.[^"]+)"\)/g)) sources(path.resolve(path.dirname(file), `${required}.js`), found);
+  for (const [, required] of text.matchAll(/\brequire\("(\.[^"]+)"\)/g))
+    sources(path.resolve(path.dirname(file), `${required}.js`), found);
   return found;
 }
 

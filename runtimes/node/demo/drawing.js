@@ -19,9 +19,19 @@ function drawing(object, method, openChild) {
   const boxes = layout(boxesOf(graphOf(object, method), object));
   const width = Math.max(...boxes.map((box) => box.x + box.width)) + MARGIN;
   const height = Math.max(...boxes.map((box) => box.y + HEIGHT)) + MARGIN;
-  const arrow = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0,0 L8,4 L0,8 z" }));
+  const arrow = svg(
+    "marker",
+    { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    svg("path", { d: "M0,0 L8,4 L0,8 z" }),
+  );
   const edges = boxes.flatMap((box) => box.from.map((source) => edge(source, box)));
-  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `graph of ${method}` }, svg("defs", {}, arrow), ...edges, ...boxes.map((box) => drawn(box, openChild)));
+  return svg(
+    "svg",
+    { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `graph of ${method}` },
+    svg("defs", {}, arrow),
+    ...edges,
+    ...boxes.map((box) => drawn(box, openChild)),
+  );
 }
 
 /** Inputs, nodes and the result as boxes that know from which boxes their values come. */
@@ -47,7 +57,8 @@ function boxesOf({ inputs, nodes, output }, object) {
 }
 
 /** What the blocks of an `if` or a loop give values to. */
-const assignedIn = (node) => node.blocks.flatMap((block) => block.nodes.flatMap((inner) => [...inner.outputs, ...assignedIn(inner)]));
+const assignedIn = (node) =>
+  node.blocks.flatMap((block) => block.nodes.flatMap((inner) => [...inner.outputs, ...assignedIn(inner)]));
 
 const usedIn = (node) => [...node.inputs, ...node.blocks.flatMap((block) => block.nodes.flatMap(usedIn))];
 
@@ -64,14 +75,25 @@ function boxOf(node, makers, attributes, object) {
   if (node.kind === "prim::CallMethod" && attributes.has(node.inputs[0])) {
     const path = attributes.get(node.inputs[0]);
     const child = path.split(".").reduce((o, name) => (o && o.attributes ? o.attributes.get(name) : null), object);
-    return { style: "call", title: path, note: child && child.type ? child.type.shortName : node.note, from, child: child ? path : null };
+    return {
+      style: "call",
+      title: path,
+      note: child && child.type ? child.type.shortName : node.note,
+      from,
+      child: child ? path : null,
+    };
   }
   if (node.blocks.length) {
     const count = (nodes) => nodes.reduce((n, inner) => n + 1 + inner.blocks.reduce((m, block) => m + count(block.nodes), 0), 0);
     const inside = node.blocks.map((block) => `${block.title}: ${count(block.nodes)} nodes`).join(", ");
     return { style: "flow", title: `${node.kind.replace("prim::", "")} ${node.note}`.trim(), note: inside, from };
   }
-  return { style: node.kind.startsWith("prim::") ? "value" : "op", title: node.kind.replace(/^(aten|prim)::/, ""), note: [node.note, rest].filter(Boolean).join(" "), from };
+  return {
+    style: node.kind.startsWith("prim::") ? "value" : "op",
+    title: node.kind.replace(/^(aten|prim)::/, ""),
+    note: [node.note, rest].filter(Boolean).join(" "),
+    from,
+  };
 }
 
 /** Gives every box its place. */
@@ -102,7 +124,8 @@ function edge(source, target) {
   const [x1, y1] = [source.x + source.width / 2, source.y + HEIGHT];
   const [x2, y2] = [target.x + target.width / 2, target.y];
   const middle = (y1 + y2) / 2;
-  if (target.layer - source.layer === 1) return svg("path", { d: `M${x1},${y1} C${x1},${middle} ${x2},${middle} ${x2},${y2}`, "marker-end": "url(#arrow)" });
+  if (target.layer - source.layer === 1)
+    return svg("path", { d: `M${x1},${y1} C${x1},${middle} ${x2},${middle} ${x2},${y2}`, "marker-end": "url(#arrow)" });
   const side = Math.max(source.x + source.width, target.x + target.width) + 18; // around what lies between
   return svg("path", { d: `M${x1},${y1} C${side},${y1 + 30} ${side},${y2 - 30} ${x2},${y2}`, "marker-end": "url(#arrow)" });
 }

@@ -16,7 +16,12 @@ const FILLS = {
   "uniform, seed": (sizes, seed) => torchjs.rand(sizes, seed),
   ones: (sizes) => torchjs.ones(sizes),
   zeros: (sizes) => torchjs.zeros(sizes),
-  "ints from 0": (sizes) => torchjs.tensor(BigInt64Array.from({ length: sizes.reduce((a, b) => a * b, 1) }, (_, i) => BigInt(i)), "int64", sizes),
+  "ints from 0": (sizes) =>
+    torchjs.tensor(
+      BigInt64Array.from({ length: sizes.reduce((a, b) => a * b, 1) }, (_, i) => BigInt(i)),
+      "int64",
+      sizes,
+    ),
 };
 const SHOWN = 10;
 
@@ -44,7 +49,11 @@ function inputRow(param, sizes) {
   const head = [element("b", {}, param.name), element("small", {}, type)];
   if (type === "Tensor") {
     const shape = element("input", { value: sizes.join(", "), size: 18, "aria-label": `sizes of ${param.name}` });
-    const fill = element("select", { "aria-label": `values of ${param.name}` }, ...Object.keys(FILLS).map((name) => new Option(name)));
+    const fill = element(
+      "select",
+      { "aria-label": `values of ${param.name}` },
+      ...Object.keys(FILLS).map((name) => new Option(name)),
+    );
     const seed = element("input", { type: "number", value: 0, "aria-label": "seed" });
     fill.addEventListener("change", () => (seed.hidden = !fill.value.includes("seed")));
     const read = () => FILLS[fill.value](parseSizes(shape.value), Number(seed.value));
@@ -59,8 +68,15 @@ function inputRow(param, sizes) {
 }
 
 function parseSizes(text) {
-  const sizes = text.trim() === "" ? [] : text.split(/[\s,x]+/).filter(Boolean).map(Number);
-  if (!sizes.every((n) => Number.isInteger(n) && n >= 0)) throw new TypeError(`sizes are whole numbers with commas between, not ${text}`);
+  const sizes =
+    text.trim() === ""
+      ? []
+      : text
+          .split(/[\s,x]+/)
+          .filter(Boolean)
+          .map(Number);
+  if (!sizes.every((n) => Number.isInteger(n) && n >= 0))
+    throw new TypeError(`sizes are whole numbers with commas between, not ${text}`);
   return sizes;
 }
 
@@ -109,22 +125,45 @@ function shown(value, name) {
 /** The tensor's type and the largest of its elements. */
 function tensorShown(t, name) {
   const values = Array.from(t.data, Number);
-  const order = values.map((_, i) => i).sort((i, j) => values[j] - values[i]).slice(0, SHOWN);
+  const order = values
+    .map((_, i) => i)
+    .sort((i, j) => values[j] - values[i])
+    .slice(0, SHOWN);
   const most = Math.max(...order.map((i) => Math.abs(values[i])), 1e-30);
-  const row = (i) => element("tr", {}, element("td", { class: "mono" }, position(i, t.sizes)),
-    element("td", {}, element("span", { class: values[i] < 0 ? "meter below" : "meter", style: `width:${(100 * Math.abs(values[i])) / most}%` })), element("td", { class: "number mono" }, values[i].toPrecision(6)));
+  const row = (i) =>
+    element(
+      "tr",
+      {},
+      element("td", { class: "mono" }, position(i, t.sizes)),
+      element(
+        "td",
+        {},
+        element("span", {
+          class: values[i] < 0 ? "meter below" : "meter",
+          style: `width:${(100 * Math.abs(values[i])) / most}%`,
+        }),
+      ),
+      element("td", { class: "number mono" }, values[i].toPrecision(6)),
+    );
   const caption = values.length > SHOWN ? `the ${SHOWN} largest of ${values.length}` : "all elements";
-  return [element("p", {}, element("code", { class: "tensor" }, `${name ? `${name} = ` : ""}${t}`)), element("p", { class: "quiet" }, caption), element("table", { class: "values" }, ...order.map(row))];
+  return [
+    element("p", {}, element("code", { class: "tensor" }, `${name ? `${name} = ` : ""}${t}`)),
+    element("p", { class: "quiet" }, caption),
+    element("table", { class: "values" }, ...order.map(row)),
+  ];
 }
 
 /** `[0, 281]` */
 function position(i, sizes) {
   let rest = i;
-  const index = sizes.slice().reverse().map((n) => {
-    const k = rest % n;
-    rest = Math.floor(rest / n);
-    return k;
-  });
+  const index = sizes
+    .slice()
+    .reverse()
+    .map((n) => {
+      const k = rest % n;
+      rest = Math.floor(rest / n);
+      return k;
+    });
   return `[${index.reverse().join(", ")}]`;
 }
 

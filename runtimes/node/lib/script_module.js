@@ -146,7 +146,9 @@ function readVersion(reader) {
   const version = Number(text);
   if (!Number.isInteger(version)) throw new ArchiveError(`Couldn't parse the version ${text} as Long Long.`);
   if (version < 1 || version > NEWEST_VERSION) {
-    throw new ArchiveError(`Attempted to read a PyTorch file with version ${text}, but the supported versions for reading are 1 to ${NEWEST_VERSION}`);
+    throw new ArchiveError(
+      `Attempted to read a PyTorch file with version ${text}, but the supported versions for reading are 1 to ${NEWEST_VERSION}`,
+    );
   }
   return version;
 }

@@ -10,7 +10,14 @@ const bytes = (text) => new TextEncoder().encode(text);
 
 function samples() {
   const noise = Uint8Array.from({ length: 5000 }, (_, i) => (i * i * 2654435761) >>> 13);
-  return [bytes(""), bytes("a"), bytes("abcabcabc".repeat(500)), new Uint8Array(70000), noise, bytes("def f(x):\n  return torch.add(x, 1)\n".repeat(30))];
+  return [
+    bytes(""),
+    bytes("a"),
+    bytes("abcabcabc".repeat(500)),
+    new Uint8Array(70000),
+    noise,
+    bytes("def f(x):\n  return torch.add(x, 1)\n".repeat(30)),
+  ];
 }
 
 for (const level of [0, 1, 6, 9]) {

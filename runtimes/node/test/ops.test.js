@@ -29,7 +29,15 @@ test("integer arithmetic is Python's, in 64 bits", () => {
 });
 
 test("floats print with 17 digits and a dot", () => {
-  assert.deepStrictEqual([0.1, 2, 1e20, 1e-7, -0, NaN, Infinity].map(str), ["0.10000000000000001", "2.", "1e+20", "9.9999999999999995e-08", "-0.", "nan", "inf"]);
+  assert.deepStrictEqual([0.1, 2, 1e20, 1e-7, -0, NaN, Infinity].map(str), [
+    "0.10000000000000001",
+    "2.",
+    "1e+20",
+    "9.9999999999999995e-08",
+    "-0.",
+    "nan",
+    "inf",
+  ]);
   assert.strictEqual(str([1n, 2.5, "a", Tuple.of(true)]), "[1, 2.5, a, (True,)]");
 });
 
@@ -49,12 +57,21 @@ test("a float32 tensor compares with a number as float32", () => {
 });
 
 test("writing through a view shows in the tensor, whatever its strides", () => {
-  const x = t([[0, 1, 2], [3, 4, 5]]);
+  const x = t([
+    [0, 1, 2],
+    [3, 4, 5],
+  ]);
   run("fill_", run("select", run("t", x), 0n, 1n), 5n);
   run("add_", run("slice", x, 1n, 1n, null, 1n), 1n);
-  assert.deepStrictEqual(x.tolist(), [[0, 6, 3], [3, 6, 6]]);
+  assert.deepStrictEqual(x.tolist(), [
+    [0, 6, 3],
+    [3, 6, 6],
+  ]);
   run("copy_", run("slice", x, 0n, 0n, 1n, 1n), run("slice", x, 0n, 1n, 2n, 1n));
-  assert.deepStrictEqual(x.tolist(), [[3, 6, 6], [3, 6, 6]]);
+  assert.deepStrictEqual(x.tolist(), [
+    [3, 6, 6],
+    [3, 6, 6],
+  ]);
 });
 
 test("in place, a float does not fit into an int tensor", () => {
@@ -69,7 +86,20 @@ test("strings are bytes of UTF-8", () => {
 });
 
 test("defaults come from the schema, keywords by name", () => {
-  assert.deepStrictEqual(call("sum", [t([[1, 2], [3, 4]]), [1n]], [["keepdim", true]]).tolist(), [[3], [7]]);
+  assert.deepStrictEqual(
+    call(
+      "sum",
+      [
+        t([
+          [1, 2],
+          [3, 4],
+        ]),
+        [1n],
+      ],
+      [["keepdim", true]],
+    ).tolist(),
+    [[3], [7]],
+  );
   assert.strictEqual(call("arange", [3n], [["dtype", 6n]]).dtype.name, "float32");
 });
 
@@ -81,7 +111,13 @@ test("what does not fit is an error that names the operator and what it takes", 
 });
 
 test("matrix products of every shape agree with the definition", () => {
-  for (const [m, k, n] of [[1, 1, 1], [3, 5, 7], [4, 4, 4], [9, 300, 6], [2, 600, 530]]) {
+  for (const [m, k, n] of [
+    [1, 1, 1],
+    [3, 5, 7],
+    [4, 4, 4],
+    [9, 300, 6],
+    [2, 600, 530],
+  ]) {
     const a = torchjs.randn([m, k], 1);
     const b = torchjs.randn([k, n], 2);
     const c = run("matmul", a, b).data;

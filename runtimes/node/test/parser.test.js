@@ -45,9 +45,15 @@ test("classes have fields and methods, annotations of odd names too", () => {
     return {"a": x}
 `;
   const [type] = parse(source, "r").classes;
-  assert.deepStrictEqual(type.fields.map((f) => f.name), ["__parameters__", "w", "n", "0"]);
+  assert.deepStrictEqual(
+    type.fields.map((f) => f.name),
+    ["__parameters__", "w", "n", "0"],
+  );
   const [def] = type.methods;
-  assert.deepStrictEqual(def.params.map((p) => typeText(p.type)), ["__torch__.M", "Tensor", "Optional[int]"]);
+  assert.deepStrictEqual(
+    def.params.map((p) => typeText(p.type)),
+    ["__torch__.M", "Tensor", "Optional[int]"],
+  );
   assert.strictEqual(typeText(def.returns), "Dict[str, Tensor]");
   assert.strictEqual(def.body[0].otherwise[0].target.items.length, 2);
 });
@@ -55,7 +61,7 @@ test("classes have fields and methods, annotations of odd names too", () => {
 for (const [what, text] of Object.entries({
   "an open bracket": "def f(:\n  return (1\n",
   "no block": "def f():\nreturn 1\n",
-  "operators": "def f():\n  return 1 + 2\n",
+  operators: "def f():\n  return 1 + 2\n",
   "deep nesting": `def f():\n  return ${"(".repeat(5000)}1${")".repeat(5000)}\n`,
   "an unknown character": "def f():\n  return $\n",
   "wrong indentation": "def f():\n    pass\n  pass\n",

@@ -9,7 +9,10 @@ const { Tuple } = require("../lib/script/values");
 
 /** Text with \x escapes as bytes. */
 const read = (text) =>
-  unpickle(Uint8Array.from(text, (c) => c.charCodeAt(0)), { record: "data.pkl", findGlobal, loadStorage: () => null });
+  unpickle(
+    Uint8Array.from(text, (c) => c.charCodeAt(0)),
+    { record: "data.pkl", findGlobal, loadStorage: () => null },
+  );
 
 test("ints are BigInts, of any size and sign", () => {
   assert.strictEqual(read("\x80\x02K\x05."), 5n);
@@ -25,7 +28,13 @@ test("floats are numbers, and containers nest", () => {
   const tuple = read("\x80\x02K\x01\x88\x86.");
   assert.ok(tuple instanceof Tuple);
   assert.deepStrictEqual([...tuple], [1n, true]);
-  assert.deepStrictEqual([...read("\x80\x02}(X\x01\x00\x00\x00bK\x02X\x01\x00\x00\x00aK\x01u.")], [["b", 2n], ["a", 1n]]);
+  assert.deepStrictEqual(
+    [...read("\x80\x02}(X\x01\x00\x00\x00bK\x02X\x01\x00\x00\x00aK\x01u.")],
+    [
+      ["b", 2n],
+      ["a", 1n],
+    ],
+  );
 });
 
 test("the memo gives the same object again", () => {

@@ -42,7 +42,8 @@ function findGlobal(module, name) {
   if (module === "torch") {
     const type = dt.ALL.find((t) => t.name === name);
     if (type) return BigInt(type.code); // TorchScript's dtypes are numbers
-    if (/^(Half|BFloat16|Complex\w+|Q\w+)Storage$/.test(name)) throw new ArchiveError(`tensors with ${name} are not known to this runtime`);
+    if (/^(Half|BFloat16|Complex\w+|Q\w+)Storage$/.test(name))
+      throw new ArchiveError(`tensors with ${name} are not known to this runtime`);
   }
   return null;
 }
@@ -80,10 +81,12 @@ function rebuildTensor([storage, offset, sizes, strides, requiresGrad]) {
     throw new ArchiveError(`damaged pickle: a tensor ${why}`);
   };
   const lists = [sizes, strides].every((list) => Array.isArray(list) && list.every((n) => typeof n === "bigint" && n >= 0n));
-  if (!storage || !storage.array || typeof offset !== "bigint" || offset < 0n || !lists || sizes.length !== strides.length) fail("is described wrongly");
+  if (!storage || !storage.array || typeof offset !== "bigint" || offset < 0n || !lists || sizes.length !== strides.length)
+    fail("is described wrongly");
   const [n, s, first] = [Array.from(sizes, Number), Array.from(strides, Number), Number(offset)];
   const last = numel(n) === 0 ? -1 : n.reduce((at, size, d) => at + (size - 1) * s[d], first);
-  if (first > storage.array.length || last >= storage.array.length || numel(n) > Number.MAX_SAFE_INTEGER) fail(`of sizes [${n}] reaches beyond its storage`);
+  if (first > storage.array.length || last >= storage.array.length || numel(n) > Number.MAX_SAFE_INTEGER)
+    fail(`of sizes [${n}] reaches beyond its storage`);
   const t = new Tensor(storage, storage.dtype, n, s, first);
   t.requiresGrad = requiresGrad === true;
   return t;

@@ -11,7 +11,9 @@
 
 const { ArchiveError } = require("../errors");
 
-const LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258];
+const LENGTH_BASE = [
+  3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258,
+];
 const LENGTH_BITS = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
 const DISTANCE_BASE = [
   1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289,
@@ -28,11 +30,12 @@ const MOST_EXPANSION = 1032; // deflate cannot do better than 258 bytes from 2 b
  * @returns {Uint8Array}
  */
 function inflate(input, size, record) {
-  if (size > input.length * MOST_EXPANSION + 64) throw new ArchiveError(`${input.length} bytes cannot hold ${size} deflated ones`, record);
+  if (size > input.length * MOST_EXPANSION + 64)
+    throw new ArchiveError(`${input.length} bytes cannot hold ${size} deflated ones`, record);
   const out = new Uint8Array(size);
   const bits = new BitReader(input, record);
   let at = 0;
-  for (let last = 0; !last; ) {
+  for (let last = 0; !last;) {
     last = bits.take(1);
     const kind = bits.take(2);
     if (kind === 0) {

@@ -123,7 +123,8 @@ class Unpickler {
   reduce() {
     const args = this.pop();
     const callee = this.pop();
-    if (!(args instanceof Tuple) || !callee || typeof callee.call !== "function") return this.fail("a call of something that is no function");
+    if (!(args instanceof Tuple) || !callee || typeof callee.call !== "function")
+      return this.fail("a call of something that is no function");
     return callee.call(args);
   }
 
@@ -179,7 +180,10 @@ const uint32 = (u) => u.view.getUint32(u.take(4), true);
 
 /** What each opcode does, by its byte; names as in Python's pickletools. @type {Object<number, (u: Unpickler) => void>} */
 const HANDLERS = {
-  0x80: (u) => { const p = u.byte(); if (p !== 2) u.fail(`Only Pickle protocol 2 is supported, found protocol = ${p}`); }, // PROTO
+  0x80: (u) => {
+    const p = u.byte();
+    if (p !== 2) u.fail(`Only Pickle protocol 2 is supported, found protocol = ${p}`);
+  }, // PROTO
   0x28: (u) => u.push(MARK), // MARK
   0x4e: (u) => u.push(null), // NONE
   0x88: (u) => u.push(true), // NEWTRUE
@@ -200,7 +204,10 @@ const HANDLERS = {
   0x74: (u) => u.push(Tuple.from(u.popMark())), // TUPLE
   0x61: (u) => u.append([u.pop()]), // APPEND
   0x65: (u) => u.append(u.popMark()), // APPENDS
-  0x73: (u) => { const value = u.pop(); u.setItems([u.pop(), value]); }, // SETITEM
+  0x73: (u) => {
+    const value = u.pop();
+    u.setItems([u.pop(), value]);
+  }, // SETITEM
   0x75: (u) => u.setItems(u.popMark()), // SETITEMS
   0x71: (u) => u.put(u.byte()), // BINPUT
   0x72: (u) => u.put(uint32(u)), // LONG_BINPUT

@@ -21,7 +21,8 @@ class ArchiveReader {
   /** @param {ArrayBuffer|Uint8Array} source  the whole file */
   constructor(source, name = "archive") {
     // A view of our own: in Node, `slice` of a Buffer would not copy.
-    this.bytes = source instanceof Uint8Array ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength) : new Uint8Array(source);
+    this.bytes =
+      source instanceof Uint8Array ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength) : new Uint8Array(source);
     this.view = new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
     this.name = name;
     /** @type {Map<string, {name: string, size: number, compressed: number, method: number, crc: number, header: number}>} */
@@ -69,7 +70,8 @@ class ArchiveReader {
   readDirectory() {
     const { entries, offset } = this.end();
     for (let i = 0, at = offset; i < entries; i++) {
-      if (at + 46 > this.bytes.length || this.view.getUint32(at, true) !== CENTRAL) this.refuse("the central directory is damaged");
+      if (at + 46 > this.bytes.length || this.view.getUint32(at, true) !== CENTRAL)
+        this.refuse("the central directory is damaged");
       at = this.readEntry(at);
     }
     if (!this.records.size) this.refuse("it has no records");
@@ -127,7 +129,7 @@ class ArchiveReader {
   end() {
     const { view, bytes } = this;
     let at = bytes.length - 22;
-    for (const stop = Math.max(0, at - 0xffff); at >= stop && view.getUint32(at, true) !== END; ) at--;
+    for (const stop = Math.max(0, at - 0xffff); at >= stop && view.getUint32(at, true) !== END;) at--;
     if (at < 0 || view.getUint32(at, true) !== END) {
       this.refuse("PytorchStreamReader failed reading zip archive: not a ZIP archive");
     }

@@ -28,10 +28,16 @@ const ACTIVATIONS = {
   log_sigmoid: ["", () => (x) => Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x)))],
   selu: ["", () => (x) => 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * Math.expm1(x))],
   leaky_relu: [", Scalar negative_slope=0.01", (slope) => (x) => (x > 0 ? x : x * Number(slope))],
-  elu: [", Scalar alpha=1, Scalar scale=1, Scalar input_scale=1", (a, s, i) => (x) => Number(s) * (x > 0 ? x : Number(a) * Math.expm1(x * Number(i)))],
+  elu: [
+    ", Scalar alpha=1, Scalar scale=1, Scalar input_scale=1",
+    (a, s, i) => (x) => Number(s) * (x > 0 ? x : Number(a) * Math.expm1(x * Number(i))),
+  ],
   celu: [", Scalar alpha=1.0", (a) => (x) => (x > 0 ? x : Number(a) * Math.expm1(x / Number(a)))],
   gelu: [', *, str approximate="none"', (how) => (how === "tanh" ? geluTanh : (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)))],
-  softplus: [", Scalar beta=1, Scalar threshold=20", (b, limit) => (x) => (x * Number(b) > Number(limit) ? x : Math.log1p(Math.exp(x * Number(b))) / Number(b))],
+  softplus: [
+    ", Scalar beta=1, Scalar threshold=20",
+    (b, limit) => (x) => (x * Number(b) > Number(limit) ? x : Math.log1p(Math.exp(x * Number(b))) / Number(b)),
+  ],
   threshold: [", Scalar threshold, Scalar value", (limit, value) => (x) => (x <= Number(limit) ? Number(value) : x)],
 };
 
@@ -58,17 +64,19 @@ op("glu(Tensor self, int dim=-1)", (t, dim) => {
   return binary(t.slice(d, 0, half), t.slice(d, half, 2 * half), (x, gate) => x * sigmoid(gate));
 });
 
-const softmaxRow = (logarithm) => (values, start, length, [out], at) => {
-  let largest = -Infinity;
-  for (let i = start; i < start + length; i++) if (values[i] > largest) largest = values[i];
-  let sum = 0;
-  for (let i = start; i < start + length; i++) sum += Math.exp(values[i] - largest);
-  const offset = largest + Math.log(sum);
-  for (let i = 0; i < length; i++) {
-    const x = values[start + i];
-    out[at + i] = logarithm ? x - offset : Math.exp(x - largest) / sum;
-  }
-};
+const softmaxRow =
+  (logarithm) =>
+  (values, start, length, [out], at) => {
+    let largest = -Infinity;
+    for (let i = start; i < start + length; i++) if (values[i] > largest) largest = values[i];
+    let sum = 0;
+    for (let i = start; i < start + length; i++) sum += Math.exp(values[i] - largest);
+    const offset = largest + Math.log(sum);
+    for (let i = 0; i < length; i++) {
+      const x = values[start + i];
+      out[at + i] = logarithm ? x - offset : Math.exp(x - largest) / sum;
+    }
+  };
 
 function softmax(t, dim, dtype = null, logarithm = false) {
   const type = dtype || floating(t.dtype);

@@ -8,9 +8,27 @@
 const { alias } = require("../script/operators");
 
 const ALIASES = {
-  absolute: "abs", negative: "neg", clip: "clamp", multiply: "mul", subtract: "sub", divide: "div", greater: "gt", greater_equal: "ge",
-  less: "lt", less_equal: "le", not_equal: "ne", moveaxis: "movedim", swapdims: "swapaxes", concatenate: "cat", arcsin: "asin",
-  arccos: "acos", arctan: "atan", fix: "trunc", row_stack: "vstack", special_erf: "erf", special_expit: "sigmoid",
+  absolute: "abs",
+  negative: "neg",
+  clip: "clamp",
+  multiply: "mul",
+  subtract: "sub",
+  divide: "div",
+  greater: "gt",
+  greater_equal: "ge",
+  less: "lt",
+  less_equal: "le",
+  not_equal: "ne",
+  moveaxis: "movedim",
+  swapdims: "swapaxes",
+  concatenate: "cat",
+  arcsin: "asin",
+  arccos: "acos",
+  arctan: "atan",
+  fix: "trunc",
+  row_stack: "vstack",
+  special_erf: "erf",
+  special_expit: "sigmoid",
 };
 
 for (const [name, original] of Object.entries(ALIASES)) alias(name, original);

@@ -15,7 +15,8 @@ const { add, multiply } = require("./binary");
 const { softmax } = require("./activations");
 const { where } = require("./indexing");
 
-op("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
+op(
+  "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
   (query, key, value, mask, dropout, causal, scale, grouped) => {
     if (dropout > 0) throw new RangeError("attention with dropout is not known to this runtime");
     if (grouped) throw new RangeError("grouped-query attention is not known to this runtime");
@@ -24,7 +25,8 @@ op("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor?
     const visible = causal ? lowerTriangle(...scores.sizes.slice(-2)) : mask;
     if (visible) scores = visible.dtype === dt.bool ? where(visible, scores, -Infinity) : add(scores, visible);
     return matmul(softmax(scores, -1), value);
-  });
+  },
+);
 
 function lowerTriangle(rows, columns) {
   const t = Tensor.zeros([rows, columns], dt.bool);

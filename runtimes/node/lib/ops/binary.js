@@ -31,7 +31,9 @@ function add(a, b, alpha = 1n) {
 
 function subtract(a, b, alpha = 1n) {
   if (resultType(a, b) === dt.bool) {
-    throw new TypeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.");
+    throw new TypeError(
+      "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+    );
   }
   return add(a, b, -alpha);
 }
@@ -44,9 +46,19 @@ function multiply(a, b) {
 function divide(a, b, rounding = null) {
   if (rounding === null) return binary(a, b, (x, y) => x / y, floating(resultType(a, b)));
   if (rounding === "floor") return floorDivision(a, b);
-  if (rounding !== "trunc") throw new RangeError(`div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '${rounding}'`);
+  if (rounding !== "trunc")
+    throw new RangeError(`div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '${rounding}'`);
   const type = resultType(a, b);
-  return binary(a, b, exactly(type, (x, y) => Math.trunc(x / y), (x, y) => x / y), type);
+  return binary(
+    a,
+    b,
+    exactly(
+      type,
+      (x, y) => Math.trunc(x / y),
+      (x, y) => x / y,
+    ),
+    type,
+  );
 }
 
 function floorDivision(a, b) {
@@ -69,7 +81,8 @@ function refuseZero(b) {
 function power(a, b) {
   const type = resultType(a, b);
   if (!(b instanceof Tensor) && Number(b) === 2) return multiply(a.to(type), a.to(type));
-  if (!(b instanceof Tensor) && type.category < 2 && b < 0) throw new RangeError("Integers to negative integer powers are not allowed.");
+  if (!(b instanceof Tensor) && type.category < 2 && b < 0)
+    throw new RangeError("Integers to negative integer powers are not allowed.");
   return binary(a, b, exactly(type, Math.pow, integerPower), type);
 }
 
@@ -91,8 +104,11 @@ arithmetic("pow", "", power);
 op("pow(Scalar self, Tensor exponent)", power);
 op("rsub(Tensor self, Tensor|Scalar other, Scalar alpha=1)", (a, b, alpha) => subtract(b, a, alpha));
 
-
-for (const [name, f] of [["maximum", larger], ["minimum", smaller]]) op(`${name}(Tensor self, Tensor other)`, (a, b) => binary(a, b, f));
+for (const [name, f] of [
+  ["maximum", larger],
+  ["minimum", smaller],
+])
+  op(`${name}(Tensor self, Tensor other)`, (a, b) => binary(a, b, f));
 op("max(Tensor self, Tensor other)", (a, b) => binary(a, b, larger));
 op("min(Tensor self, Tensor other)", (a, b) => binary(a, b, smaller));
 
@@ -150,10 +166,17 @@ op(`clamp_(${CLAMP})`, (self, min, max) => into(self, clamp(self, min, max)));
 op("clamp_min(Tensor self, Tensor|Scalar min)", (t, min) => clamp(t, min, null));
 op("clamp_min_(Tensor self, Tensor|Scalar min)", (t, min) => into(t, clamp(t, min, null)));
 op("clamp_max(Tensor self, Tensor|Scalar max)", (t, max) => clamp(t, null, max));
-op("equal(Tensor self, Tensor other)", (a, b) => a.sizes.join() === b.sizes.join() && binary(a, b, COMPARISONS.eq).data.every(Boolean));
-op("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)", (a, b, rtol, atol, equalNan) => {
-  const close = (x, y) => x === y || Math.abs(x - y) <= atol + rtol * Math.abs(y) || (equalNan && Number.isNaN(x) && Number.isNaN(y));
-  return binary(a, b, close, floating(resultType(a, b)), dt.bool);
-});
+op(
+  "equal(Tensor self, Tensor other)",
+  (a, b) => a.sizes.join() === b.sizes.join() && binary(a, b, COMPARISONS.eq).data.every(Boolean),
+);
+op(
+  "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
+  (a, b, rtol, atol, equalNan) => {
+    const close = (x, y) =>
+      x === y || Math.abs(x - y) <= atol + rtol * Math.abs(y) || (equalNan && Number.isNaN(x) && Number.isNaN(y));
+    return binary(a, b, close, floating(resultType(a, b)), dt.bool);
+  },
+);
 
 module.exports = { add, subtract, multiply, divide, power, larger, smaller, clamp };

@@ -38,7 +38,10 @@ scalarOp("__getitem__(Dict self, any key)", (dict, key) => {
   if (!dict.has(key)) throw new ScriptError(`KeyError: ${str(key)}`);
   return dict.get(key);
 });
-scalarOp("__getitem__(any[] self, int index)", (list, index) => list[position(index, list.length, list instanceof Tuple ? "tuple" : "list")]);
+scalarOp(
+  "__getitem__(any[] self, int index)",
+  (list, index) => list[position(index, list.length, list instanceof Tuple ? "tuple" : "list")],
+);
 scalarOp("select(t[] self, int index)", (list, index) => list[position(index, list.length)]);
 
 // Lists
@@ -81,7 +84,9 @@ scalarOp("_set_item(t[] l, int idx, any el)", (list, i, item) => {
   return list;
 });
 scalarOp("Delete(t[] self, int idx)", (list, i) => list.splice(position(i, list.length), 1) && null);
-scalarOp("slice(t[] l, int? start=None, int? end=None, int step=1)", (list, start, end, step) => sliced(list.length, start, end, step).map((i) => list[i]));
+scalarOp("slice(t[] l, int? start=None, int? end=None, int step=1)", (list, start, end, step) =>
+  sliced(list.length, start, end, step).map((i) => list[i]),
+);
 scalarOp("__contains__(t[] l, any item)", (list, item) => list.some((x) => equal(x, item)));
 
 const order = (a, b) => {
@@ -103,7 +108,10 @@ const best = (name, wins) =>
   });
 best("max", (sign) => sign > 0);
 best("min", (sign) => sign < 0);
-for (const [name, wins] of [["max", (s) => s > 0], ["min", (s) => s < 0]]) {
+for (const [name, wins] of [
+  ["max", (s) => s > 0],
+  ["min", (s) => s < 0],
+]) {
   scalarOp(`prim.${name}(t[] l, t[] r)`, (a, b) => (wins(order(b, a)) ? b : a));
   scalarOp(`prim.${name}(Tensor self)`, (t) => call(name, [t], []));
 }
@@ -113,7 +121,12 @@ scalarOp("sum(t[] self)", (list) => {
 });
 scalarOp("any(t[] self)", (list) => list.some(toBool));
 scalarOp("all(t[] self)", (list) => list.every(toBool));
-for (const [name, sign] of [["lt", (s) => s < 0], ["le", (s) => s <= 0], ["gt", (s) => s > 0], ["ge", (s) => s >= 0]]) {
+for (const [name, sign] of [
+  ["lt", (s) => s < 0],
+  ["le", (s) => s <= 0],
+  ["gt", (s) => s > 0],
+  ["ge", (s) => s >= 0],
+]) {
   scalarOp(`${name}(any[] a, any[] b)`, (a, b) => sign(order(a, b)));
 }
 
@@ -126,7 +139,9 @@ scalarOp("len(Dict self)", (dict) => BigInt(dict.size));
 scalarOp("keys(Dict self)", (dict) => [...dict.keys()]);
 scalarOp("values(Dict self)", (dict) => [...dict.values()]);
 scalarOp("items(Dict self)", (dict) => Array.from(dict, ([key, value]) => Tuple.of(key, value)));
-scalarOp("get(Dict self, any key, any default_value=None)", (dict, key, otherwise) => (dict.has(key) ? dict.get(key) : otherwise));
+scalarOp("get(Dict self, any key, any default_value=None)", (dict, key, otherwise) =>
+  dict.has(key) ? dict.get(key) : otherwise,
+);
 scalarOp("setdefault(Dict self, any key, any default_value)", (dict, key, otherwise) => {
   if (!dict.has(key)) dict.set(key, otherwise);
   return dict.get(key);

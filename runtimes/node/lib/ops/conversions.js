@@ -34,7 +34,8 @@ op("prim.device(Tensor self)", () => new Device("cpu"));
 op("prim.layout(Tensor self)", () => 0n);
 op("prim.type(Device self)", (device) => device.text.split(":")[0]);
 op("prim.index(Device self)", () => null);
-for (const kind of ["is_cuda", "is_quantized", "is_sparse", "is_nested", "is_mkldnn", "is_mps", "is_meta"]) op(`prim.${kind}(Tensor self)`, () => false);
+for (const kind of ["is_cuda", "is_quantized", "is_sparse", "is_nested", "is_mkldnn", "is_mps", "is_meta"])
+  op(`prim.${kind}(Tensor self)`, () => false);
 op("is_autocast_enabled()", () => false);
 op("is_autocast_cpu_enabled()", () => false);
 op("prim.requires_grad(Tensor self)", (t) => t.requiresGrad);
@@ -56,7 +57,10 @@ op("clone(Tensor self, *, int? memory_format=None)", (t) => t.clone());
 op("type_as(Tensor self, Tensor other)", (t, other) => t.to(other.dtype));
 op("_cast_Float(Tensor self, bool non_blocking=False)", (t) => t.to(dt.float32));
 op("cpu(Tensor self)", (t) => t);
-op("_to_copy(Tensor self, *, ScalarType? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, int? memory_format=None)", (t, dtype) => to(t, dtype, true));
+op(
+  "_to_copy(Tensor self, *, ScalarType? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, int? memory_format=None)",
+  (t, dtype) => to(t, dtype, true),
+);
 
 function to(t, dtype, copy, device = null) {
   if (device && device.text.split(":")[0] !== "cpu") throw new TypeError(`this runtime has no device ${device.text}`);
@@ -64,12 +68,29 @@ function to(t, dtype, copy, device = null) {
   return same && copy ? t.clone() : t.to(dtype || t.dtype);
 }
 
-op("to(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, int? memory_format=None)", (t, dtype, blocking, copy) => to(t, dtype, copy));
-op("to(Tensor self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, int? memory_format=None)", (t, device, dtype, blocking, copy) => to(t, dtype, copy, device));
-op("to(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, int? memory_format=None)", (t, other, blocking, copy) => to(t, other.dtype, copy));
-op("to(Tensor self, *, ScalarType? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, int? memory_format=None)", (t, dtype, layout, device, pin, blocking, copy) => to(t, dtype, copy, device));
-op("to(Tensor self, Device? device, ScalarType? dtype=None, bool non_blocking=False, bool copy=False)", (t, device, dtype, blocking, copy) => to(t, dtype, copy, device));
-op("to(Tensor self, ScalarType? dtype=None, bool non_blocking=False, bool copy=False)", (t, dtype, blocking, copy) => to(t, dtype, copy));
+op(
+  "to(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False, int? memory_format=None)",
+  (t, dtype, blocking, copy) => to(t, dtype, copy),
+);
+op(
+  "to(Tensor self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, int? memory_format=None)",
+  (t, device, dtype, blocking, copy) => to(t, dtype, copy, device),
+);
+op(
+  "to(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, int? memory_format=None)",
+  (t, other, blocking, copy) => to(t, other.dtype, copy),
+);
+op(
+  "to(Tensor self, *, ScalarType? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, int? memory_format=None)",
+  (t, dtype, layout, device, pin, blocking, copy) => to(t, dtype, copy, device),
+);
+op(
+  "to(Tensor self, Device? device, ScalarType? dtype=None, bool non_blocking=False, bool copy=False)",
+  (t, device, dtype, blocking, copy) => to(t, dtype, copy, device),
+);
+op("to(Tensor self, ScalarType? dtype=None, bool non_blocking=False, bool copy=False)", (t, dtype, blocking, copy) =>
+  to(t, dtype, copy),
+);
 op("_assert_async(Tensor self)", (t) => {
   if (!toBool(t)) throw new Error("Expected Tensor with single nonzero value, but got zero");
   return null;

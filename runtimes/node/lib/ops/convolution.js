@@ -24,7 +24,8 @@ function conv2d(x, weight, bias, { stride, padding, dilation, groups }) {
   check(x, weight, groups, depth * groups);
   const extent = (size, d) => outputSize(size, weight.sizes[2 + d], stride[d], padding[d], dilation[d]);
   const [oh, ow] = [extent(height, 0), extent(width, 1)];
-  if (oh < 1 || ow < 1) throw new RangeError(`Calculated padded input size per channel is too small for kernel ${text([kh, kw])}`);
+  if (oh < 1 || ow < 1)
+    throw new RangeError(`Calculated padded input size per channel is too small for kernel ${text([kh, kw])}`);
   const out = Tensor.zeros([batch, filters, oh, ow], x.dtype);
   const [pixels, weights, y] = [flat(x), flat(weight), out.storage.array];
   if (bias) biasInto(y, flat(bias), batch, oh * ow);
@@ -42,7 +43,8 @@ function conv2d(x, weight, bias, { stride, padding, dilation, groups }) {
   return out;
 }
 
-const outputSize = (size, kernel, stride, padding, dilation) => Math.floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1;
+const outputSize = (size, kernel, stride, padding, dilation) =>
+  Math.floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1;
 
 /** Row (c, i, j) of the result has, for every output position, the pixel of channel c that the kernel's element (i, j) meets. */
 function im2col(x, from, [channels, height, width], [kh, kw], [oh, ow], { stride, padding, dilation }, out) {
@@ -87,7 +89,8 @@ function convTranspose2d(x, weight, bias, { stride, padding, dilation, groups },
   const [batch, channels, height, width] = x.sizes;
   const [inputs, per, kh, kw] = weight.sizes;
   check(x, weight, groups, inputs);
-  const extent = (size, d) => (size - 1) * stride[d] - 2 * padding[d] + dilation[d] * (weight.sizes[2 + d] - 1) + outputPadding[d] + 1;
+  const extent = (size, d) =>
+    (size - 1) * stride[d] - 2 * padding[d] + dilation[d] * (weight.sizes[2 + d] - 1) + outputPadding[d] + 1;
   const [oh, ow] = [extent(height, 0), extent(width, 1)];
   const out = Tensor.zeros([batch, per * groups, oh, ow], x.dtype);
   const depth = channels / groups;
@@ -95,7 +98,12 @@ function convTranspose2d(x, weight, bias, { stride, padding, dilation, groups },
   const pixels = flat(x);
   if (bias) biasInto(out.storage.array, flat(bias), batch, oh * ow);
   for (let g = 0; g < groups; g++) {
-    const transposed = flat(weight.slice(0, g * depth, (g + 1) * depth).reshape([depth, per * kh * kw]).transpose(0, 1));
+    const transposed = flat(
+      weight
+        .slice(0, g * depth, (g + 1) * depth)
+        .reshape([depth, per * kh * kw])
+        .transpose(0, 1),
+    );
     for (let n = 0; n < batch; n++) {
       const columns = new x.dtype.array(per * kh * kw * area);
       gemm(per * kh * kw, area, depth, transposed, 0, pixels, (n * channels + g * depth) * area, columns, 0);
@@ -114,7 +122,9 @@ function check(x, weight, groups, expected) {
   if (x.dtype !== weight.dtype) throw new TypeError(`Input type (${x.type}) and weight type (${weight.type}) should be the same`);
   if (x.dtype.category < 2) throw new TypeError(`convolution of ${x.dtype.name} tensors is not known to this runtime`);
   if (x.sizes[1] !== expected) {
-    throw new RangeError(`Given groups=${groups}, weight of size ${text(weight.sizes)}, expected input${text(x.sizes)} to have ${expected} channels, but got ${x.sizes[1]} channels instead`);
+    throw new RangeError(
+      `Given groups=${groups}, weight of size ${text(weight.sizes)}, expected input${text(x.sizes)} to have ${expected} channels, but got ${x.sizes[1]} channels instead`,
+    );
   }
 }
 
@@ -123,7 +133,9 @@ function convolution(x, weight, bias, how, transposed = false, outputPadding = [
   const rank = weight.dim - 2;
   if (rank !== 1 && rank !== 2) throw new RangeError(`convolutions in ${rank} dimensions are not known to this runtime`);
   if (x.dim !== rank + 2 && x.dim !== rank + 1) {
-    throw new RangeError(`Expected ${rank + 1}D (unbatched) or ${rank + 2}D (batched) input to conv${rank}d, but got input of size: ${text(x.sizes)}`);
+    throw new RangeError(
+      `Expected ${rank + 1}D (unbatched) or ${rank + 2}D (batched) input to conv${rank}d, but got input of size: ${text(x.sizes)}`,
+    );
   }
   if (x.dim === rank + 1) {
     const one = convolution(x.reshape([1, ...x.sizes]), weight, bias, how, transposed, outputPadding);
@@ -131,7 +143,12 @@ function convolution(x, weight, bias, how, transposed = false, outputPadding = [
   }
   const pair = (list, first) => (rank === 2 ? spread(list, 2) : [first, ...spread(list, 1)]);
   const flatRow = (t) => (rank === 2 ? t : t.reshape([t.sizes[0], t.sizes[1], 1, t.sizes[2]]));
-  const full = { stride: pair(how.stride, 1), padding: pair(how.padding, 0), dilation: pair(how.dilation, 1), groups: how.groups };
+  const full = {
+    stride: pair(how.stride, 1),
+    padding: pair(how.padding, 0),
+    dilation: pair(how.dilation, 1),
+    groups: how.groups,
+  };
   const out = transposed
     ? convTranspose2d(flatRow(x), flatRow(weight), bias, full, pair(outputPadding, 0))
     : conv2d(flatRow(x), flatRow(weight), bias, full);
@@ -142,13 +159,20 @@ const spread = (list, n) => (list.length === n ? list : new Array(n).fill(list[0
 
 for (const rank of [1, 2]) {
   const ints = `int[${rank}]`;
-  op(`conv${rank}d(Tensor input, Tensor weight, Tensor? bias=None, ${ints} stride=1, ${ints} padding=0, ${ints} dilation=1, int groups=1)`,
-    (x, weight, bias, stride, padding, dilation, groups) => convolution(x, weight, bias, { stride, padding, dilation, groups }));
-  op(`conv${rank}d(Tensor input, Tensor weight, Tensor? bias=None, ${ints} stride=1, str padding="valid", ${ints} dilation=1, int groups=1)`,
-    (x, weight, bias, stride, padding, dilation, groups) => namedPadding(x, weight, bias, stride, padding, dilation, groups, rank));
-  op(`conv_transpose${rank}d(Tensor input, Tensor weight, Tensor? bias=None, ${ints} stride=1, ${ints} padding=0, ${ints} output_padding=0, int groups=1, ${ints} dilation=1)`,
+  op(
+    `conv${rank}d(Tensor input, Tensor weight, Tensor? bias=None, ${ints} stride=1, ${ints} padding=0, ${ints} dilation=1, int groups=1)`,
+    (x, weight, bias, stride, padding, dilation, groups) => convolution(x, weight, bias, { stride, padding, dilation, groups }),
+  );
+  op(
+    `conv${rank}d(Tensor input, Tensor weight, Tensor? bias=None, ${ints} stride=1, str padding="valid", ${ints} dilation=1, int groups=1)`,
+    (x, weight, bias, stride, padding, dilation, groups) =>
+      namedPadding(x, weight, bias, stride, padding, dilation, groups, rank),
+  );
+  op(
+    `conv_transpose${rank}d(Tensor input, Tensor weight, Tensor? bias=None, ${ints} stride=1, ${ints} padding=0, ${ints} output_padding=0, int groups=1, ${ints} dilation=1)`,
     (x, weight, bias, stride, padding, outputPadding, groups, dilation) =>
-      convolution(x, weight, bias, { stride, padding, dilation, groups }, true, outputPadding));
+      convolution(x, weight, bias, { stride, padding, dilation, groups }, true, outputPadding),
+  );
 }
 
 /** `padding="same"`: as much as keeps the sizes; if that is odd, the end gets one more. */
@@ -163,7 +187,8 @@ function namedPadding(x, weight, bias, stride, padding, dilation, groups, rank) 
   return convolution(constantPad(x, widths, 0), weight, bias, none);
 }
 
-const LONG = "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups";
+const LONG =
+  "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups";
 const long = (x, weight, bias, stride, padding, dilation, transposed, outputPadding, groups) =>
   convolution(x, weight, bias, { stride, padding, dilation, groups }, transposed, outputPadding);
 op(`_convolution(${LONG}, bool benchmark, bool deterministic, bool cudnn_enabled)`, long);

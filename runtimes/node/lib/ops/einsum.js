@@ -16,7 +16,8 @@ function einsum(equation, tensors) {
   const [left, right] = equation.replace(/\s/g, "").split("->");
   const terms = left.split(",");
   if (equation.includes(".")) throw new RangeError("einsum with ... is not known to this runtime");
-  if (terms.length !== tensors.length) throw new RangeError("einsum(): more operands were provided than specified in the equation");
+  if (terms.length !== tensors.length)
+    throw new RangeError("einsum(): more operands were provided than specified in the equation");
   const all = [...new Set(left.replace(/,/g, ""))].sort();
   const once = all.filter((letter) => left.split(letter).length === 2).join("");
   const kept = [...(right === undefined ? once : right)];
@@ -29,7 +30,8 @@ function einsum(equation, tensors) {
 
 /** The operand with one dimension per letter of `order`: of size 1 where it has not the letter, a diagonal where it has it twice. */
 function spreadOut(t, letters, order) {
-  if (letters.length !== t.dim) throw new RangeError(`einsum(): the subscripts ${letters} do not match an operand of ${t.dim} dimensions`);
+  if (letters.length !== t.dim)
+    throw new RangeError(`einsum(): the subscripts ${letters} do not match an operand of ${t.dim} dimensions`);
   const along = (letter) => [...letters].map((l, d) => (l === letter ? d : -1)).filter((d) => d >= 0);
   const sizes = order.map((letter) => (along(letter).length ? t.sizes[along(letter)[0]] : 1));
   const strides = order.map((letter) => along(letter).reduce((s, d) => s + t.strides[d], 0));

@@ -16,7 +16,11 @@ const { scalarType } = require("../tensor/compute");
 const OPTIONS = "*, ScalarType? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None";
 const LIKE = `${OPTIONS}, int? memory_format=None`;
 
-for (const [name, value] of [["zeros", 0], ["ones", 1], ["empty", 0]]) {
+for (const [name, value] of [
+  ["zeros", 0],
+  ["ones", 1],
+  ["empty", 0],
+]) {
   op(`${name}(int[] size, ${LIKE})`, (size, dtype) => Tensor.full(size, value, dtype || dt.float32));
   op(`${name}_like(Tensor self, ${LIKE})`, (t, dtype) => Tensor.full(t.sizes, value, dtype || t.dtype));
   op(`new_${name}(Tensor self, int[] size, ${OPTIONS})`, (t, size, dtype) => Tensor.full(size, value, dtype || t.dtype));
@@ -25,7 +29,9 @@ for (const [name, value] of [["zeros", 0], ["ones", 1], ["empty", 0]]) {
 const fill = (size, value, dtype) => Tensor.full(size, value, dtype || scalarType(value));
 op(`full(int[] size, Scalar fill_value, ${OPTIONS})`, fill);
 op(`full_like(Tensor self, Scalar fill_value, ${LIKE})`, (t, value, dtype) => Tensor.full(t.sizes, value, dtype || t.dtype));
-op(`new_full(Tensor self, int[] size, Scalar fill_value, ${OPTIONS})`, (t, size, value, dtype) => Tensor.full(size, value, dtype || t.dtype));
+op(`new_full(Tensor self, int[] size, Scalar fill_value, ${OPTIONS})`, (t, size, value, dtype) =>
+  Tensor.full(size, value, dtype || t.dtype),
+);
 op(`scalar_tensor(Scalar s, ${OPTIONS})`, (value, dtype) => Tensor.full([], value, dtype || dt.float32));
 op("prim.NumToTensor(Scalar a)", (value) => Tensor.full([], value, typeof value === "number" ? dt.float64 : scalarType(value)));
 
@@ -47,7 +53,8 @@ op(`linspace(Scalar start, Scalar end, int steps, ${OPTIONS})`, (start, end, ste
   const [a, b] = [Number(start), Number(end)];
   const t = Tensor.zeros([steps], dtype || dt.float32);
   const step = (b - a) / Math.max(1, steps - 1);
-  for (let i = 0; i < steps; i++) t.storage.array[i] = dt.cast(i < steps / 2 ? a + i * step : b - (steps - 1 - i) * step, t.dtype);
+  for (let i = 0; i < steps; i++)
+    t.storage.array[i] = dt.cast(i < steps / 2 ? a + i * step : b - (steps - 1 - i) * step, t.dtype);
   return t;
 });
 const eye = (n, m, dtype) => {
@@ -80,12 +87,18 @@ function tensorFrom(data, dtype = null) {
       if (Array.isArray(value)) throw new RangeError("the nested lists of a tensor must have equal lengths");
       flat.push(value instanceof Tensor ? value.item() : value);
     } else if (!Array.isArray(value) || value.length !== sizes[depth]) {
-      throw new RangeError(`Expected sequence of length ${sizes[depth]} at dim ${depth} (got ${Array.isArray(value) ? value.length : "a number"})`);
+      throw new RangeError(
+        `Expected sequence of length ${sizes[depth]} at dim ${depth} (got ${Array.isArray(value) ? value.length : "a number"})`,
+      );
     } else value.forEach((item) => collect(item, depth + 1));
   };
   collect(data, 0);
   const type = dtype || flat.map(scalarType).reduce((a, b) => dt.promote(a, b), flat.length ? dt.bool : dt.float32);
-  return Tensor.of(type.array.from(flat, (x) => dt.cast(x, type)), type, sizes);
+  return Tensor.of(
+    type.array.from(flat, (x) => dt.cast(x, type)),
+    type,
+    sizes,
+  );
 }
 
 const TENSOR = "*, ScalarType? dtype=None, Device? device=None, bool requires_grad=False";
@@ -94,7 +107,7 @@ op(`tensor(any data, ${TENSOR})`, tensorFrom);
 op("as_tensor(Tensor data, *, ScalarType? dtype=None, Device? device=None)", (t, dtype) => t.to(dtype || t.dtype));
 op("as_tensor(any data, *, ScalarType? dtype=None, Device? device=None)", tensorFrom);
 scalarOp("device(str a)", (text) => new Device(text));
-op("meshgrid(Tensor[] tensors, *, str indexing=\"ij\")", (tensors) => {
+op('meshgrid(Tensor[] tensors, *, str indexing="ij")', (tensors) => {
   const sizes = tensors.map((t) => t.numel);
   return tensors.map((t, d) => t.reshape(sizes.map((n, i) => (i === d ? n : 1))).expand(sizes));
 });

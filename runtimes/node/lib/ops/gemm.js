@@ -57,6 +57,7 @@ function packRows(a, from, stride, depth, rows, strip) {
   }
 }
 
+// prettier-ignore
 /** tile = (4 by depth) times (depth by 4) */
 function multiplyTile(a, b, bAt, depth, tile) {
   let c00 = 0, c01 = 0, c02 = 0, c03 = 0;

@@ -40,7 +40,10 @@ function plan(t, indices) {
     else if (index.dtype.category === 2) throw new TypeError("tensors used as indices must be long, int, byte or bool tensors");
     else if (index.dtype === dt.bool || index.dtype === dt.uint8) {
       const covered = t.sizes.slice(expanded.length, expanded.length + index.dim);
-      if (covered.join() !== index.sizes.join()) throw new RangeError(`The shape of the mask ${text(index.sizes)} at index 0 does not match the shape of the indexed tensor ${text(t.sizes)} at index ${expanded.length}`);
+      if (covered.join() !== index.sizes.join())
+        throw new RangeError(
+          `The shape of the mask ${text(index.sizes)} at index 0 does not match the shape of the indexed tensor ${text(t.sizes)} at index ${expanded.length}`,
+        );
       const positions = nonzero(index);
       for (let d = 0; d < index.dim; d++) expanded.push(positions.select(1, d));
     } else expanded.push(index);
@@ -64,7 +67,12 @@ function plan(t, indices) {
 }
 
 /** The kept dimensions at one of the plan's positions, as a view. */
-const at = (t, { kept }, offset) => t.asStrided(kept.map((d) => t.sizes[d]), kept.map((d) => t.strides[d]), t.offset + offset);
+const at = (t, { kept }, offset) =>
+  t.asStrided(
+    kept.map((d) => t.sizes[d]),
+    kept.map((d) => t.strides[d]),
+    t.offset + offset,
+  );
 
 /** The order that moves the `count` leading dimensions behind `front` others, and back. */
 function moved(rank, count, front) {
@@ -115,10 +123,13 @@ function indexSelect(t, dim, positions) {
 }
 
 op("index_select(Tensor self, int dim, Tensor index)", indexSelect);
-op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)", (weight, indices) => {
-  const rows = indexSelect(weight, 0, indices);
-  return rows.reshape([...indices.sizes, ...weight.sizes.slice(1)]);
-});
+op(
+  "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)",
+  (weight, indices) => {
+    const rows = indexSelect(weight, 0, indices);
+    return rows.reshape([...indices.sizes, ...weight.sizes.slice(1)]);
+  },
+);
 
 /** Calls `visit(i, offset)`: the i-th element of `positions`, and where in `t` it points along `dim`. */
 function eachPosition(t, dim, positions, visit) {
@@ -126,8 +137,12 @@ function eachPosition(t, dim, positions, visit) {
   const values = flat(positions, dt.float64);
   const counter = positions.sizes.map(() => 0);
   for (let i = 0; i < values.length; i++) {
-    if (values[i] < 0 || values[i] >= t.sizes[d]) throw new RangeError(`index ${values[i]} is out of bounds for dimension ${d} with size ${t.sizes[d]}`);
-    visit(i, counter.reduce((sum, c, k) => sum + (k === d ? values[i] : c) * t.strides[k], t.offset));
+    if (values[i] < 0 || values[i] >= t.sizes[d])
+      throw new RangeError(`index ${values[i]} is out of bounds for dimension ${d} with size ${t.sizes[d]}`);
+    visit(
+      i,
+      counter.reduce((sum, c, k) => sum + (k === d ? values[i] : c) * t.strides[k], t.offset),
+    );
     for (let k = counter.length - 1; k >= 0 && ++counter[k] === positions.sizes[k]; k--) counter[k] = 0;
   }
 }
@@ -140,7 +155,14 @@ op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)", (t, 
   return Tensor.of(out, t.dtype, positions.sizes);
 });
 
-const REDUCTIONS = { add: (a, b) => a + b, sum: (a, b) => a + b, multiply: (a, b) => a * b, prod: (a, b) => a * b, amax: (a, b) => (a > b ? a : b), amin: (a, b) => (a < b ? a : b) };
+const REDUCTIONS = {
+  add: (a, b) => a + b,
+  sum: (a, b) => a + b,
+  multiply: (a, b) => a * b,
+  prod: (a, b) => a * b,
+  amax: (a, b) => (a > b ? a : b),
+  amin: (a, b) => (a < b ? a : b),
+};
 
 function scatter(t, dim, positions, source, combine = (a, b) => b) {
   const array = t.storage.array;
@@ -164,14 +186,23 @@ function writing(name, rest, run) {
 
 writing("scatter", ", int dim, Tensor index, Tensor|Scalar src", scatter);
 writing("scatter", ", int dim, Tensor index, Scalar value", scatter);
-writing("scatter", ", int dim, Tensor index, Tensor|Scalar src, *, str reduce", (t, dim, positions, source, how) => scatter(t, dim, positions, source, REDUCTIONS[how]));
-writing("scatter_add", ", int dim, Tensor index, Tensor src", (t, dim, positions, source) => scatter(t, dim, positions, source, REDUCTIONS.add));
-writing("scatter_reduce", ", int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True", (t, dim, positions, source, how) => {
-  if (!REDUCTIONS[how]) throw new RangeError(`scatter_reduce with ${how} is not known to this runtime`);
-  return scatter(t, dim, positions, source, REDUCTIONS[how]);
-});
+writing("scatter", ", int dim, Tensor index, Tensor|Scalar src, *, str reduce", (t, dim, positions, source, how) =>
+  scatter(t, dim, positions, source, REDUCTIONS[how]),
+);
+writing("scatter_add", ", int dim, Tensor index, Tensor src", (t, dim, positions, source) =>
+  scatter(t, dim, positions, source, REDUCTIONS.add),
+);
+writing(
+  "scatter_reduce",
+  ", int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True",
+  (t, dim, positions, source, how) => {
+    if (!REDUCTIONS[how]) throw new RangeError(`scatter_reduce with ${how} is not known to this runtime`);
+    return scatter(t, dim, positions, source, REDUCTIONS[how]);
+  },
+);
 writing("masked_fill", ", Tensor mask, Tensor|Scalar value", (t, mask, value) =>
-  t.copy_(where(mask, Tensor.full([], value instanceof Tensor ? value.item() : value, t.dtype), t)));
+  t.copy_(where(mask, Tensor.full([], value instanceof Tensor ? value.item() : value, t.dtype), t)),
+);
 writing("masked_scatter", ", Tensor mask, Tensor source", (t, mask, source) => {
   const where = mask.expand(t.sizes);
   return indexPut(t, [where], source.reshape([-1]).slice(0, 0, nonzero(where).sizes[0]), false);
@@ -180,9 +211,17 @@ writing("index_fill", ", int dim, Tensor index, Tensor|Scalar value", (t, dim, p
   const one = value instanceof Tensor ? value.item() : value;
   return indexPut(t, [...new Array(wrapDim(dim, t.dim)).fill(null), positions], Tensor.full([], one, t.dtype), false);
 });
-writing("index_copy", ", int dim, Tensor index, Tensor source", (t, dim, positions, source) => indexPut(t, [...new Array(wrapDim(dim, t.dim)).fill(null), positions], source, false));
+writing("index_copy", ", int dim, Tensor index, Tensor source", (t, dim, positions, source) =>
+  indexPut(t, [...new Array(wrapDim(dim, t.dim)).fill(null), positions], source, false),
+);
 writing("index_add", ", int dim, Tensor index, Tensor source, *, Scalar alpha=1", (t, dim, positions, source, alpha) =>
-  indexPut(t, [...new Array(wrapDim(dim, t.dim)).fill(null), positions], Number(alpha) === 1 ? source : binary(source, alpha, (a, b) => a * b), true));
+  indexPut(
+    t,
+    [...new Array(wrapDim(dim, t.dim)).fill(null), positions],
+    Number(alpha) === 1 ? source : binary(source, alpha, (a, b) => a * b),
+    true,
+  ),
+);
 
 function where(condition, a, b) {
   const type = resultType(a, b);
@@ -197,7 +236,9 @@ function where(condition, a, b) {
 op("where(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)", where);
 op("where(Tensor condition)", (t) => Array.from({ length: t.dim }, (_, d) => nonzero(t).select(1, d)));
 op("copy_(Tensor self, Tensor src, bool non_blocking=False)", (t, source) => t.copy_(source));
-op("fill_(Tensor self, Tensor|Scalar value)", (t, value) => t.copy_(value instanceof Tensor ? value : Tensor.full([], value, t.dtype)));
+op("fill_(Tensor self, Tensor|Scalar value)", (t, value) =>
+  t.copy_(value instanceof Tensor ? value : Tensor.full([], value, t.dtype)),
+);
 op("zero_(Tensor self)", (t) => t.copy_(Tensor.full([], 0, t.dtype)));
 
 module.exports = { index, indexSelect, where };

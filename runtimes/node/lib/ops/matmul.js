@@ -16,7 +16,8 @@ const { gemm } = require("./gemm");
 
 /** [b, m, k] times [b, k, n] */
 function bmm(a, b) {
-  if (a.dtype !== b.dtype) throw new TypeError(`expected m1 and m2 to have the same dtype, but got: ${a.dtype.name} != ${b.dtype.name}`);
+  if (a.dtype !== b.dtype)
+    throw new TypeError(`expected m1 and m2 to have the same dtype, but got: ${a.dtype.name} != ${b.dtype.name}`);
   const [batches, m, k] = a.sizes;
   const n = b.sizes[2];
   if (b.sizes[0] !== batches || b.sizes[1] !== k) {
@@ -70,7 +71,9 @@ function matmul(a, b) {
 function linear(x, weight, bias) {
   const k = weight.sizes[weight.dim - 1];
   if (x.sizes[x.dim - 1] !== k) {
-    throw new RangeError(`mat1 and mat2 shapes cannot be multiplied (${numel(x.sizes.slice(0, -1))}x${x.sizes[x.dim - 1]} and ${k}x${weight.sizes[0]})`);
+    throw new RangeError(
+      `mat1 and mat2 shapes cannot be multiplied (${numel(x.sizes.slice(0, -1))}x${x.sizes[x.dim - 1]} and ${k}x${weight.sizes[0]})`,
+    );
   }
   const product = matmul(x, weight.dim === 1 ? weight : weight.transpose(0, 1));
   return bias === null ? product : add(product, bias);
@@ -97,8 +100,14 @@ op("dot(Tensor self, Tensor tensor)", (a, b) => {
 });
 op("outer(Tensor self, Tensor vec2)", (a, b) => multiply(a.reshape([a.numel, 1]), b));
 op("ger(Tensor self, Tensor vec2)", (a, b) => multiply(a.reshape([a.numel, 1]), b));
-op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", (self, a, b, beta, alpha) => combined(self, mm(a, b), beta, alpha));
-op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)", (self, a, b, beta, alpha) => combined(self, matmul(a, b), beta, alpha));
-op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", (self, a, b, beta, alpha) => combined(self, bmm(a, b), beta, alpha));
+op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", (self, a, b, beta, alpha) =>
+  combined(self, mm(a, b), beta, alpha),
+);
+op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)", (self, a, b, beta, alpha) =>
+  combined(self, matmul(a, b), beta, alpha),
+);
+op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", (self, a, b, beta, alpha) =>
+  combined(self, bmm(a, b), beta, alpha),
+);
 
 module.exports = { matmul, linear, mm, bmm };

@@ -48,8 +48,19 @@ function batchStatistics(x, runningMean, runningVar, momentum) {
     variances[c] = squares / length;
     unbiased[c] = squares / (length - 1);
   }
-  for (const [running, batch] of [[runningMean, means], [runningVar, unbiased]]) {
-    if (running) into(running, Tensor.of(flat(running).map((r, c) => (1 - momentum) * r + momentum * batch[c]), running.dtype, running.sizes));
+  for (const [running, batch] of [
+    [runningMean, means],
+    [runningVar, unbiased],
+  ]) {
+    if (running)
+      into(
+        running,
+        Tensor.of(
+          flat(running).map((r, c) => (1 - momentum) * r + momentum * batch[c]),
+          running.dtype,
+          running.sizes,
+        ),
+      );
   }
   return [means, variances];
 }
@@ -73,7 +84,9 @@ function scaled(x, weight, bias) {
 
 function layerNorm(x, shape, weight, bias, eps) {
   if (x.sizes.slice(x.dim - shape.length).join() !== shape.join()) {
-    throw new RangeError(`Given normalized_shape=${text(shape)}, expected input with shape [*, ${shape.join(", ")}], but got input of size${text(x.sizes)}`);
+    throw new RangeError(
+      `Given normalized_shape=${text(shape)}, expected input with shape [*, ${shape.join(", ")}], but got input of size${text(x.sizes)}`,
+    );
   }
   return scaled(normalizedRuns(x, numel(shape), eps), weight, bias);
 }
@@ -82,15 +95,30 @@ function layerNorm(x, shape, weight, bias, eps) {
 const perChannel = (t, x) => t && t.reshape([t.numel, ...new Array(x.dim - 2).fill(1)]);
 
 function groupNorm(x, groups, weight, bias, eps) {
-  if (x.sizes[1] % groups) throw new RangeError(`Expected number of channels in input to be divisible by num_groups, but got input of shape ${text(x.sizes)} and num_groups=${groups}`);
+  if (x.sizes[1] % groups)
+    throw new RangeError(
+      `Expected number of channels in input to be divisible by num_groups, but got input of shape ${text(x.sizes)} and num_groups=${groups}`,
+    );
   return scaled(normalizedRuns(x, numel(x.sizes.slice(1)) / groups, eps), perChannel(weight, x), perChannel(bias, x));
 }
 
-op("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)", batchNorm);
-op("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True)", layerNorm);
-op("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)", groupNorm);
-op("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)", (x, weight, bias, mean, variance, useInput, momentum, eps) =>
-  useInput ? groupNorm(x, x.sizes[1], weight, bias, eps) : batchNorm(x, weight, bias, mean, variance, false, momentum, eps));
+op(
+  "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)",
+  batchNorm,
+);
+op(
+  "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True)",
+  layerNorm,
+);
+op(
+  "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)",
+  groupNorm,
+);
+op(
+  "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)",
+  (x, weight, bias, mean, variance, useInput, momentum, eps) =>
+    useInput ? groupNorm(x, x.sizes[1], weight, bias, eps) : batchNorm(x, weight, bias, mean, variance, false, momentum, eps),
+);
 op("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", (x, shape, weight, eps) => {
   const length = numel(shape);
   const values = flat(x);

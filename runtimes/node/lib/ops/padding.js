@@ -45,7 +45,9 @@ function pad(t, widths, mode, value) {
     const d = t.dim - 1 - i;
     const n = t.sizes[d];
     if (mode === "reflect" && Math.max(widths[2 * i], widths[2 * i + 1]) >= n) {
-      throw new RangeError(`Padding size should be less than the corresponding input dimension, but got: padding (${widths[2 * i]}, ${widths[2 * i + 1]}) at dimension ${d} of input [${t.sizes.join(", ")}]`);
+      throw new RangeError(
+        `Padding size should be less than the corresponding input dimension, but got: padding (${widths[2 * i]}, ${widths[2 * i + 1]}) at dimension ${d} of input [${t.sizes.join(", ")}]`,
+      );
     }
     const sizes = out.sizes.slice();
     sizes[d] = n + widths[2 * i] + widths[2 * i + 1];

@@ -103,10 +103,24 @@ function inOneRow(t, run) {
 const MAX2 = "Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False";
 op(`max_pool2d(${MAX2})`, (...args) => maxPool2d(...args)[0]);
 op(`max_pool2d_with_indices(${MAX2})`, (...args) => Tuple.from(maxPool2d(...args)));
-op("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)", (t, [kernel], stride, [padding], [dilation], ceilMode) =>
-  inOneRow(t, (row) => maxPool2d(row, [1, kernel], stride.length ? [1, ...stride] : [], [0, padding], [1, dilation], ceilMode)[0]));
-op("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)", avgPool2d);
-op("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True)", (t, [kernel], stride, [padding], ceilMode, includePad) =>
-  inOneRow(t, (row) => avgPool2d(row, [1, kernel], stride.length ? [1, ...stride] : [], [0, padding], ceilMode, includePad, null)));
+op(
+  "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False)",
+  (t, [kernel], stride, [padding], [dilation], ceilMode) =>
+    inOneRow(
+      t,
+      (row) => maxPool2d(row, [1, kernel], stride.length ? [1, ...stride] : [], [0, padding], [1, dilation], ceilMode)[0],
+    ),
+);
+op(
+  "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)",
+  avgPool2d,
+);
+op(
+  "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True)",
+  (t, [kernel], stride, [padding], ceilMode, includePad) =>
+    inOneRow(t, (row) =>
+      avgPool2d(row, [1, kernel], stride.length ? [1, ...stride] : [], [0, padding], ceilMode, includePad, null),
+    ),
+);
 op("adaptive_avg_pool2d(Tensor self, int[2] output_size)", adaptiveAvgPool2d);
 op("adaptive_avg_pool1d(Tensor self, int[1] output_size)", (t, [n]) => inOneRow(t, (row) => adaptiveAvgPool2d(row, [1, n])));

@@ -56,8 +56,12 @@ function drawn(sizes, dtype, draw) {
 const OPTIONS = "*, ScalarType? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None";
 op(`rand(int[] size, ${OPTIONS})`, (size, dtype) => drawn(size, dtype, () => random.uniform()));
 op(`randn(int[] size, ${OPTIONS})`, (size, dtype) => drawn(size, dtype, () => random.normal()));
-op(`rand_like(Tensor self, ${OPTIONS}, int? memory_format=None)`, (t, dtype) => drawn(t.sizes, dtype || t.dtype, () => random.uniform()));
-op(`randn_like(Tensor self, ${OPTIONS}, int? memory_format=None)`, (t, dtype) => drawn(t.sizes, dtype || t.dtype, () => random.normal()));
+op(`rand_like(Tensor self, ${OPTIONS}, int? memory_format=None)`, (t, dtype) =>
+  drawn(t.sizes, dtype || t.dtype, () => random.uniform()),
+);
+op(`randn_like(Tensor self, ${OPTIONS}, int? memory_format=None)`, (t, dtype) =>
+  drawn(t.sizes, dtype || t.dtype, () => random.normal()),
+);
 op(`randint(int high, int[] size, ${OPTIONS})`, (high, size, dtype) => integers(0, high, size, dtype));
 op(`randint(int low, int high, int[] size, ${OPTIONS})`, integers);
 scalarOp("manual_seed(int seed)", (seed) => random.seed(seed) || null);

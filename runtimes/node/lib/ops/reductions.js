@@ -27,7 +27,10 @@ function sum(t, dims, keepdim = false, dtype = null) {
 
 function mean(t, dims, keepdim = false, dtype = null) {
   const type = dtype || t.dtype;
-  if (type.category < 2) throw new TypeError(`mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ${type.legacy}`);
+  if (type.category < 2)
+    throw new TypeError(
+      `mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ${type.legacy}`,
+    );
   return reduce(t, dims, keepdim, type, type, (values, start, length) => sumKernel(0)(values, start, length) / length);
 }
 
@@ -59,18 +62,26 @@ op("sum(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)
 op("mean(Tensor self, *, ScalarType? dtype=None)", (t, dtype) => mean(t, null, false, dtype));
 op("mean(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)", mean);
 op("prod(Tensor self, *, ScalarType? dtype=None)", (t, dtype) => prod(t, null, false, dtype));
-op("prod(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)", (t, dim, keepdim, dtype) => prod(t, [dim], keepdim, dtype));
+op("prod(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)", (t, dim, keepdim, dtype) =>
+  prod(t, [dim], keepdim, dtype),
+);
 
-for (const [name, finish] of [["var", (x) => x], ["std", Math.sqrt]]) {
+for (const [name, finish] of [
+  ["var", (x) => x],
+  ["std", Math.sqrt],
+]) {
   op(`${name}(Tensor self, bool unbiased=True)`, (t, unbiased) => variance(t, null, unbiased ? 1 : 0, false, finish));
   op(`${name}(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)`, (t, dim, unbiased, keepdim) =>
-    variance(t, dim, unbiased ? 1 : 0, keepdim, finish));
+    variance(t, dim, unbiased ? 1 : 0, keepdim, finish),
+  );
   op(`${name}(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)`, (t, dim, correction, keepdim) =>
-    variance(t, dim, correction === null ? 1 : Number(correction), keepdim, finish));
+    variance(t, dim, correction === null ? 1 : Number(correction), keepdim, finish),
+  );
 }
 
 op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)", (t, dim, correction, keepdim) =>
-  Tuple.of(variance(t, dim, correction === null ? 1 : Number(correction), keepdim), mean(t, dim, keepdim)));
+  Tuple.of(variance(t, dim, correction === null ? 1 : Number(correction), keepdim), mean(t, dim, keepdim)),
+);
 
 /** Where the extreme element of a row is: `wins(a, b)` says that a replaces b. */
 const extremum = (wins) => (values, start, length) => {
@@ -82,23 +93,40 @@ const extremum = (wins) => (values, start, length) => {
   return best;
 };
 
-for (const [name, wins] of [["max", (a, b) => a > b], ["min", (a, b) => a < b]]) {
+for (const [name, wins] of [
+  ["max", (a, b) => a > b],
+  ["min", (a, b) => a < b],
+]) {
   const where = extremum(wins);
-  const whole = (t, dims, keepdim) => reduce(nonempty(t, name), dims, keepdim, t.dtype, t.dtype, (v, start, n) => v[where(v, start, n)]);
+  const whole = (t, dims, keepdim) =>
+    reduce(nonempty(t, name), dims, keepdim, t.dtype, t.dtype, (v, start, n) => v[where(v, start, n)]);
   op(`${name}(Tensor self)`, (t) => whole(t, null, false));
   op(`a${name}(Tensor self, int[1] dim=[], bool keepdim=False)`, whole);
   op(`${name}(Tensor self, int dim, bool keepdim=False)`, (t, dim, keepdim) =>
-    Tuple.of(whole(t, [dim], keepdim), reduce(t, [dim], keepdim, t.dtype, dt.int64, (v, start, n) => BigInt(where(v, start, n) - start))));
+    Tuple.of(
+      whole(t, [dim], keepdim),
+      reduce(t, [dim], keepdim, t.dtype, dt.int64, (v, start, n) => BigInt(where(v, start, n) - start)),
+    ),
+  );
   op(`arg${name}(Tensor self, int? dim=None, bool keepdim=False)`, (t, dim, keepdim) =>
-    reduce(nonempty(t, `arg${name}`), dim === null ? null : [dim], keepdim, t.dtype, dt.int64, (v, start, n) => BigInt(where(v, start, n) - start)));
+    reduce(nonempty(t, `arg${name}`), dim === null ? null : [dim], keepdim, t.dtype, dt.int64, (v, start, n) =>
+      BigInt(where(v, start, n) - start),
+    ),
+  );
 }
 
 function nonempty(t, name) {
-  if (t.numel === 0) throw new RangeError(`${name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.`);
+  if (t.numel === 0)
+    throw new RangeError(
+      `${name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.`,
+    );
   return t;
 }
 
-for (const [name, test] of [["any", (v, a, n) => v.subarray(a, a + n).some(Boolean)], ["all", (v, a, n) => v.subarray(a, a + n).every(Boolean)]]) {
+for (const [name, test] of [
+  ["any", (v, a, n) => v.subarray(a, a + n).some(Boolean)],
+  ["all", (v, a, n) => v.subarray(a, a + n).every(Boolean)],
+]) {
   const run = (t, dims, keepdim = false) => reduce(t, dims, keepdim, t.dtype, t.dtype === dt.uint8 ? dt.uint8 : dt.bool, test);
   op(`${name}(Tensor self)`, (t) => run(t, null));
   op(`${name}(Tensor self, int dim, bool keepdim=False)`, (t, dim, keepdim) => run(t, [dim], keepdim));
@@ -106,7 +134,10 @@ for (const [name, test] of [["any", (v, a, n) => v.subarray(a, a + n).some(Boole
 }
 
 op("count_nonzero(Tensor self, int? dim=None)", (t, dim) =>
-  reduce(t, dim === null ? null : [dim], false, t.dtype, dt.int64, (v, a, n) => BigInt(v.subarray(a, a + n).filter(Boolean).length)));
+  reduce(t, dim === null ? null : [dim], false, t.dtype, dt.int64, (v, a, n) =>
+    BigInt(v.subarray(a, a + n).filter(Boolean).length),
+  ),
+);
 
 function logsumexp(t, dims, keepdim) {
   return reduce(t, dims, keepdim, floating(t.dtype), floating(t.dtype), (values, start, length) => {
@@ -138,12 +169,21 @@ function norm(t, p, dims, keepdim, dtype) {
 }
 
 op("norm(Tensor self, Scalar p=2)", (t, p) => norm(t, Number(p), null, false, null));
-op("norm(Tensor self, Scalar? p, int[1] dim, bool keepdim=False)", (t, p, dim, keepdim) => norm(t, p === null ? 2 : Number(p), dim, keepdim, null));
-op("norm(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype)", (t, p, dim, keepdim, dtype) => norm(t, p === null ? 2 : Number(p), dim, keepdim, dtype));
-op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)", (t, ord, dim, keepdim, dtype) =>
-  norm(t, Number(ord), dim, keepdim, dtype));
+op("norm(Tensor self, Scalar? p, int[1] dim, bool keepdim=False)", (t, p, dim, keepdim) =>
+  norm(t, p === null ? 2 : Number(p), dim, keepdim, null),
+);
+op("norm(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype)", (t, p, dim, keepdim, dtype) =>
+  norm(t, p === null ? 2 : Number(p), dim, keepdim, dtype),
+);
+op(
+  "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)",
+  (t, ord, dim, keepdim, dtype) => norm(t, Number(ord), dim, keepdim, dtype),
+);
 
-for (const [name, start, step] of [["cumsum", 0, (a, b) => a + b], ["cumprod", 1, (a, b) => a * b]]) {
+for (const [name, start, step] of [
+  ["cumsum", 0, (a, b) => a + b],
+  ["cumprod", 1, (a, b) => a * b],
+]) {
   op(`${name}(Tensor self, int dim, *, ScalarType? dtype=None)`, (t, dim, dtype) => {
     const type = dtype || (t.dtype.category < 2 ? dt.int64 : t.dtype);
     return running(t, dim, type, type === dt.int64 ? BigInt(start) : start, step);

@@ -20,18 +20,54 @@ function both(name, ints, floats) {
   scalarOp(`${name}(float a, float b)`, floats); // an int among them is converted
 }
 
-both("add", (a, b) => wrap(a + b), (a, b) => a + b);
-both("sub", (a, b) => wrap(a - b), (a, b) => a - b);
-both("mul", (a, b) => wrap(a * b), (a, b) => a * b);
-both("div", (a, b) => Number(a) / Number(b), (a, b) => a / b);
+both(
+  "add",
+  (a, b) => wrap(a + b),
+  (a, b) => a + b,
+);
+both(
+  "sub",
+  (a, b) => wrap(a - b),
+  (a, b) => a - b,
+);
+both(
+  "mul",
+  (a, b) => wrap(a * b),
+  (a, b) => a * b,
+);
+both(
+  "div",
+  (a, b) => Number(a) / Number(b),
+  (a, b) => a / b,
+);
 both("floordiv", floorDivide, floorDivide);
 both("remainder", modulo, (a, b) => (b === 0 ? NaN : modulo(a, b)));
-both("fmod", (a, b) => Number(a) % Number(b), (a, b) => a % b);
-both("pow", (a, b) => Number(a) ** Number(b), (a, b) => a ** b);
-both("prim.max", (a, b) => (a > b ? a : b), (a, b) => (a > b ? a : b));
-both("prim.min", (a, b) => (a < b ? a : b), (a, b) => (a < b ? a : b));
+both(
+  "fmod",
+  (a, b) => Number(a) % Number(b),
+  (a, b) => a % b,
+);
+both(
+  "pow",
+  (a, b) => Number(a) ** Number(b),
+  (a, b) => a ** b,
+);
+both(
+  "prim.max",
+  (a, b) => (a > b ? a : b),
+  (a, b) => (a > b ? a : b),
+);
+both(
+  "prim.min",
+  (a, b) => (a < b ? a : b),
+  (a, b) => (a < b ? a : b),
+);
 both("atan2", (a, b) => Math.atan2(Number(a), Number(b)), Math.atan2);
-both("copysign", (a, b) => (b < 0n ? -1 : 1) * Math.abs(Number(a)), (a, b) => (b < 0 || Object.is(b, -0) ? -1 : 1) * Math.abs(a));
+both(
+  "copysign",
+  (a, b) => (b < 0n ? -1 : 1) * Math.abs(Number(a)),
+  (a, b) => (b < 0 || Object.is(b, -0) ? -1 : 1) * Math.abs(a),
+);
 
 const COMPARISONS = { lt: (a, b) => a < b, le: (a, b) => a <= b, gt: (a, b) => a > b, ge: (a, b) => a >= b };
 for (const [name, f] of Object.entries(COMPARISONS)) {
@@ -45,7 +81,11 @@ scalarOp("__is__(any t1, any t2)", (a, b) => a === b);
 scalarOp("__isnot__(any t1, any t2)", (a, b) => a !== b);
 scalarOp("__not__(bool self)", (a) => !a);
 
-const BITS = { and: [(a, b) => a && b, (a, b) => a & b], or: [(a, b) => a || b, (a, b) => a | b], xor: [(a, b) => a !== b, (a, b) => a ^ b] };
+const BITS = {
+  and: [(a, b) => a && b, (a, b) => a & b],
+  or: [(a, b) => a || b, (a, b) => a | b],
+  xor: [(a, b) => a !== b, (a, b) => a ^ b],
+};
 for (const [name, [bools, ints]] of Object.entries(BITS)) {
   scalarOp(`__${name}__(bool a, bool b)`, bools);
   scalarOp(`__${name}__(int a, int b)`, ints);
@@ -64,7 +104,10 @@ scalarOp("prim.abs(float a)", Math.abs);
 scalarOp("prim.abs(Tensor x)", (x) => call("abs", [x], []));
 
 /** To integers. */
-for (const [name, f] of [["floor", Math.floor], ["ceil", Math.ceil]]) {
+for (const [name, f] of [
+  ["floor", Math.floor],
+  ["ceil", Math.ceil],
+]) {
   scalarOp(`${name}(int a)`, (a) => a);
   scalarOp(`${name}(float a)`, (a) => BigInt(f(a)));
 }
@@ -75,9 +118,28 @@ scalarOp("floordiv(Scalar a, Scalar b)", (a, b) => floorDivide(Number(a), Number
 
 /** To floats. */
 const FUNCTIONS = {
-  sqrt: Math.sqrt, exp: Math.exp, expm1: Math.expm1, log1p: Math.log1p, log2: Math.log2, log10: Math.log10, sin: Math.sin,
-  cos: Math.cos, tan: Math.tan, asin: Math.asin, acos: Math.acos, atan: Math.atan, sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh,
-  asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh, fabs: Math.abs, lgamma, degrees: (x) => (x * 180) / Math.PI, radians: (x) => (x * Math.PI) / 180,
+  sqrt: Math.sqrt,
+  exp: Math.exp,
+  expm1: Math.expm1,
+  log1p: Math.log1p,
+  log2: Math.log2,
+  log10: Math.log10,
+  sin: Math.sin,
+  cos: Math.cos,
+  tan: Math.tan,
+  asin: Math.asin,
+  acos: Math.acos,
+  atan: Math.atan,
+  sinh: Math.sinh,
+  cosh: Math.cosh,
+  tanh: Math.tanh,
+  asinh: Math.asinh,
+  acosh: Math.acosh,
+  atanh: Math.atanh,
+  fabs: Math.abs,
+  lgamma,
+  degrees: (x) => (x * 180) / Math.PI,
+  radians: (x) => (x * Math.PI) / 180,
 };
 for (const [name, f] of Object.entries(FUNCTIONS)) scalarOp(`${name}(float a)`, f);
 scalarOp("log(float a)", Math.log);

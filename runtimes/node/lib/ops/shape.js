@@ -36,7 +36,9 @@ op("broadcast_tensors(Tensor[] tensors)", (tensors) => {
   return tensors.map((t) => t.expand(sizes));
 });
 op("select(Tensor self, int dim, int index)", (t, dim, index) => t.select(dim, index));
-op("slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", (t, dim, start, end, step) => t.slice(dim, start, end, step));
+op("slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", (t, dim, start, end, step) =>
+  t.slice(dim, start, end, step),
+);
 op("narrow(Tensor self, int dim, int start, int length)", narrow);
 op("detach(Tensor self)", (t) => t.asStrided(t.sizes, t.strides, t.offset));
 op("detach_(Tensor self)", (t) => t);
@@ -45,7 +47,8 @@ op("prim.data(Tensor self)", (t) => t.asStrided(t.sizes, t.strides, t.offset));
 op("as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None)", (t, size, stride, offset) => {
   const first = offset === null ? t.offset : offset;
   const last = size.reduce((at, n, d) => at + (n - 1) * stride[d], first);
-  if (numel(size) && last >= t.storage.array.length) throw new RangeError(`setStorage: sizes ${text(size)}, strides ${text(stride)} reach beyond the storage`);
+  if (numel(size) && last >= t.storage.array.length)
+    throw new RangeError(`setStorage: sizes ${text(size)}, strides ${text(stride)} reach beyond the storage`);
   return t.asStrided(size, stride, first);
 });
 
@@ -61,10 +64,19 @@ function narrow(t, dim, start, length) {
 function squeeze(t, dims) {
   const wrapped = dims.map((d) => wrapDim(d, t.dim));
   const kept = t.sizes.map((_, d) => d).filter((d) => t.sizes[d] !== 1 || !wrapped.includes(d));
-  return t.asStrided(kept.map((d) => t.sizes[d]), kept.map((d) => t.strides[d]), t.offset);
+  return t.asStrided(
+    kept.map((d) => t.sizes[d]),
+    kept.map((d) => t.strides[d]),
+    t.offset,
+  );
 }
 
-op("squeeze(Tensor self)", (t) => squeeze(t, t.sizes.map((_, d) => d)));
+op("squeeze(Tensor self)", (t) =>
+  squeeze(
+    t,
+    t.sizes.map((_, d) => d),
+  ),
+);
 op("squeeze(Tensor self, int[1] dim)", squeeze);
 op("unsqueeze(Tensor self, int dim)", unsqueeze);
 
@@ -98,13 +110,19 @@ function split(t, size, dim) {
   const n = t.sizes[wrapDim(dim, t.dim)];
   if (size <= 0 && n) throw new RangeError(`split expects split_size be non-negative, but got split_size=${size}`);
   const count = Math.max(1, Math.ceil(n / size));
-  return pieces(t, Array.from({ length: count }, (_, i) => Math.min(size, n - i * size)), dim);
+  return pieces(
+    t,
+    Array.from({ length: count }, (_, i) => Math.min(size, n - i * size)),
+    dim,
+  );
 }
 
 function splitWithSizes(t, lengths, dim) {
   const n = t.sizes[wrapDim(dim, t.dim)];
   if (lengths.reduce((a, b) => a + b, 0) !== n) {
-    throw new RangeError(`split_with_sizes expects split_sizes to sum exactly to ${n} (input tensor's size at dimension ${dim}), but got split_sizes=${text(lengths)}`);
+    throw new RangeError(
+      `split_with_sizes expects split_sizes to sum exactly to ${n} (input tensor's size at dimension ${dim}), but got split_sizes=${text(lengths)}`,
+    );
   }
   return pieces(t, lengths, dim);
 }
@@ -112,12 +130,20 @@ function splitWithSizes(t, lengths, dim) {
 op("split(Tensor self, int split_size, int dim=0)", split);
 op("split(Tensor self, int[] split_size, int dim=0)", splitWithSizes);
 op("split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", splitWithSizes);
-op("chunk(Tensor self, int chunks, int dim=0)", (t, chunks, dim) => split(t, Math.max(1, Math.ceil(t.sizes[wrapDim(dim, t.dim)] / chunks)), dim));
+op("chunk(Tensor self, int chunks, int dim=0)", (t, chunks, dim) =>
+  split(t, Math.max(1, Math.ceil(t.sizes[wrapDim(dim, t.dim)] / chunks)), dim),
+);
 op("tensor_split(Tensor self, int sections, int dim=0)", (t, sections, dim) => {
   const n = t.sizes[wrapDim(dim, t.dim)];
-  return pieces(t, Array.from({ length: sections }, (_, i) => Math.floor(n / sections) + (i < n % sections ? 1 : 0)), dim);
+  return pieces(
+    t,
+    Array.from({ length: sections }, (_, i) => Math.floor(n / sections) + (i < n % sections ? 1 : 0)),
+    dim,
+  );
 });
-op("unbind(Tensor self, int dim=0)", (t, dim) => Array.from({ length: t.sizes[wrapDim(dim, t.dim)] }, (_, i) => t.select(dim, i)));
+op("unbind(Tensor self, int dim=0)", (t, dim) =>
+  Array.from({ length: t.sizes[wrapDim(dim, t.dim)] }, (_, i) => t.select(dim, i)),
+);
 
 function cat(tensors, dim) {
   if (!tensors.length) throw new RangeError("expected a non-empty list of Tensors");
@@ -128,7 +154,9 @@ function cat(tensors, dim) {
   for (const t of parts) {
     const fits = t.dim === parts[0].dim && t.sizes.every((n, i) => i === d || n === parts[0].sizes[i]);
     if (!fits) {
-      throw new RangeError(`Sizes of tensors must match except in dimension ${d}. Expected ${text(parts[0].sizes)} but got ${text(t.sizes)}`);
+      throw new RangeError(
+        `Sizes of tensors must match except in dimension ${d}. Expected ${text(parts[0].sizes)} but got ${text(t.sizes)}`,
+      );
     }
   }
   const sizes = parts[0].sizes.slice();
@@ -141,21 +169,37 @@ function cat(tensors, dim) {
 
 function stack(tensors, dim) {
   const odd = tensors.find((t) => t.sizes.join() !== tensors[0].sizes.join());
-  if (odd) throw new RangeError(`stack expects each tensor to be equal size, but got ${text(tensors[0].sizes)} at entry 0 and ${text(odd.sizes)} at entry ${tensors.indexOf(odd)}`);
-  return cat(tensors.map((t) => unsqueeze(t, dim)), dim < 0 ? wrapDim(dim, tensors[0].dim + 1) : dim);
+  if (odd)
+    throw new RangeError(
+      `stack expects each tensor to be equal size, but got ${text(tensors[0].sizes)} at entry 0 and ${text(odd.sizes)} at entry ${tensors.indexOf(odd)}`,
+    );
+  return cat(
+    tensors.map((t) => unsqueeze(t, dim)),
+    dim < 0 ? wrapDim(dim, tensors[0].dim + 1) : dim,
+  );
 }
 
 op("cat(Tensor[] tensors, int dim=0)", cat);
 op("concat(Tensor[] tensors, int dim=0)", cat);
 op("stack(Tensor[] tensors, int dim=0)", stack);
 op("hstack(Tensor[] tensors)", (tensors) => cat(tensors, tensors[0].dim < 2 ? 0 : 1));
-op("vstack(Tensor[] tensors)", (tensors) => cat(tensors.map((t) => (t.dim < 2 ? t.reshape([1, -1]) : t)), 0));
+op("vstack(Tensor[] tensors)", (tensors) =>
+  cat(
+    tensors.map((t) => (t.dim < 2 ? t.reshape([1, -1]) : t)),
+    0,
+  ),
+);
 
 function repeat(t, repeats) {
-  if (repeats.length < t.dim) throw new RangeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  if (repeats.length < t.dim)
+    throw new RangeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
   const sizes = [...new Array(repeats.length - t.dim).fill(1), ...t.sizes];
   const pairs = sizes.flatMap((n, d) => [repeats[d], n]);
-  return t.reshape(sizes.flatMap((n) => [1, n])).expand(pairs).reshape(sizes.map((n, d) => n * repeats[d])).clone();
+  return t
+    .reshape(sizes.flatMap((n) => [1, n]))
+    .expand(pairs)
+    .reshape(sizes.map((n, d) => n * repeats[d]))
+    .clone();
 }
 
 op("repeat(Tensor self, int[] repeats)", repeat);
@@ -164,9 +208,13 @@ op("repeat_interleave(Tensor self, int repeats, int? dim=None)", (t, n, dim) => 
   const source = dim === null ? t.reshape([-1]) : t;
   const d = dim === null ? 0 : wrapDim(dim, t.dim);
   const sizes = source.sizes;
-  return unsqueeze(source, d + 1).expand([...sizes.slice(0, d + 1), n, ...sizes.slice(d + 1)]).reshape(sizes.map((s, i) => (i === d ? s * n : s)));
+  return unsqueeze(source, d + 1)
+    .expand([...sizes.slice(0, d + 1), n, ...sizes.slice(d + 1)])
+    .reshape(sizes.map((s, i) => (i === d ? s * n : s)));
 });
-op("flip(Tensor self, int[] dims)", (t, dims) => dims.reduce((x, d) => (x.dim ? rearranged(x, d, (i, n) => n - 1 - i) : x), t).clone());
+op("flip(Tensor self, int[] dims)", (t, dims) =>
+  dims.reduce((x, d) => (x.dim ? rearranged(x, d, (i, n) => n - 1 - i) : x), t).clone(),
+);
 op("roll(Tensor self, int[1] shifts, int[1] dims=[])", (t, shifts, dims) => {
   if (!dims.length) return rearranged(t.reshape([-1]), 0, (i, n) => (((i - shifts[0]) % n) + n) % n).reshape(t.sizes);
   return dims.reduce((x, d, k) => rearranged(x, d, (i, n) => (((i - shifts[k]) % n) + n) % n), t);
@@ -206,7 +254,10 @@ op("diag(Tensor self, int diagonal=0)", (t, offset) => {
 });
 op("trace(Tensor self)", (t) => sum(diagonal(t, 0, 0, 1), null));
 
-for (const [name, keeps] of [["tril", (column, row, k) => column - row <= k], ["triu", (column, row, k) => column - row >= k]]) {
+for (const [name, keeps] of [
+  ["tril", (column, row, k) => column - row <= k],
+  ["triu", (column, row, k) => column - row >= k],
+]) {
   const run = (t, k) => {
     if (t.dim < 2) throw new RangeError(`${name}: input tensor must have at least 2 dimensions`);
     const [rows, columns] = t.sizes.slice(-2);
@@ -224,7 +275,10 @@ op("pixel_shuffle(Tensor self, int upscale_factor)", (t, r) => {
   const lead = t.sizes.slice(0, -3);
   const n = lead.length;
   const order = [...lead.keys(), n, n + 3, n + 1, n + 4, n + 2];
-  return t.reshape([...lead, c / (r * r), r, r, h, w]).permute(order).reshape([...lead, c / (r * r), h * r, w * r]);
+  return t
+    .reshape([...lead, c / (r * r), r, r, h, w])
+    .permute(order)
+    .reshape([...lead, c / (r * r), h * r, w * r]);
 });
 
 module.exports = { cat, stack, repeat, unsqueeze, squeeze, split };

@@ -32,15 +32,24 @@ function sorted(t, dim, descending, k) {
 const length = (t, dim) => (t.dim ? t.sizes[wrapDim(dim, t.dim)] : 1);
 
 op("sort(Tensor self, int dim=-1, bool descending=False)", (t, dim, descending) => sorted(t, dim, descending, length(t, dim)));
-op("sort(Tensor self, *, bool? stable, int dim=-1, bool descending=False)", (t, stable, dim, descending) => sorted(t, dim, descending, length(t, dim)));
-op("argsort(Tensor self, int dim=-1, bool descending=False)", (t, dim, descending) => sorted(t, dim, descending, length(t, dim))[1]);
-op("argsort(Tensor self, *, bool stable, int dim=-1, bool descending=False)", (t, stable, dim, descending) => sorted(t, dim, descending, length(t, dim))[1]);
+op("sort(Tensor self, *, bool? stable, int dim=-1, bool descending=False)", (t, stable, dim, descending) =>
+  sorted(t, dim, descending, length(t, dim)),
+);
+op(
+  "argsort(Tensor self, int dim=-1, bool descending=False)",
+  (t, dim, descending) => sorted(t, dim, descending, length(t, dim))[1],
+);
+op(
+  "argsort(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
+  (t, stable, dim, descending) => sorted(t, dim, descending, length(t, dim))[1],
+);
 op("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)", (t, k, dim, largest) => {
   if (k < 0 || k > length(t, dim)) throw new RangeError("selected index k out of range");
   return sorted(t, dim, largest, k);
 });
 op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)", (t, k, dim, keepdim) =>
-  Tuple.from(sorted(t, dim, false, k), (x) => (keepdim ? x.slice(dim, k - 1, k) : x.select(dim, k - 1))));
+  Tuple.from(sorted(t, dim, false, k), (x) => (keepdim ? x.slice(dim, k - 1, k) : x.select(dim, k - 1))),
+);
 op("median(Tensor self)", (t) => {
   const [values] = sorted(t.reshape([-1]), 0, false, t.numel);
   return values.select(0, isNaN(values.select(0, -1).item()) ? -1 : Math.floor((t.numel - 1) / 2)).clone();

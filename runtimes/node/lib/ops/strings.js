@@ -25,9 +25,18 @@ scalarOp("slice(str string, int? start=None, int? end=None, int step=1)", (s, st
 });
 scalarOp("add(str a, str b)", (a, b) => a + b);
 scalarOp("mul(str self, int n)", (s, n) => s.repeat(Math.max(0, Number(n))));
-scalarOp("upper(str self)", ascii(/[a-z]/g, (c) => c.toUpperCase()));
-scalarOp("lower(str self)", ascii(/[A-Z]/g, (c) => c.toLowerCase()));
-scalarOp("swapcase(str self)", ascii(/[a-zA-Z]/g, (c) => (c < "a" ? c.toLowerCase() : c.toUpperCase())));
+scalarOp(
+  "upper(str self)",
+  ascii(/[a-z]/g, (c) => c.toUpperCase()),
+);
+scalarOp(
+  "lower(str self)",
+  ascii(/[A-Z]/g, (c) => c.toLowerCase()),
+);
+scalarOp(
+  "swapcase(str self)",
+  ascii(/[a-zA-Z]/g, (c) => (c < "a" ? c.toLowerCase() : c.toUpperCase())),
+);
 scalarOp("capitalize(str self)", (s) => s.slice(0, 1).toUpperCase() + s.slice(1).toLowerCase());
 scalarOp("title(str self)", (s) => s.toLowerCase().replace(/[a-z]+/g, (word) => word[0].toUpperCase() + word.slice(1)));
 scalarOp("startswith(str self, str substr, int start=0, int end=-1)", (s, part) => s.startsWith(part));
@@ -39,7 +48,9 @@ scalarOp("index(str self, str substr, int start=0, int end=-1)", (s, part, start
   if (i < 0) throw new ScriptError("ValueError: substring not found");
   return BigInt(i);
 });
-scalarOp("count(str self, str substr, int start=0, int end=-1)", (s, part) => BigInt(part ? s.split(part).length - 1 : s.length + 1));
+scalarOp("count(str self, str substr, int start=0, int end=-1)", (s, part) =>
+  BigInt(part ? s.split(part).length - 1 : s.length + 1),
+);
 scalarOp("replace(str self, str old, str new, int max=-1)", (s, old, fresh, most) => {
   let rest = most < 0n ? Infinity : Number(most);
   return s.split(old).reduce((done, piece) => done + (rest-- > 0 ? fresh : old) + piece);
@@ -49,9 +60,13 @@ scalarOp("join(str self, str[] values)", (s, values) => values.join(s));
 scalarOp("split(str self, str? separator=None, int max=-1)", (s, separator, most) => {
   const parts = separator === null ? s.split(/\s+/).filter(Boolean) : s.split(separator);
   const n = Number(most);
-  return n < 0 || parts.length <= n + 1 ? parts : [...parts.slice(0, n), parts.slice(n).join(separator === null ? " " : separator)];
+  return n < 0 || parts.length <= n + 1
+    ? parts
+    : [...parts.slice(0, n), parts.slice(n).join(separator === null ? " " : separator)];
 });
-scalarOp("splitlines(str self, bool keepends=False)", (s, keep) => (keep ? s.match(/[^\n]*\n|[^\n]+$/g) || [] : s.replace(/\n$/, "").split("\n")));
+scalarOp("splitlines(str self, bool keepends=False)", (s, keep) =>
+  keep ? s.match(/[^\n]*\n|[^\n]+$/g) || [] : s.replace(/\n$/, "").split("\n"),
+);
 
 function stripped(s, chars, left, right) {
   let [a, b] = [0, s.length];
@@ -64,12 +79,28 @@ const CHARS = 'str self, str chars=" \\n\\t\\f\\v"';
 scalarOp(`strip(${CHARS})`, (s, chars) => stripped(s, chars, true, true));
 scalarOp(`lstrip(${CHARS})`, (s, chars) => stripped(s, chars, true, false));
 scalarOp(`rstrip(${CHARS})`, (s, chars) => stripped(s, chars, false, true));
-for (const [name, width] of [["ljust", "end"], ["rjust", "start"]]) {
-  scalarOp(`${name}(str self, int width, str fillchar=" ")`, (s, n, fill) => (width === "end" ? s.padEnd(Number(n), fill) : s.padStart(Number(n), fill)));
+for (const [name, width] of [
+  ["ljust", "end"],
+  ["rjust", "start"],
+]) {
+  scalarOp(`${name}(str self, int width, str fillchar=" ")`, (s, n, fill) =>
+    width === "end" ? s.padEnd(Number(n), fill) : s.padStart(Number(n), fill),
+  );
 }
-scalarOp("zfill(str self, int width)", (s, n) => (/^[-+]/.test(s) ? s[0] + s.slice(1).padStart(Number(n) - 1, "0") : s.padStart(Number(n), "0")));
+scalarOp("zfill(str self, int width)", (s, n) =>
+  /^[-+]/.test(s) ? s[0] + s.slice(1).padStart(Number(n) - 1, "0") : s.padStart(Number(n), "0"),
+);
 
-const TESTS = { isdigit: /^\d+$/, isdecimal: /^\d+$/, isnumeric: /^\d+$/, isalpha: /^[A-Za-z]+$/, isalnum: /^[A-Za-z\d]+$/, isspace: /^\s+$/, islower: /^[^A-Z]*[a-z][^A-Z]*$/, isupper: /^[^a-z]*[A-Z][^a-z]*$/ };
+const TESTS = {
+  isdigit: /^\d+$/,
+  isdecimal: /^\d+$/,
+  isnumeric: /^\d+$/,
+  isalpha: /^[A-Za-z]+$/,
+  isalnum: /^[A-Za-z\d]+$/,
+  isspace: /^\s+$/,
+  islower: /^[^A-Z]*[a-z][^A-Z]*$/,
+  isupper: /^[^a-z]*[A-Z][^a-z]*$/,
+};
 for (const [name, pattern] of Object.entries(TESTS)) scalarOp(`${name}(str self)`, (s) => pattern.test(s));
 
 scalarOp("ord(str string)", (s) => BigInt(bytes(s)[0]));
@@ -100,10 +131,14 @@ scalarOp("percentFormat(str self, ...)", (pattern, ...given) => {
 function percent(value, kind) {
   if (kind === "s") return str(value);
   if (kind === "c") return typeof value === "bigint" ? String.fromCodePoint(Number(value)) : value;
-  if (typeof value !== "bigint" && typeof value !== "number") throw new ScriptError(`%${kind} requires a number for formatting, but got ${typeName(value)}`);
+  if (typeof value !== "bigint" && typeof value !== "number")
+    throw new ScriptError(`%${kind} requires a number for formatting, but got ${typeName(value)}`);
   if (kind === "d" || kind === "i") return String(typeof value === "bigint" ? value : Math.trunc(value));
   if (kind === "x" || kind === "X") return kind === "x" ? value.toString(16) : value.toString(16).toUpperCase();
   if (kind === "f") return Number(value).toFixed(6);
-  if (kind === "e") return Number(value).toExponential(6).replace(/e([-+])(\d)$/, "e$10$2");
+  if (kind === "e")
+    return Number(value)
+      .toExponential(6)
+      .replace(/e([-+])(\d)$/, "e$10$2");
   return significant(Number(value), 6);
 }

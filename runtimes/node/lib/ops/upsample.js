@@ -18,7 +18,9 @@ function resampled(t, dim, length, taps) {
   sizes[dim] = length;
   const out = Tensor.zeros(sizes, t.dtype);
   for (let i = 0; i < length; i++) {
-    const parts = taps(i).map(([index, weight]) => (weight === 1 ? t.select(dim, index) : multiply(t.select(dim, index), weight)));
+    const parts = taps(i).map(([index, weight]) =>
+      weight === 1 ? t.select(dim, index) : multiply(t.select(dim, index), weight),
+    );
     out.select(dim, i).copy_(parts.reduce((a, b) => add(a, b)));
   }
   return out;
@@ -27,7 +29,9 @@ function resampled(t, dim, length, taps) {
 /** How far one step in the output goes in the input. */
 const ratio = (from, to, scale, corners) => (corners ? (to > 1 ? (from - 1) / (to - 1) : 0) : scale > 0 ? 1 / scale : from / to);
 
-const nearest = (exact) => (n, to, scale) => (i) => [[Math.min(Math.floor((i + (exact ? 0.5 : 0)) * ratio(n, to, scale)), n - 1), 1]];
+const nearest = (exact) => (n, to, scale) => (i) => [
+  [Math.min(Math.floor((i + (exact ? 0.5 : 0)) * ratio(n, to, scale)), n - 1), 1],
+];
 
 const linear = (corners) => (n, to, scale) => (i) => {
   const step = ratio(n, to, scale, corners);
@@ -35,7 +39,12 @@ const linear = (corners) => (n, to, scale) => (i) => {
   const low = Math.min(Math.floor(at), n - 1);
   const high = Math.min(low + 1, n - 1);
   const weight = at - low;
-  return weight === 0 || low === high ? [[low, 1]] : [[low, 1 - weight], [high, weight]];
+  return weight === 0 || low === high
+    ? [[low, 1]]
+    : [
+        [low, 1 - weight],
+        [high, weight],
+      ];
 };
 
 function resize(t, size, scales, mode) {
@@ -52,11 +61,22 @@ const SCALES = { 1: ["scales"], 2: ["scales_h", "scales_w"], 3: ["scales_d", "sc
 
 for (const [rank, names] of Object.entries(SCALES)) {
   const each = names.map((name) => `float? ${name}=None`).join(", ");
-  for (const [name, exact] of [["upsample_nearest", false], ["_upsample_nearest_exact", true]]) {
-    op(`${name}${rank}d(Tensor self, int[]? output_size, float[]? scale_factors)`, (t, size, scales) => resize(t, size, scales, nearest(exact)));
-    op(`${name}${rank}d(Tensor self, int[] output_size, ${each})`, (t, size, ...scales) => resize(t, size, scales, nearest(exact)));
+  for (const [name, exact] of [
+    ["upsample_nearest", false],
+    ["_upsample_nearest_exact", true],
+  ]) {
+    op(`${name}${rank}d(Tensor self, int[]? output_size, float[]? scale_factors)`, (t, size, scales) =>
+      resize(t, size, scales, nearest(exact)),
+    );
+    op(`${name}${rank}d(Tensor self, int[] output_size, ${each})`, (t, size, ...scales) =>
+      resize(t, size, scales, nearest(exact)),
+    );
   }
   const name = { 1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d" }[rank];
-  op(`${name}(Tensor self, int[]? output_size, bool align_corners, float[]? scale_factors)`, (t, size, corners, scales) => resize(t, size, scales, linear(corners)));
-  op(`${name}(Tensor self, int[] output_size, bool align_corners, ${each})`, (t, size, corners, ...scales) => resize(t, size, scales, linear(corners)));
+  op(`${name}(Tensor self, int[]? output_size, bool align_corners, float[]? scale_factors)`, (t, size, corners, scales) =>
+    resize(t, size, scales, linear(corners)),
+  );
+  op(`${name}(Tensor self, int[] output_size, bool align_corners, ${each})`, (t, size, corners, ...scales) =>
+    resize(t, size, scales, linear(corners)),
+  );
 }

@@ -28,8 +28,18 @@ const BUILTINS = {
   uninitialized: () => null,
   isinstance: (vm, [x, type], v) => matches(vm.evaluate(x, v), type),
   range: (vm, args, v) => range(...args.map((arg) => vm.evaluate(arg, v))),
-  sorted: (vm, args, v) => operators.call("sorted", args.map((arg) => vm.evaluate(arg, v)), []),
-  fork: (vm, [callee, ...args], v) => vm.callValue(vm.evaluate(callee, v), args.map((arg) => vm.evaluate(arg, v)), []),
+  sorted: (vm, args, v) =>
+    operators.call(
+      "sorted",
+      args.map((arg) => vm.evaluate(arg, v)),
+      [],
+    ),
+  fork: (vm, [callee, ...args], v) =>
+    vm.callValue(
+      vm.evaluate(callee, v),
+      args.map((arg) => vm.evaluate(arg, v)),
+      [],
+    ),
 };
 
 /** A tensor annotated as a number is converted: traced code does so. */
@@ -75,7 +85,8 @@ function toBool(value) {
 
 /** The ints of `range(...)`, made one by one. */
 function range(...bounds) {
-  const [start, stop, step] = bounds.length === 1 ? [0n, bounds[0], 1n] : [bounds[0], bounds[1], bounds[2] === undefined ? 1n : bounds[2]];
+  const [start, stop, step] =
+    bounds.length === 1 ? [0n, bounds[0], 1n] : [bounds[0], bounds[1], bounds[2] === undefined ? 1n : bounds[2]];
   if (step === 0n) throw new ScriptError("range() arg 3 must not be zero");
   return {
     isRange: true,

@@ -81,15 +81,25 @@ class GraphBuilder {
     if (node.kind === "Assign") this.assign(node);
     else if (node.kind === "Expression") this.value(node.value, []);
     else if (node.kind === "If") {
-      const blocks = [{ title: "then", nodes: this.inside(node.then) }, { title: "else", nodes: this.inside(node.otherwise) }];
+      const blocks = [
+        { title: "then", nodes: this.inside(node.then) },
+        { title: "else", nodes: this.inside(node.otherwise) },
+      ];
       this.add("prim::If", [this.value(node.test)], { outputs: [], blocks });
     } else if (node.kind === "While") {
-      this.add("prim::Loop", [this.value(node.test)], { outputs: [], note: "while", blocks: [{ title: "body", nodes: this.inside(node.body) }] });
+      this.add("prim::Loop", [this.value(node.test)], {
+        outputs: [],
+        note: "while",
+        blocks: [{ title: "body", nodes: this.inside(node.body) }],
+      });
     } else if (node.kind === "For") {
       const blocks = [{ title: `for %${node.variable}`, nodes: this.inside(node.body) }];
       this.add("prim::Loop", [this.value(node.iterable)], { outputs: [], note: "for", blocks });
     } else if (node.kind === "With") {
-      this.add("prim::With", [this.value(node.context)], { outputs: [], blocks: [{ title: "body", nodes: this.inside(node.body) }] });
+      this.add("prim::With", [this.value(node.context)], {
+        outputs: [],
+        blocks: [{ title: "body", nodes: this.inside(node.body) }],
+      });
     } else if (node.kind === "Def") {
       this.add("prim::Closure", [], { outputs: [node.def.name], blocks: [{ title: "body", nodes: this.inside(node.def.body) }] });
     }
@@ -100,7 +110,11 @@ class GraphBuilder {
     else if (target.kind === "Attribute") {
       this.add("prim::SetAttr", [this.value(target.object), this.value(value)], { outputs: [], note: `name="${target.name}"` });
     } else if (value.kind === "Tuple" && value.items.length === target.items.length) {
-      this.add("prim::Assign", value.items.map((item) => this.value(item)), { outputs: target.items.map((item) => item.name || "?") });
+      this.add(
+        "prim::Assign",
+        value.items.map((item) => this.value(item)),
+        { outputs: target.items.map((item) => item.name || "?") },
+      );
     } else {
       const outputs = target.items.map((item) => item.name || "?");
       if (value.kind === "Call") this.value(value, outputs);
@@ -130,13 +144,29 @@ class GraphBuilder {
       case "List":
         return `[${node.items.map((item) => this.value(item)).join(", ")}]`;
       case "Tuple":
-        return this.add("prim::TupleConstruct", node.items.map((item) => this.value(item)), { outputs });
+        return this.add(
+          "prim::TupleConstruct",
+          node.items.map((item) => this.value(item)),
+          { outputs },
+        );
       case "Dict":
-        return this.add("prim::DictConstruct", node.pairs.flat().map((item) => this.value(item)), { outputs });
+        return this.add(
+          "prim::DictConstruct",
+          node.pairs.flat().map((item) => this.value(item)),
+          { outputs },
+        );
       case "Subscript":
-        return this.add("aten::__getitem__", [node.object, node.indices[0]].map((item) => this.value(item)), { outputs });
+        return this.add(
+          "aten::__getitem__",
+          [node.object, node.indices[0]].map((item) => this.value(item)),
+          { outputs },
+        );
       default:
-        return this.add("aten::slice", [node.object, node.start, node.end].map((item) => (item ? this.value(item) : "None")), { outputs });
+        return this.add(
+          "aten::slice",
+          [node.object, node.start, node.end].map((item) => (item ? this.value(item) : "None")),
+          { outputs },
+        );
     }
   }
 
@@ -149,18 +179,26 @@ class GraphBuilder {
   call(node, outputs) {
     const operator = operatorName(node.callee);
     const path = dotted(node.callee) || "";
-    const args = () => [...node.args.map((arg) => this.value(arg)), ...node.keywords.map(([name, value]) => `${name}=${this.value(value)}`)];
-    if (operator) return this.add(operator.includes(".") ? operator.replace(".", "::") : `aten::${operator}`, args(), { outputs });
+    const args = () => [
+      ...node.args.map((arg) => this.value(arg)),
+      ...node.keywords.map(([name, value]) => `${name}=${this.value(value)}`),
+    ];
+    if (operator)
+      return this.add(operator.includes(".") ? operator.replace(".", "::") : `aten::${operator}`, args(), { outputs });
     if (path.startsWith("__torch__.")) return this.add("prim::CallFunction", args(), { note: `name="${path}"`, outputs });
     if (node.callee.kind === "Attribute") {
-      return this.add("prim::CallMethod", [this.value(node.callee.object), ...args()], { note: `name="${node.callee.name}"`, outputs });
+      return this.add("prim::CallMethod", [this.value(node.callee.object), ...args()], {
+        note: `name="${node.callee.name}"`,
+        outputs,
+      });
     }
     return this.builtin(node, outputs, args);
   }
 
   builtin(node, outputs, args) {
     const name = node.callee.name || "call";
-    if (name === "getattr") return this.add("prim::GetAttr", [this.value(node.args[0])], { note: `name="${node.args[1].value}"`, outputs });
+    if (name === "getattr")
+      return this.add("prim::GetAttr", [this.value(node.args[0])], { note: `name="${node.args[1].value}"`, outputs });
     if (name === "annotate" || name === "unchecked_cast") {
       return this.add(`prim::${name}`, [this.value(node.args[1])], { note: typeText(node.args[0]), outputs });
     }

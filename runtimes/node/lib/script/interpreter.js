@@ -44,7 +44,8 @@ class Interpreter {
   }
 
   bind(def, args, keywords, outer) {
-    if (args.length > def.params.length) throw new ScriptError(`${def.name}() takes ${def.params.length} arguments, ${args.length} were given`);
+    if (args.length > def.params.length)
+      throw new ScriptError(`${def.name}() takes ${def.params.length} arguments, ${args.length} were given`);
     const variables = new Map(outer);
     def.params.forEach((p, i) => {
       const named = keywords.find(([name]) => name === p.name);
@@ -104,7 +105,9 @@ class Interpreter {
       object.attributes.set(target.name, value);
     } else if (target.kind === "Tuple") {
       if (!Array.isArray(value) || value.length !== target.items.length) {
-        throw new ScriptError(`Expected ${target.items.length} elements in a list but found ${Array.isArray(value) ? value.length : 1}`);
+        throw new ScriptError(
+          `Expected ${target.items.length} elements in a list but found ${Array.isArray(value) ? value.length : 1}`,
+        );
       }
       target.items.forEach((item, i) => this.assign(item, value[i], variables));
     } else {
@@ -148,7 +151,11 @@ class Interpreter {
       case "Attribute":
         return this.attribute(node, variables);
       case "Subscript":
-        return operators.call("__getitem__", [this.evaluate(node.object, variables), this.evaluate(node.indices[0], variables)], []);
+        return operators.call(
+          "__getitem__",
+          [this.evaluate(node.object, variables), this.evaluate(node.indices[0], variables)],
+          [],
+        );
       case "Slice":
         return this.slice(node, variables);
       case "List":
@@ -165,7 +172,8 @@ class Interpreter {
   slice({ object, start, end, step }, variables) {
     const part = (node) => (node ? this.evaluate(node, variables) : null);
     const value = this.evaluate(object, variables);
-    if (value instanceof Tuple) return Tuple.from(Array.from(value).slice(...[start, end].map((n) => (n ? Number(part(n)) : undefined))));
+    if (value instanceof Tuple)
+      return Tuple.from(Array.from(value).slice(...[start, end].map((n) => (n ? Number(part(n)) : undefined))));
     return operators.call("slice", [value, part(start), part(end), step ? part(step) : 1n], []);
   }
 

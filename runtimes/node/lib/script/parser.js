@@ -199,7 +199,8 @@ class Parser {
 
   simple(node) {
     if (this.accept("pass")) return node("Pass", {});
-    if (this.accept("return")) return node("Return", { value: this.token.kind === "newline" ? node("Constant", { value: null }) : this.tuple() });
+    if (this.accept("return"))
+      return node("Return", { value: this.token.kind === "newline" ? node("Constant", { value: null }) : this.tuple() });
     const left = this.tuple();
     const type = this.accept(":") ? this.expression() : null;
     if (!this.accept("=")) return node("Expression", { value: left });

@@ -63,7 +63,12 @@ function matches(value, node) {
     case "Dict":
       return value instanceof Map && [...value].every(([k, v]) => matches(k, inner(node)) && matches(v, inner(node, 1)));
     case "Tuple":
-      return value instanceof Tuple && (emptyTuple(node) ? !value.length : value.length === node.indices.length && value.every((v, i) => matches(v, inner(node, i))));
+      return (
+        value instanceof Tuple &&
+        (emptyTuple(node)
+          ? !value.length
+          : value.length === node.indices.length && value.every((v, i) => matches(v, inner(node, i))))
+      );
     case "list":
       return Array.isArray(value) && !(value instanceof Tuple);
     case "tuple":
@@ -73,7 +78,8 @@ function matches(value, node) {
   }
 }
 
-const isObject = (value) => value instanceof ScriptObject || value instanceof EnumValue || (value instanceof Tuple && value.type !== undefined);
+const isObject = (value) =>
+  value instanceof ScriptObject || value instanceof EnumValue || (value instanceof Tuple && value.type !== undefined);
 
 /** `Tuple[()]` */
 const emptyTuple = (node) => node.indices.length === 1 && node.indices[0].kind === "Tuple";

@@ -26,7 +26,10 @@ function oldFull([size, value, ...rest], keywords) {
   return [[size, given ? value : Number(value), ...rest], keywords];
 }
 
-const oldLinspace = ([start, end, steps = null, ...rest], keywords) => [[start, end, steps === null ? DEFAULT_STEPS : steps, ...rest], keywords];
+const oldLinspace = ([start, end, steps = null, ...rest], keywords) => [
+  [start, end, steps === null ? DEFAULT_STEPS : steps, ...rest],
+  keywords,
+];
 
 /** name -> the first version with today's meaning, and what today's operator must be called with to have the old one */
 const CHANGED = {

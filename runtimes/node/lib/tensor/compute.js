@@ -85,7 +85,9 @@ function into(self, result) {
     throw new TypeError(`result type ${result.dtype.legacy} can't be cast to the desired output type ${self.dtype.legacy}`);
   }
   if (result.sizes.join() !== self.sizes.join()) {
-    throw new RangeError(`output with shape [${self.sizes.join(", ")}] doesn't match the broadcast shape [${result.sizes.join(", ")}]`);
+    throw new RangeError(
+      `output with shape [${self.sizes.join(", ")}] doesn't match the broadcast shape [${result.sizes.join(", ")}]`,
+    );
   }
   return self.copy_(result);
 }

@@ -64,7 +64,9 @@ function inferSizes(sizes, total) {
   const fits = holes === 0 ? known === total : known > 0 && total % known === 0;
   if (holes > 1) throw new RangeError("only one dimension can be inferred");
   if (holes === 1 && known === 0 && total === 0) {
-    throw new RangeError(`cannot reshape tensor of 0 elements into shape ${text(sizes)} because the unspecified dimension size -1 can be any value and is ambiguous`);
+    throw new RangeError(
+      `cannot reshape tensor of 0 elements into shape ${text(sizes)} because the unspecified dimension size -1 can be any value and is ambiguous`,
+    );
   }
   if (!fits || sizes.some((n) => n < -1)) throw new RangeError(`shape '${text(sizes)}' is invalid for input of size ${total}`);
   return sizes.map((n) => (n === -1 ? total / known : n));

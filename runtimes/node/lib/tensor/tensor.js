@@ -126,10 +126,16 @@ class Tensor {
   permute(dims) {
     const order = dims.map((d) => wrapDim(d, this.dim));
     if (order.length !== this.dim) {
-      throw new RangeError(`permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = ${this.dim} is not equal to len(dims) = ${dims.length}`);
+      throw new RangeError(
+        `permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = ${this.dim} is not equal to len(dims) = ${dims.length}`,
+      );
     }
     if (new Set(order).size !== order.length) throw new RangeError("permute(): duplicate dims are not allowed.");
-    return this.asStrided(order.map((d) => this.sizes[d]), order.map((d) => this.strides[d]), this.offset);
+    return this.asStrided(
+      order.map((d) => this.sizes[d]),
+      order.map((d) => this.strides[d]),
+      this.offset,
+    );
   }
 
   transpose(dim0, dim1) {
@@ -153,7 +159,11 @@ class Tensor {
       if (own !== 1 || n < 0) refuse();
       return 0;
     });
-    return this.asStrided(sizes.map((n, d) => (n === -1 ? this.sizes[d - extra] : n)), strides, this.offset);
+    return this.asStrided(
+      sizes.map((n, d) => (n === -1 ? this.sizes[d - extra] : n)),
+      strides,
+      this.offset,
+    );
   }
 
   /** The same elements under new sizes; `null` where strides cannot express it. */
@@ -166,7 +176,9 @@ class Tensor {
   view(sizes) {
     const view = this.tryView(sizes);
     if (view) return view;
-    throw new RangeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
+    throw new RangeError(
+      "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.",
+    );
   }
 
   reshape(sizes) {
