@@ -413,3 +413,11 @@ CONTENTS = {
     "safetensors": lambda: (ARCHIVES / "torch_save" / "tensors.safetensors").read_bytes(),
     "v101": lambda: (ARCHIVES / "v101" / "trace101.pt").read_bytes(),
 }
+
+
+def test_a_state_dict_within_another_object_is_no_call_of_something_strange(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    internals.save({"model": internals.nn.Linear(2, 1).state_dict(), "": 1}, path)
+    lines = tree(examine(path).pickles["data.pkl"].root, "")
+    assert "  model: collections.OrderedDict of 2" in lines and "    _metadata: collections.OrderedDict of 1" in lines
+    assert "      '': {'version': 1}" in lines and "  '': 1" in lines

@@ -75,7 +75,7 @@ def parts(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def label(key: Any) -> str:
-    text = key if isinstance(key, str) and key.isprintable() else one_line(key, "", 30) or title(key)
+    text = key if isinstance(key, str) and key and key.isprintable() else one_line(key, "", 30) or title(key)
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
@@ -86,6 +86,8 @@ def title(node: Any) -> str:
     if isinstance(node, Items):
         return f"{node.kind} of {len(node.items)}"
     if isinstance(node, Call):
+        if named(node.function) == "collections.OrderedDict" and not node.arguments:
+            return f"collections.OrderedDict of {len(node.pairs)}"
         return f"CALL {named(node.function)}" if node.state is None else str(named(node.function))
     if isinstance(node, str):
         return shown(node) if len(node) <= STRING else f"{shown(node[:STRING])}… ({len(node):,} characters)"
