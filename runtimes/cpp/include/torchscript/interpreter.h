@@ -56,7 +56,8 @@ class Interpreter {
 
   bool run(const Statement& s) {
     switch (s.kind) {
-      case Statement::pass: return false;
+      case Statement::pass:
+      case Statement::closure: return false;
       case Statement::expression: evaluate(*s.value); return false;
       case Statement::assign: assign(s); return false;
       case Statement::conditional: return run(evaluate(*s.value).toBool() ? s.body : s.orelse);
@@ -159,7 +160,10 @@ class Interpreter {
         return e.family->call(arguments, e.keywords);
       }
       case Expr::function: return call(*e.called, evaluate_all(e, 1), e.keywords, depth_ + 1);
-      case Expr::fork: return call(*e.called, evaluate_all(e, 2), e.keywords, depth_ + 1);
+      case Expr::fork: {
+        run(e.closure->body);
+        return std::move(result_);
+      }
       case Expr::method: {
         Arguments arguments = evaluate_all(e, 0);
         const Value object = arguments[0];

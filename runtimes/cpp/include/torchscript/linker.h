@@ -17,12 +17,13 @@ using FindOperator = std::function<const OperatorFamily*(const std::string&)>;
 
 class Linker {
  public:
-  Linker(Program& program, FindOperator find_operator) : program_(program), find_operator_(std::move(find_operator)) {}
+  Linker(Program& program, std::int64_t version, FindOperator find_operator) : program_(program), version_(version), find_operator_(std::move(find_operator)) {}
 
   void run() {
     for (Function& function : program_.functions) {
       locals_.clear();
       aliases_.clear();
+      closures_.clear();
       for (const Parameter& parameter : function.parameters) declare(parameter.name);
       for (Parameter& parameter : function.parameters)
         if (parameter.default_value) link(*parameter.default_value);
@@ -38,6 +39,11 @@ class Linker {
     for (Statement& s : block) {
       if (is_alias(s)) {
         s = Statement{};
+        continue;
+      }
+      if (s.kind == Statement::closure) {
+        closures_[s.targets[0].text] = &s;
+        link_block(s.body);
         continue;
       }
       if (s.value) link(*s.value);
@@ -63,6 +69,7 @@ class Linker {
     } else {
       check(target.kind == Expr::attribute, "line ", target.line, ": this cannot be assigned to");
       link(target.children[0]);
+      program_.sets_attributes = true;
     }
   }
 
@@ -141,9 +148,10 @@ class Linker {
     if (path == "fork") {
       check(call.children.size() > 1, "line ", call.line, ": fork needs a function");
       call.target = Expr::fork;
-      call.called = find_function(dotted(call.children[1]));
-      check(call.called != nullptr, "line ", call.line, ": fork of an unknown function");
-      return 2;
+      const auto closure = closures_.find(call.children[1].text);
+      check(closure != closures_.end(), "line ", call.line, ": fork of an unknown function");
+      call.closure = closure->second;
+      return call.children.size();
     }
     if (const Function* function = find_function(path)) {
       call.target = Expr::function;
@@ -164,7 +172,17 @@ class Linker {
     call.target = Expr::op;
     call.text = operator_name(path, call.line);
     call.family = find_operator_(call.text);
+    refuse_old_meaning(call.text);
     return 1;
+  }
+
+  // Operators whose meaning changed, and the version from which on it is today's.
+  void refuse_old_meaning(const std::string& name) const {
+    static const std::map<std::string, int> since = {{"aten::div", 4}, {"aten::div_", 4}, {"aten::full", 5}};
+    const auto found = since.find(name);
+    const bool same = found == since.end() || version_ >= found->second;
+    check(same, "this archive has version ", version_, ", and ", name, " means something else since version ", found == since.end() ? 0 : found->second,
+          "; saving it again with a newer PyTorch, or `internals`, helps");
   }
 
   const Function* find_function(const std::string& path) const {
@@ -196,9 +214,11 @@ class Linker {
   }
 
   Program& program_;
+  std::int64_t version_;
   FindOperator find_operator_;
   std::map<std::string, std::size_t> locals_;
   std::map<std::string, std::string> aliases_;
+  std::map<std::string, const Statement*> closures_;
 };
 
 }  // namespace torchscript

@@ -46,9 +46,16 @@ inline Tensor expand(const Tensor& t, const Sizes& sizes) {
   return t.view_as(std::move(wanted), std::move(strides));
 }
 
-// Call `row(at, step, n)` for runs of n elements; `at` and `step` say where they lie in each of the N tensors.
-template <std::size_t N, class Row>
-void walk(const Sizes& sizes, const std::array<const Sizes*, N>& strides, Row row) {
+// `call(context, at, step, n)` handles n elements; `at` and `step` say where they lie in each of the N tensors.
+template <std::size_t N>
+struct Row {
+  using Places = std::array<std::int64_t, N>;
+  void (*call)(void* context, const Places& at, const Places& step, std::int64_t n);
+  void* context;
+};
+
+template <std::size_t N>
+void walk_rows(const Sizes& sizes, const std::array<const Sizes*, N>& strides, Row<N> row) {
   struct Dimension {
     std::int64_t size = 0;
     std::array<std::int64_t, N> step{};
@@ -71,7 +78,7 @@ void walk(const Sizes& sizes, const std::array<const Sizes*, N>& strides, Row ro
   std::array<std::int64_t, N> at{};
   std::vector<std::int64_t> index(dims.size(), 0);
   for (;;) {
-    row(at, dims[0].step, dims[0].size);
+    row.call(row.context, at, dims[0].step, dims[0].size);
     std::size_t d = 1;
     for (; d < dims.size(); ++d) {
       for (std::size_t k = 0; k < N; ++k) at[k] += dims[d].step[k];
@@ -81,6 +88,12 @@ void walk(const Sizes& sizes, const std::array<const Sizes*, N>& strides, Row ro
     }
     if (d == dims.size()) return;
   }
+}
+
+// The same with a function: only the call of the row is compiled anew for each.
+template <std::size_t N, class F>
+void walk(const Sizes& sizes, const std::array<const Sizes*, N>& strides, F f) {
+  walk_rows<N>(sizes, strides, {[](void* context, const auto& at, const auto& step, std::int64_t n) { (*static_cast<F*>(context))(at, step, n); }, &f});
 }
 
 // out[...] = f(a[...]): `out` exists and has the sizes.

@@ -8,9 +8,9 @@
 #pragma once
 
 #include "interpreter.h"
+#include "linker.h"
 #include "operators.h"
 #include "parser.h"
-#include "linker.h"
 #include "pickle.h"
 
 namespace torchscript {
@@ -35,6 +35,8 @@ class Module {
     return object_->attributes[found->second];
   }
 
+  // Whether running it changes it, so that threads cannot share it.
+  bool sets_attributes() const { return program_->sets_attributes; }
   const ObjectPtr& object() const { return object_; }
 
  private:
@@ -68,7 +70,7 @@ inline void parse_code(const Archive& archive, Program& program) {
 }
 
 inline Module load(const Archive& archive) {
-  archive_version(archive);
+  const std::int64_t version = archive_version(archive);
   auto program = std::make_shared<Program>();
   parse_code(archive, *program);
   const auto find_class = [&](const std::string& name) { return program->find_class(name); };
@@ -78,7 +80,7 @@ inline Module load(const Archive& archive) {
   const Value root = Unpickler(archive, "data.pkl", "data", find_class).run();
   check(root.isObject() && root.toObject()->type != nullptr, archive.name(), ": record data.pkl does not hold a module");
   try {
-    Linker(*program, find_operator).run();
+    Linker(*program, version, find_operator).run();
   } catch (const Error& error) {
     fail(archive.name(), ": ", error.what());
   }

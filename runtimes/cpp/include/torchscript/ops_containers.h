@@ -37,6 +37,22 @@ Definition extreme(const char* name, F better) {
           }};
 }
 
+inline Value slice_of_list(const std::vector<Value>& items, const Value& from, const Value& to, std::int64_t step) {
+  const auto n = std::int64_t(items.size());
+  check(step != 0, "slice step cannot be zero");
+  std::vector<Value> taken;
+  if (step > 0) {
+    const auto [start, stop] = slice_range(n, from, to);
+    for (std::int64_t i = start; i < stop; i += step) taken.push_back(items[std::size_t(i)]);
+  } else {
+    const auto place = [n](const Value& v, std::int64_t otherwise) {
+      return v.isNone() ? otherwise : std::clamp<std::int64_t>(v.toInt() < 0 ? v.toInt() + n : v.toInt(), -1, n - 1);
+    };
+    for (std::int64_t i = place(from, n - 1); i > place(to, -1); i += step) taken.push_back(items[std::size_t(i)]);
+  }
+  return Value::list(taken);
+}
+
 inline std::vector<Definition> list_operators() {
   return {
       {"len(list a)", [](Arguments& a) -> Value { return std::int64_t(a[0].toList().size()); }},
@@ -97,11 +113,7 @@ inline std::vector<Definition> list_operators() {
       {"select(list list, int idx)", [](Arguments& a) -> Value { return a[0].toList()[place(a[0], a[1])]; }},
       {"_set_item(list l, int idx, t el)", [](Arguments& a) -> Value { return a[0].toList()[place(a[0], a[1])] = a[2], a[0]; }},
       {"slice(list l, int? start=None, int? end=None, int step=1)", [](Arguments& a) -> Value {
-         const auto [start, stop] = slice_range(std::int64_t(a[0].toList().size()), a[1], a[2]);
-         std::vector<Value> items;
-         check(a[3].toInt() > 0, "slice step must be positive");
-         for (std::int64_t i = start; i < stop; i += a[3].toInt()) items.push_back(a[0].toList()[std::size_t(i)]);
-         return Value::list(items);
+         return slice_of_list(a[0].toList(), a[1], a[2], a[3].toInt());
        }},
       {"__contains__(list l, t item)", [](Arguments& a) -> Value {
          return std::any_of(a[0].toList().begin(), a[0].toList().end(), [&](const Value& v) { return equal(v, a[1]); });

@@ -160,6 +160,16 @@ class Parser {
       s.body = parse_block();
       return s;
     }
+    if (accept("def")) {  // a function inside a function, which `fork` will run
+      s.kind = Statement::closure;
+      s.targets.push_back(make(Expr::name));
+      s.targets[0].text = expect_name();
+      expect("(");
+      expect(")");
+      expect(":");
+      s.body = parse_block();
+      return s;
+    }
     if (accept("return")) {
       s.kind = Statement::returns;
       s.value = at(Token::newline) ? Expr{} : parse_tuple();

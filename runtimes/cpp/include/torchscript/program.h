@@ -17,7 +17,7 @@
 namespace torchscript {
 
 struct Function;
-struct ClassType;
+struct Statement;
 struct OperatorFamily;
 
 struct Expr {
@@ -37,10 +37,11 @@ struct Expr {
   const OperatorFamily* family = nullptr;           // stays null when there is no such operator here
   const Function* called = nullptr;
   const ClassType* type = nullptr;
+  const Statement* closure = nullptr;  // what `fork` runs
 };
 
 struct Statement {
-  enum Kind { expression, assign, conditional, while_loop, for_loop, with_block, returns, pass };
+  enum Kind { expression, assign, conditional, while_loop, for_loop, with_block, returns, closure, pass };
   Kind kind = pass;
   std::vector<Expr> targets;
   bool unpacks = false;  // `a, = pair` takes a tuple apart, `a = pair` does not
@@ -84,6 +85,7 @@ struct Program {
   std::map<std::string, const Function*> function_names;
   std::map<std::string, const ClassType*> class_names;
   std::vector<Value> constants;  // CONSTANTS.c0, CONSTANTS.c1, ...
+  bool sets_attributes = false;  // `self.n = ...`: then threads need a module each
 
   const ClassType* find_class(const std::string& name) const {
     const auto found = class_names.find(name);
