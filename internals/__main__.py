@@ -24,9 +24,9 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "convert": Command("internals.serialization.convert", "rewrite a saved module for PyTorch 1.0.1 or today's, or tensors"),
     "doctor": Command("internals.doctor", "what is present and absent here, what for, and how to get it"),
-    "inspect": Command("internals.serialization.inspect", "what is inside a .pt, .pth, .pt2 or .safetensors file"),
+    "inspect": Command("internals.serialization.inspection.inspect", "what is inside a .pt, .pth, .pt2 or .safetensors file"),
     "run": Command("internals.serialization.run", "runs a saved program on arrays and numbers"),
-    "fuzz-archive": Command("internals.serialization.fuzz", "loads damaged archives and reports each one that does harm"),
+    "fuzz-archive": Command("internals.serialization.fuzzing.fuzz", "loads damaged archives and reports each one that does harm"),
 }
 
 

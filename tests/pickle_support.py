@@ -12,7 +12,7 @@ import numpy as np
 
 import internals
 from internals.core.tensor_impl import TensorImpl
-from internals.serialization.zip_writer import ArchiveWriter
+from internals.serialization.container.zip_writer import ArchiveWriter
 
 CONTAINERS = (list, tuple, dict, OrderedDict, Counter, set)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import internals
-from internals.serialization.script_writer import save_script
+from internals.serialization.script.script_writer import save_script
 from tests.jit_corpus import Program, load
 from tests.jit_corpus.running import copied, tensors_in
 from tests.jit_modules import ModuleCase, namespace

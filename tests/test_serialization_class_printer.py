@@ -14,9 +14,9 @@ from internals import jit, nn
 from internals.jit.ir import ClassType, FunctionType, IntType, ListType, OptionalType, TensorType, TupleType
 from internals.jit.ir.parser import parse_ir
 from internals.jit.script_function import ScriptFunction
-from internals.serialization.class_printer import ArchiveCode
-from internals.serialization.op_versions import version_of, version_record
-from internals.serialization.type_names import TypeNames
+from internals.serialization.script.class_printer import ArchiveCode
+from internals.serialization.script.op_versions import version_of, version_record
+from internals.serialization.script.type_names import TypeNames
 from tests.serialization_archives import code, records, saved
 
 

@@ -11,9 +11,10 @@ import pytest
 import internals
 from internals.core.geometry import geometry
 from internals.core.tensor_impl import make
-from internals.serialization import ArchiveError, fuzz
-from internals.serialization.fuzz_mutations import instructions, mutate_json, mutate_pickle, mutate_text
-from internals.serialization.fuzz_starts import starts
+from internals.serialization import ArchiveError
+from internals.serialization.fuzzing import fuzz
+from internals.serialization.fuzzing.mutations import instructions, mutate_json, mutate_pickle, mutate_text
+from internals.serialization.fuzzing.starts import starts
 from tests.support import full
 
 SEED = "tests"

@@ -11,7 +11,7 @@ import pytest
 import internals
 from internals import jit
 from internals.serialization import ArchiveError, ArchiveReader, ArchiveWriter
-from internals.serialization.fuzz_starts import starts
+from internals.serialization.fuzzing.starts import starts
 
 
 def records_of(name: str) -> dict[str, bytes]:

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 import internals
 from internals import jit, nn
 from internals.serialization import ArchiveError
-from internals.serialization.inspect import as_json, main
-from internals.serialization.inspect_pickle import Call, Global, Items, Pairs, describe
-from internals.serialization.inspect_report import examine
-from internals.serialization.inspect_text import ALL, as_text
-from internals.serialization.inspect_tree import tree
+from internals.serialization.inspection.inspect import as_json, main
+from internals.serialization.inspection.pickle_listing import Call, Global, Items, Pairs, describe
+from internals.serialization.inspection.report import examine
+from internals.serialization.inspection.text import ALL, as_text
+from internals.serialization.inspection.tree import tree
 
 ARCHIVES = Path(__file__).parent / "archives"
 FILES = sorted(p for p in ARCHIVES.rglob("*") if p.suffix in (".pt", ".pt2", ".safetensors"))
@@ -176,7 +176,7 @@ def test_a_page_is_written(name: str, tmp_path: Path, capsys: pytest.CaptureFixt
 def test_nothing_of_pytorch_is_imported_and_the_output_is_always_the_same() -> None:
     path = ARCHIVES / "torchscript" / "containers.pt"
     program = (
-        f"import sys\nfrom internals.serialization.inspect import main\nmain([{str(path)!r}, '--all'])\n"
+        f"import sys\nfrom internals.serialization.inspection.inspect import main\nmain([{str(path)!r}, '--all'])\n"
         "assert not {'torch', 'viz', 'safetensors'} & set(sys.modules)"
     )
     runs = [

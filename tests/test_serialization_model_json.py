@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internals.serialization.errors import ArchiveError
-from internals.serialization.model_json import (
+from internals.serialization.layout_101.model_json import (
     DATA_TYPES,
     ModelDef,
     ModuleDef,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import internals
-from internals.serialization.pickler import Pickler
-from internals.serialization.storages import StorageTable
+from internals.serialization.pickles.pickler import Pickler
+from internals.serialization.pickles.storages import StorageTable
 from tests.archives.saved_objects import OBJECTS
 from tests.pickle_support import assert_alike, described, pickle_of, saved
 from tests.support import DTYPES, examples, oracle

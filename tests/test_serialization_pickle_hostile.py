@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import internals as torch
 from internals.serialization import ArchiveError
-from internals.serialization.unpickler import OPCODE_NAMES, unpickle
+from internals.serialization.pickles.unpickler import OPCODE_NAMES, unpickle
 from tests.archives.saved_objects import OBJECTS
 from tests.pickle_support import (
     EMPTY_TUPLE,

@@ -12,7 +12,7 @@ import pytest
 
 import internals as torch
 from internals.serialization import ArchiveError
-from internals.serialization.script_reader import load_script
+from internals.serialization.script.script_reader import load_script
 from tests.serialization_expected import EXPECTED, FOLDER, assert_same, decoded
 
 NAMES = sorted(EXPECTED)

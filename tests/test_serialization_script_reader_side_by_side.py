@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import internals
-from internals.serialization.script_reader import load_script
+from internals.serialization.script.script_reader import load_script
 from tests import jit_corpus
 from tests.serialization_expected import assert_same
 

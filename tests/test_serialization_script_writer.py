@@ -14,10 +14,10 @@ import pytest
 import internals
 from internals import jit, nn
 from internals.jit.script_module import ScriptModule
-from internals.serialization.script_pickler import ScriptPickler
-from internals.serialization.script_writer import save_script
-from internals.serialization.storages import StorageTable
-from internals.serialization.type_names import TypeNames
+from internals.serialization.pickles.storages import StorageTable
+from internals.serialization.script.script_pickler import ScriptPickler
+from internals.serialization.script.script_writer import save_script
+from internals.serialization.script.type_names import TypeNames
 from tests.jit_corpus import load
 from tests.jit_corpus.running import assert_same, callable_of, outcome, plain
 from tests.jit_modules import CASES, ModuleCase
@@ -263,7 +263,7 @@ def _unmangled(data: bytes) -> bytes:
     """The archive with the names its types would have in a fresh process."""
     import re
 
-    from internals.serialization.zip_writer import ArchiveWriter
+    from internals.serialization.container.zip_writer import ArchiveWriter
 
     buffer = io.BytesIO()
     with ArchiveWriter(buffer) as writer:

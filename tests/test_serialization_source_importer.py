@@ -10,9 +10,9 @@ import pytest
 import internals as torch
 from internals.jit.ir import ClassType, TupleType
 from internals.serialization import ArchiveError
-from internals.serialization.archive_literals import literal
-from internals.serialization.archive_names import Namespace
-from internals.serialization.source_importer import SourceImporter, record_of
+from internals.serialization.script.archive_literals import literal
+from internals.serialization.script.archive_names import Namespace
+from internals.serialization.script.source_importer import SourceImporter, record_of
 
 RECORD = "code/__torch__.py"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import internals as torch
-from internals.serialization.archive_names import CURRENT_VERSION
-from internals.serialization.source_importer import SourceImporter
-from internals.serialization.upgraders import UPGRADERS, compiled
+from internals.serialization.script.archive_names import CURRENT_VERSION
+from internals.serialization.script.source_importer import SourceImporter
+from internals.serialization.script.upgraders import UPGRADERS, compiled
 
 
 def function(expression: str, version: int, params: str = "x: Tensor, y: Tensor", returns: str = "Tensor") -> Any:

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 import internals
 from internals.serialization import ArchiveError, ArchiveReader, ArchiveWriter
-from internals.serialization import zip_writer as zip_writer_module
-from internals.serialization.zip_records import END64, LOCATOR64, name_problem
-from internals.serialization.zip_writer import top_folder
+from internals.serialization.container import zip_writer as zip_writer_module
+from internals.serialization.container.zip_records import END64, LOCATOR64, name_problem
+from internals.serialization.container.zip_writer import top_folder
 from tests.support import examples, full, oracle
 
 PART = st.text("abcXYZ019_-. é日", min_size=1, max_size=12).filter(lambda part: part not in (".", ".."))

@@ -15,7 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internals.serialization import ArchiveError, ArchiveReader, ArchiveWriter
-from internals.serialization.zip_records import CENTRAL_HEADER, DESCRIPTOR, END, END64, LOCAL_HEADER, LOCATOR64
+from internals.serialization.container.zip_records import (
+    CENTRAL_HEADER,
+    DESCRIPTOR,
+    END,
+    END64,
+    LOCAL_HEADER,
+    LOCATOR64,
+)
 from tests.support import examples
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from internals.jit.ir import Graph, TensorType, TupleType, Type, Value
 from internals.jit.schema import Argument, FunctionSchema
 from internals.jit.script_function import ScriptFunction
+from internals.serialization.container.zip_reader import ArchiveReader
 from internals.serialization.json_node import JsonNode
-from internals.serialization.zip_reader import ArchiveReader
 
 from .graph_reader import SYMBOLS, GraphReader
 from .input_checks import InputCheck, ranges_of

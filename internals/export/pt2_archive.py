@@ -17,9 +17,9 @@ from typing import Any
 from internals.core import dtype as dt
 from internals.core.geometry import geometry
 from internals.core.tensor_impl import make, newly_made
+from internals.serialization.container.zip_reader import ArchiveReader
 from internals.serialization.errors import ArchiveError
 from internals.serialization.json_node import JsonNode
-from internals.serialization.zip_reader import ArchiveReader
 
 MAJOR = range(5, 9)  # versions of the schema whose graphs look like this
 

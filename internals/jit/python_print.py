@@ -12,8 +12,8 @@ gets a name when it had one in the source, is used more than once, or would make
 written inside the expression that uses it (`python_inlining.py`, `python_expressions.py`). The variables that a Loop carries
 are assigned before it and again at the end of its body; an If assigns its outputs in both arms.
 
-Archives hold whole classes with everything they depend on: `internals/serialization/class_printer.py` derives from the printer
-here and gives its own `spell`, how a type is written, and `visit`, which sees every node.
+Archives hold whole classes with everything they depend on: `internals/serialization/script/class_printer.py` derives from the
+printer here and gives its own `spell`, how a type is written, and `visit`, which sees every node.
 
 How the real one differs: it keeps for every piece of text the source range it came from.
 """

@@ -61,7 +61,7 @@ def convert(source: str, target: str, format: str | None = None) -> None:
 
 def kind_of(path: str) -> str:
     """What a file holds: "module", "tensors" (of torch.save) or "safetensors"."""
-    from .zip_reader import ArchiveReader
+    from .container.zip_reader import ArchiveReader
 
     with open(path, "rb") as f:
         start = f.read(4)

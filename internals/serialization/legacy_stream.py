@@ -26,11 +26,11 @@ from internals.core.dtype import dtype
 from internals.core.storage import Storage
 from internals.storage import TypedStorage
 
+from .container.mapped_file import map_source
 from .errors import ArchiveError
-from .mapped_file import map_source
-from .pickled_types import find_allowed
-from .storages import MapLocation, restore_location, storage_id
-from .unpickler import Machine
+from .pickles.pickled_types import find_allowed
+from .pickles.storages import MapLocation, restore_location, storage_id
+from .pickles.unpickler import Machine
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001

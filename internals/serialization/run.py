@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArchiveError
-from .inspect import load_program, said
+from .inspection.inspect import load_program, said
 
 FIRST = 6  # elements that are shown of a tensor
 
@@ -105,7 +105,7 @@ def methods(program: Any) -> list[str]:
 
 def why_not_loaded(path: str, error: Exception) -> str:
     """The error in one line. A file that holds no program is said to hold none."""
-    from .inspect_report import examine
+    from .inspection.report import examine
 
     try:
         report = examine(path)

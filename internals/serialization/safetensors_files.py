@@ -27,11 +27,11 @@ from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl
 from internals.storage import TypedStorage
 
+from .container.mapped_file import MappedFile, map_source
+from .container.zip_writer import ReplacedFile
 from .errors import ArchiveError
-from .mapped_file import MappedFile, map_source
-from .pickled_types import view_of
-from .storages import moved
-from .zip_writer import ReplacedFile
+from .pickles.pickled_types import view_of
+from .pickles.storages import moved
 
 # The format's names of the dtypes.
 DTYPES: dict[str, dtype] = {

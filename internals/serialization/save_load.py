@@ -17,16 +17,16 @@ import os
 import warnings
 from typing import IO, Any
 
+from .container.serialization_id import RECORD, serialization_id
+from .container.zip_reader import ArchiveReader
+from .container.zip_records import ALIGNMENT
+from .container.zip_writer import ArchiveWriter
 from .errors import ArchiveError
 from .legacy_stream import load_stream
-from .pickled_types import find_allowed
-from .pickler import Pickler
-from .serialization_id import RECORD, serialization_id
-from .storages import MapLocation, StorageTable, tensor_loader
-from .unpickler import unpickle
-from .zip_reader import ArchiveReader
-from .zip_records import ALIGNMENT
-from .zip_writer import ArchiveWriter
+from .pickles.pickled_types import find_allowed
+from .pickles.pickler import Pickler
+from .pickles.storages import MapLocation, StorageTable, tensor_loader
+from .pickles.unpickler import unpickle
 
 File = str | os.PathLike[str] | IO[bytes]
 

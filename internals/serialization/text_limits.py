@@ -9,8 +9,8 @@ How the real one differs: it parses what is there.
 
 from __future__ import annotations
 
+from .container.zip_reader import ArchiveReader
 from .errors import ArchiveError
-from .zip_reader import ArchiveReader
 
 CODE = 1 << 18, 64  # so many bytes, and a 64th of the file
 JSON = 1 << 22, 8

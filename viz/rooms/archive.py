@@ -112,7 +112,7 @@ def archive(path: str | os.PathLike[str], *, limit: int = RECORDS_AT_MOST) -> Ar
 
     Raises OSError when there is no such file, `ArchiveError` when it is of another kind, and ValueError for a limit below 1.
     """
-    from internals.serialization.inspect_report import examine
+    from internals.serialization.inspection.report import examine
 
     if limit < 1:
         raise ValueError(f"limit is how many records there may be, at least 1, not {limit}")
@@ -120,7 +120,7 @@ def archive(path: str | os.PathLike[str], *, limit: int = RECORDS_AT_MOST) -> Ar
 
 
 def scene(report: Any, limit: int) -> Archive:
-    """The picture of a report of `internals.serialization.inspect_report`."""
+    """The picture of a report of `internals.serialization.inspection.report`."""
     rows = [record_row(r, report) for r in report.records]
     rows += [RecordRow(s.what, "directory", s.start, 0, 0, s.size, 0, SAYS.get(s.what, "")) for s in report.spans]
     rows.sort(key=lambda row: row.start)
@@ -266,8 +266,8 @@ def summary(report: Any) -> list[str]:
 
 def panels(report: Any) -> list[Panel]:
     """The pickle, the code and the JSON: the beginning of each."""
-    from internals.serialization.inspect_text import pretty
-    from internals.serialization.inspect_tree import tree
+    from internals.serialization.inspection.text import pretty
+    from internals.serialization.inspection.tree import tree
 
     found = []
     for name, described in report.pickles.items():

@@ -25,8 +25,8 @@ def explore_file(path: str | os.PathLike[str], args: tuple[Any, ...], limit: int
 
 
 def _stages(picture: Any, path: str | os.PathLike[str], args: tuple[Any, ...], limit: int) -> Iterator[Stage]:
-    from internals.serialization.inspect_report import examine
-    from internals.serialization.inspect_text import pickles_section, tensors_section
+    from internals.serialization.inspection.report import examine
+    from internals.serialization.inspection.text import pickles_section, tensors_section
 
     report = examine(path)
     yield Stage("archive", report.title, picture)
@@ -50,7 +50,7 @@ def _stages(picture: Any, path: str | os.PathLike[str], args: tuple[Any, ...], l
 
 def _loaded(path: str) -> Any:
     """The program; its code is compiled here, when its graph is asked for."""
-    from internals.serialization.inspect import load_program
+    from internals.serialization.inspection.inspect import load_program
 
     program = load_program(path)
     return program if program.inlined_graph is not None else None

@@ -1,0 +1,6 @@
+"""`python -m internals fuzz-archive`: damaged archives either load or are refused, and nothing else happens.
+
+    fuzz.py        the command and what counts as a finding
+    mutations.py   ways to damage a file
+    starts.py      the files that are damaged
+"""

@@ -1,0 +1,124 @@
+"""`python -m internals inspect FILE`: what is inside a file of tensors or of a compiled program, without PyTorch and without
+executing any of it.
+
+It knows `.pt` and `.pth` (of torch.save, old and new, and of jit.save, old and new), `.pt2` and `.safetensors`, and tells them by
+their bytes. The exit status is 1 when something is wrong with the file; what can be shown of it is shown all the same.
+
+Mirrors `torch/utils/model_dump`.
+
+How the real one differs: `python -m torch.utils.model_dump FILE` writes a web page about a TorchScript archive; for the other
+kinds there is `python -m torch.utils.show_pickle`, and loading them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..errors import ArchiveError
+from .report import Report, examine
+from .text import ALL, as_text
+from .tree import tree
+
+SECTIONS = {
+    "records": "the records: where they are, how long, how aligned",
+    "tensors": "the tensors: sizes, strides, and which bytes of which record",
+    "pickle": "the pickles as a tree of what they ask for, and the JSON",
+    "code": "the source text of compiled modules",
+    "graph": "the graph of forward",
+}
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m internals inspect",
+        description="Shows what is inside a .pt, .pth, .pt2 or .safetensors file. Nothing in it is executed.",
+    )
+    parser.add_argument("file")
+    for name, meaning in SECTIONS.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"only {meaning}, whole")
+    parser.add_argument("--all", action="store_true", help="everything, whole")
+    parser.add_argument("--json", action="store_true", help="the report as JSON")
+    parser.add_argument("--html", metavar="OUT", help="write a page with pictures of every stage to OUT")
+    options = parser.parse_args(list(arguments))
+    try:
+        report = examine(options.file)
+    except (OSError, ArchiveError) as error:
+        print(f"inspect: {said(error)}", file=sys.stderr)
+        return 1
+    if options.html:
+        return write_page(options.file, options.html) or (1 if report.problems else 0)
+    if options.json:
+        print(json.dumps(as_json(report), indent=2))
+        return 1 if report.problems else 0
+    wanted = list(ALL) if options.all else [name for name in SECTIONS if getattr(options, name)]
+    graph = graph_text(options.file, report) if "graph" in wanted else None
+    print(as_text(report, wanted, graph))
+    return 1 if report.problems else 0
+
+
+def graph_text(path: str, report: Report) -> str:
+    """The graph of `forward`, or why there is none. A compiled module has to be loaded for it, which executes nothing."""
+    if report.kind not in ("torchscript", "torchscript 1.0", "pt2"):
+        return "none: this is no compiled program"
+    try:
+        return str(load_program(path).inlined_graph.str(False))
+    except (ArchiveError, RuntimeError, NotImplementedError) as error:
+        return f"cannot be made: {said(error)}"
+
+
+def load_program(path: str) -> Any:
+    """What is called to run a file: a script module, or that of an exported program. Raises ArchiveError for other files."""
+    kind = examine(path).kind
+    if kind == "pt2":
+        from internals import export
+
+        return export.load(path).module()
+    from internals import jit
+
+    return jit.load(path)
+
+
+def write_page(path: str, target: str) -> int:
+    """The page of `viz.explore`. `internals` does not know `viz`; only this command does, when it is asked for a picture."""
+    from viz import explore
+
+    try:
+        explore(path).save(target)
+    except (OSError, ValueError, ArchiveError) as error:
+        print(f"inspect: {said(error)}", file=sys.stderr)
+        return 1
+    print(f"written: {target}")
+    return 0
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report, with the pickles as trees of text and the globals as names."""
+    content = {
+        name: value for name, value in vars(report).items() if name not in ("pickles", "records", "tensors", "spans")
+    }
+    content["title"] = report.title
+    content["records"] = [asdict(r) | {"aligned": r.aligned} for r in report.records]
+    content["spans"] = [asdict(s) for s in report.spans]
+    content["tensors"] = [asdict(t) | {"nbytes": t.nbytes, "first": t.first, "last": t.last} for t in report.tensors]
+    content["pickles"] = {
+        name: {
+            "protocol": p.protocol,
+            "globals": [str(g) for g in p.globals],
+            "problem": p.problem,
+            "tree": tree(p.root),
+        }
+        for name, p in report.pickles.items()
+    }
+    return content
+
+
+def said(error: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())

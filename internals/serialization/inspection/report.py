@@ -1,0 +1,153 @@
+"""What is inside a file, as a report: the records, tensors, pickles and texts of an archive, and what is wrong with it.
+
+`examine(path)` recognises the file by what is in it, not by its suffix, and reads it without executing anything. It does not
+stop at what is damaged: the report has a list of `problems`, and as much of the rest as can be seen.
+
+How the real one differs: PyTorch has `torch.utils.model_dump` for TorchScript archives, which needs them whole; for the other
+files it has nothing but loading them.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..container.mapped_file import map_source
+from ..errors import ArchiveError
+from .pickle_listing import Described
+from .tensors import TensorFacts, mark_shared
+
+TITLES = {
+    "torchscript": "a compiled module or function (TorchScript archive)",
+    "torchscript 1.0": "a compiled module (TorchScript archive, PyTorch 1.0 layout)",
+    "torch.save": "tensors and other objects (zip archive of torch.save)",
+    "legacy stream": "tensors and other objects (stream of pickles, torch.save before 1.6)",
+    "pt2": "an exported program (pt2 archive of torch.export)",
+    "safetensors": "tensors (safetensors)",
+    "pickle": "a pickle that torch.save did not write",
+    "zip": "a zip archive that PyTorch did not write",
+    "damaged zip": "a damaged zip archive",
+}
+
+
+@dataclass
+class RecordFacts:
+    """One record and the bytes around it. Offsets count from the beginning of the file; `what` is what the payload is."""
+
+    name: str
+    header_offset: int
+    offset: int
+    stored_size: int
+    size: int
+    deflated: bool
+    crc32: int
+    what: str
+    header: int = 0  # bytes of the local header with the name
+    padding: int = 0  # bytes of the extra field
+    descriptor: int = 0  # bytes behind the payload
+    problem: str = ""
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.stored_size + self.descriptor
+
+    @property
+    def aligned(self) -> bool:
+        return self.offset % 64 == 0
+
+
+@dataclass
+class Span:
+    """A run of bytes that belongs to no record: "central directory", "end record", "header", ..."""
+
+    start: int
+    size: int
+    what: str
+
+
+@dataclass
+class Report:
+    """Everything `inspect` prints and `viz.archive` draws. `facts` are pairs of words to show as they are."""
+
+    name: str
+    size: int
+    kind: str = ""
+    written_by: str = ""
+    top: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+    records: list[RecordFacts] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    tensors: list[TensorFacts] = field(default_factory=list)
+    pickles: dict[str, Described] = field(default_factory=dict)
+    code: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)  # JSON and the like
+    refused: list[str] = field(default_factory=list)  # globals that keep the file from being loaded
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.kind]
+
+    def record(self, name: str) -> RecordFacts | None:
+        return next((r for r in self.records if r.name == name), None)
+
+
+def examine(path: str | os.PathLike[str]) -> Report:
+    """The report on a file. Raises OSError when it cannot be opened, ArchiveError when it is of no kind known here."""
+    from .. import inspect_other, inspect_zip
+
+    name = os.path.basename(os.fsdecode(path))
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{name} is a folder: give a file in it")
+    content = map_source(path).memory
+    report = Report(name, len(content))
+    if content[:4] == b"PK\3\4" or content[-22:-18] == b"PK\5\6":
+        inspect_zip.fill(report, path, content)
+    elif inspect_other.is_safetensors(content):
+        inspect_other.fill_safetensors(report, content)
+    elif content[:1] == b"\x80" and content[-1:]:
+        inspect_other.fill_pickles(report, content)
+    else:
+        raise ArchiveError(none_of_them(content), archive=name)
+    mark_shared(report.tensors)
+    check_tensors(report)
+    return report
+
+
+def is_example(record: RecordFacts) -> bool:
+    """An input that a trace was made with: its sizes are saved, its bytes are not."""
+    return not record.size and record.name.startswith("traced_inputs/")
+
+
+def none_of_them(content: Any) -> str:
+    """What can be said about a file that is of no kind known here."""
+    kinds = "it is neither a zip archive (.pt, .pth, .pt2) nor a stream of pickles nor a safetensors file"
+    if not len(content):
+        return "the file is empty: it was not written, or cut short"
+    if content[:8] == b"PYTORCH1":
+        return "File is an unsupported archive format from the preview release."
+    if content[:6] == b"\x93NUMPY":
+        return "an array of numpy: read it with numpy.load"
+    if content[257:262] == b"ustar":
+        return "a tar file, as PyTorch 0.1 wrote: load and save it with PyTorch 1.0 or later"
+    if bytes(content[:40]).startswith(b"version https://git-lfs"):
+        return "a pointer of Git LFS, not the file itself: run `git lfs pull`"
+    if bytes(content[:200]).lstrip().lower().startswith((b"<!doctype", b"<html")):
+        return "a web page, not the file itself: the download went wrong"
+    return f"{kinds}; it begins with the bytes {bytes(content[:8]).hex(' ')}"
+
+
+def check_tensors(report: Report) -> None:
+    """Adds the problems of tensors whose storage is missing or too small for them."""
+    records = {r.name: r for r in report.records}
+    for t in report.tensors:
+        record = records.get(t.record)
+        if record is None:
+            t.problem = f"its storage, record '{t.record}', is not there"
+        elif min(t.sizes, default=0) < 0 or t.storage_offset < 0 or min(t.strides, default=0) < 0:
+            t.problem = "has negative sizes, strides or offset"
+        elif t.last > record.size and not is_example(record):
+            t.problem = f"needs {t.last:,} bytes of record '{t.record}', which has {record.size:,}"
+        if t.problem:
+            report.problems.append(f"tensor {t.path}: {t.problem}")

@@ -1,0 +1,112 @@
+"""Operators of PyTorch 1.0.1 that are not there today, as functions of those that are.
+
+A ReLU was recorded as `torch.threshold(x, 0., 0.)`, `x.argmax(1)` as `torch._argmax(x, 1, False)`. Code of that time is compiled
+with these functions in the place of such operators, as it is where operators changed their meaning (`upgraders.py`).
+
+How the real one differs: PyTorch has kept `threshold`; the operators with an underscore went away with the functions they served.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.jit.ir import TensorType
+from internals.jit.operators import find_operators
+from internals.jit.operators.registry import Operator
+
+from ..script.archive_names import Namespace
+from ..script.imported_function import ImportedFunction
+from ..script.upgraders import Upgrader, compiled
+from .lower import decide_branches
+
+THRESHOLD = """
+def function(self: Tensor, threshold: number, value: number) -> Tensor:
+  if threshold == 0 and value == 0:
+    return torch.relu{in_place}(self)
+  {result}
+"""
+RETURNED = "return torch.where(self <= threshold, torch.full_like(self, value), self)"
+WRITTEN = "return self.masked_fill_(self <= threshold, value)"
+
+FUNCTIONS = {
+    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor": THRESHOLD.format(in_place="", result=RETURNED),
+    "threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)": THRESHOLD.format(
+        in_place="_", result=WRITTEN
+    ),
+    "_argmax(Tensor self, int dim, bool keepdim) -> Tensor": """
+def function(self: Tensor, dim: int, keepdim: bool) -> Tensor:
+  return torch.argmax(self, dim, keepdim)
+""",
+    "_argmin(Tensor self, int dim, bool keepdim) -> Tensor": """
+def function(self: Tensor, dim: int, keepdim: bool) -> Tensor:
+  return torch.argmin(self, dim, keepdim)
+""",
+    "ger(Tensor self, Tensor vec2) -> Tensor": """
+def function(self: Tensor, vec2: Tensor) -> Tensor:
+  return torch.outer(self, vec2)
+""",
+    "glu(Tensor self, int dim=-1) -> Tensor": """
+def function(self: Tensor, dim: int) -> Tensor:
+  a, b = torch.chunk(self, 2, dim)
+  return a * torch.sigmoid(b)
+""",
+    "prelu(Tensor self, Tensor weight) -> Tensor": """
+def function(self: Tensor, weight: Tensor) -> Tensor:
+  if weight.numel() != 1:
+    weight = weight.view([1, -1] + [1] * (self.dim() - 2))
+  return torch.where(self > 0, self, self * weight)
+""",
+    "selu(Tensor self) -> Tensor": """
+def function(self: Tensor) -> Tensor:
+  return torch.elu(self, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+""",
+    "celu(Tensor self, Scalar alpha=1) -> Tensor": """
+def function(self: Tensor, alpha: number) -> Tensor:
+  return torch.elu(self, alpha, 1., 1. / float(alpha))
+""",
+    "erfc(Tensor self) -> Tensor": """
+def function(self: Tensor) -> Tensor:
+  return 1 - torch.erf(self)
+""",
+    "log10(Tensor self) -> Tensor": """
+def function(self: Tensor) -> Tensor:
+  return torch.log(self) / 2.302585092994046
+""",
+    **{
+        f"_cast_{name}(Tensor self, bool non_blocking=False) -> Tensor": f"""
+def function(self: Tensor, non_blocking: bool) -> Tensor:
+  return self.to({code}, non_blocking)
+"""
+        for code, name in enumerate(("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"))
+    },
+}
+_BY_SYMBOL = {
+    f"aten::{schema.partition('(')[0]}": Upgrader(f"aten::{schema}", 1, code) for schema, code in FUNCTIONS.items()
+}
+
+
+class Namespace101(Namespace):
+    """The names that code of 1.0.1 sees."""
+
+    def upgrades(self, symbol: str) -> dict[str, Any]:
+        found = dict(super().upgrades(symbol))
+        if symbol in _BY_SYMBOL and not any(map(_is_of_tensors, find_operators(symbol))):
+            found["1.0.1"] = compiled(_BY_SYMBOL[symbol])
+        return found
+
+
+def _is_of_tensors(operator: Operator) -> bool:
+    """Some of these names are those of functions of numbers."""
+    return isinstance(operator.schema.arguments[0].type, TensorType)
+
+
+class Function101(ImportedFunction):
+    """A method of an old archive. What its functions would only find out when they run, though it is constant, is decided."""
+
+    @property
+    def graph(self) -> Any:  # type: ignore[override]
+        fresh = self._graph is None
+        graph = super().graph
+        if fresh:
+            decide_branches(graph)
+        return graph

@@ -1,0 +1,163 @@
+"""Writing the archive of PyTorch 1.0, which the talk shows (`torch/csrc/jit/export.cpp`, `ScriptModuleSerializer`, of that time).
+
+    resnet/version            1
+    resnet/code/resnet.py     the methods of the module, and one record for every submodule that has some itself
+    resnet/tensors/0, 1, ...  the storages
+    resnet/model.json         the modules, and for each tensor its storage, sizes and strides
+
+A module of 1.0 is a tree of tensors with code at some of its nodes; its methods read the tensors of the whole tree below. A
+traced module has code at the root only, for the trace is one graph. What has no place in this, attributes that are no tensors, is
+folded into the code as constants (`lower.py`).
+
+All tensors are in one table, the constants of the code too. Several may be views of one storage, which is written once, whole.
+
+How the real one differs: a constant that equals a parameter was stored as that parameter, and changed with it; here constants
+only share a place with constants.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import all_nodes
+from internals.jit.script_function import ScriptFunction
+from internals.jit.script_module import ScriptModule
+from internals.jit.tracing.traced_module import TopLevelTracedModule, TracedModule
+
+from ..container.zip_writer import ArchiveWriter
+from ..pickles.storages import storage_bytes
+from .lower import Method, method_101
+from .model_json import ModelDef, ModuleDef, ParameterDef, RecordRef, TensorDef, write_model
+from .printer import print_101
+
+DATA_TYPE_OF = {
+    "float32": "FLOAT", "float64": "DOUBLE", "int64": "INT64", "int32": "INT32", "int16": "INT16", "int8": "INT8",
+    "uint8": "UINT8", "float16": "FLOAT16",
+}  # fmt: skip
+
+
+def save_101(m: Any, f: Any) -> None:
+    """Write a compiled module or function `m` to a path or file object `f`, so that PyTorch 1.0.1 reads and runs it.
+
+    Raises RuntimeError, and leaves no file, for what 1.0.1 could not have saved or run: operators, dtypes and types it did not
+    have, attributes that methods set, calls of Python functions. The message names it.
+    """
+    with ArchiveWriter(f) as archive:
+        _Saving(archive).save(m)
+
+
+class _Saving:
+    def __init__(self, archive: ArchiveWriter) -> None:
+        self.archive = archive
+        self.tensors: list[TensorDef] = []
+        self.constants: list[tuple[int, Any]] = []
+        self.storages: dict[tuple[int, Any], tuple[str, Storage]] = {}  # by identity and dtype: record and storage
+
+    def save(self, m: Any) -> None:
+        self.archive.write("version", b"1\n")
+        if isinstance(m, ScriptModule):
+            main = self.module(m, (self.archive.top,))
+        else:
+            main = self.function(m)
+        for record, storage in self.storages.values():
+            self.archive.write(record, storage_bytes(storage))
+        model = ModelDef(1, main, "pytorch", "1.0", self.tensors)
+        self.archive.write("model.json", write_model(model).encode())
+
+    def module(self, module: ScriptModule, path: tuple[str, ...]) -> ModuleDef:
+        """A module: its own tensors, then its code, then its submodules. That is the order of the table of tensors."""
+        definition = ModuleDef(name=path[-1], optimize=True)
+        for name, t, is_buffer in _tensors_of(module):
+            place = ".".join((*path[1:], name))
+            definition.parameters.append(ParameterDef(is_buffer, self.tensor(t, f"'{place}'"), name))
+        functions = [
+            f for f in module._jit_type.methods.values() if not f.name.startswith("__")
+        ]  # as __len__ of a ModuleList
+        if functions and not is_part_of_trace(module):
+            methods = [self.method(function, module) for function in functions]
+            definition.torchscript_arena = self.code("_".join(path), methods)
+        definition.submodules = [
+            self.module(child, (*path, name))
+            for name, child in module._modules.items()
+            if isinstance(child, ScriptModule)
+        ]
+        return definition
+
+    def function(self, function: Any) -> ModuleDef:
+        """A function is saved as a module without tensors whose `forward` it is."""
+        if not isinstance(function, ScriptFunction):
+            raise TypeError(f"only compiled modules and functions can be saved, not a {type(function).__name__}")
+        method = method_101(function)._replace(name="forward")
+        arena = self.code(self.archive.top, [method])
+        return ModuleDef(torchscript_arena=arena, name=self.archive.top, optimize=True)
+
+    def method(self, function: Any, module: ScriptModule) -> Method:
+        method = method_101(function, module)
+        if isinstance(module, TracedModule):
+            name_inputs(method)
+        return method
+
+    def code(self, name: str, methods: list[Method]) -> RecordRef:
+        record = stem = f"code/{re.sub('[^A-Za-z0-9_]', '_', name)}"
+        while f"{record}.py" in self.archive.records:  # a_b and a.b
+            record += "_"
+        self.archive.write(f"{record}.py", print_101(methods, self.constant).encode())
+        return RecordRef(f"{record if record != stem else stem}.py")
+
+    def constant(self, t: Any) -> int:
+        """The place of a constant in the table."""
+        for i, known in self.constants:
+            if known.dtype is t.dtype and known.size() == t.size() and known.device == t.device and t.equal(known):
+                return i
+        self.constants.append((self.tensor(t, "a constant"), t))
+        return self.constants[-1][0]
+
+    def tensor(self, t: TensorImpl, what: str) -> int:
+        """Put a tensor into the table, and its storage among those to be written."""
+        data_type = DATA_TYPE_OF.get(t.dtype.name)
+        if data_type is None:
+            raise RuntimeError(
+                f"PyTorch 1.0.1 had no tensors of {t.dtype}, such as {what}: convert it, or use the modern format"
+            )
+        storage = t.untyped_storage()
+        number = len(self.tensors)
+        record, _ = self.storages.setdefault((id(storage), t.dtype), (f"tensors/{number}", storage))
+        self.tensors.append(
+            TensorDef(
+                list(t.size()),
+                t.storage_offset(),
+                list(t.stride()),
+                t.requires_grad,
+                data_type,
+                RecordRef(record),
+                str(t.device),
+            )
+        )
+        return number
+
+
+def name_inputs(method: Method) -> None:
+    """Inputs that go straight into a layer are called `input`, as they were there: a trace of 1.0 called a value by the last
+    variable that held it, and all functions of `nn.functional` call theirs so."""
+    for value in method.graph.inputs()[1 : len(method.schema.arguments)]:
+        users = {use.user for use in value.uses()}
+        first = next((n for n in all_nodes(method.graph.block()) if n in users), None)
+        if first is not None and first.scopeName():
+            value.setDebugName("input")
+
+
+def _tensors_of(module: ScriptModule) -> Iterator[tuple[str, TensorImpl, bool]]:
+    for name, attribute in module._jit_type.attributes.items():
+        if attribute.kind in ("parameter", "buffer"):
+            t = (module._parameters if attribute.kind == "parameter" else module._buffers)[name]
+            if t is not None:
+                yield name, t, attribute.kind == "buffer"
+
+
+def is_part_of_trace(module: ScriptModule) -> bool:
+    """Whether it is inside of a traced module, whose one graph has all that happens in it."""
+    return isinstance(module, TracedModule) and not isinstance(module, TopLevelTracedModule)

@@ -1,0 +1,8 @@
+"""The pickle: what the tensors of a file are part of (`torch/csrc/jit/serialization/pickler.cpp`, `unpickler.cpp`).
+
+    pickler.py         objects to opcodes, byte for byte as PyTorch
+    unpickler.py       a machine for the opcodes, which executes nothing
+    pickled_types.py   the globals it knows; everything else is refused
+    pickle_keys.py     which objects may be keys of a dict
+    storages.py        storages beside the pickle: records of the archive
+"""

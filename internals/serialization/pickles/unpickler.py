@@ -1,0 +1,401 @@
+"""The machine that a pickle is a program for, with everything dangerous left out (`torch/_weights_only_unpickler.py`,
+`torch/csrc/jit/serialization/unpickler.cpp`).
+
+Python's `pickle.load` gives the file a machine that can import any module and call anything with any arguments: opening a file is
+running it. This machine has the same stack and memo, and two instructions that are different. GLOBAL, "the class of this name",
+asks `find_global`, which knows a list and imports nothing; REDUCE, "call it", calls only what came from there. The rest can
+only put numbers, strings and containers together.
+
+Still a file may be made to harm: to underflow the stack, to claim a string of four gigabytes, to build a list that holds itself,
+or three hundred bytes that stand for 2**100 objects. So nothing here recurses, copies shared structure, or believes a length;
+and the number of objects is in proportion to the length of the pickle. Every complaint is an `ArchiveError` that says at which
+byte.
+
+How the real one differs: PyTorch has two such machines. The one in C++ does not look at what it is given: a pickle that is not of
+its own making can crash it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import ArchiveError
+from .pickle_keys import KeyCheck
+
+FindGlobal = Callable[[str, str], Any]
+PROTOCOLS = range(2, 6)
+CONTAINER = 64  # bytes
+
+
+class Constructor:
+    """What a global stands for. Calling it is REDUCE, `new` is NEWOBJ, `set_state` is BUILD; none of them unless overridden."""
+
+    name = "a global"
+    hashes = False  # whether the items of its arguments become keys
+    nbytes = CONTAINER  # what it makes takes about as much memory
+
+    def __call__(self, *args: Any) -> Any:
+        raise ArchiveError(f"{self.name} cannot be called")
+
+    def new(self, *args: Any) -> Any:
+        """A new object without its state."""
+        raise ArchiveError(f"no object of {self.name} can be made this way (NEWOBJ)")
+
+    def set_state(self, obj: Any, state: Any) -> None:
+        """Gives `obj`, which this constructor made, its state."""
+        raise ArchiveError(f"an object made by {self.name} has no state to set (BUILD)")
+
+    def __repr__(self) -> str:
+        return f"<{self.name} in a pickle>"
+
+
+def unpickle(
+    data: bytes, *, find_global: FindGlobal, persistent_load: Callable[[Any], Any], archive: str = "", record: str = ""
+) -> Any:
+    """The object that the pickle `data` builds. Bytes behind its end are not looked at.
+
+    `find_global(module, name)` gives the `Constructor` (or the value, a dtype for example) of that name or raises ArchiveError;
+    `persistent_load(id)` gives what a persistent id stands for. Raises ArchiveError for anything that is wrong.
+    """
+    return Machine(data, find_global, persistent_load, archive, record).run()
+
+
+class Machine:
+    """Runs one pickle that begins at `start`; afterwards `at` is where it ended."""
+
+    def __init__(
+        self,
+        data: bytes,
+        find_global: FindGlobal,
+        persistent_load: Callable[[Any], Any],
+        archive: str = "",
+        record: str = "",
+        start: int = 0,
+    ) -> None:
+        self.data, self.find_global, self.persistent_load = data, find_global, persistent_load
+        self.archive, self.record = archive, record
+        self.at = self.here = start  # `here` is the byte of the current instruction
+        self.stack: list[Any] = []
+        self.below: list[list[Any]] = []  # the stacks under the marks
+        self.memo: dict[int, Any] = {}
+        self.makers: dict[int, tuple[Any, Constructor]] = {}  # by the id of an object: it, and what made it
+        self.is_outside = False  # in `persistent_load`, whose errors are not ours
+        self.check_key = KeyCheck()
+        length = len(data) - start
+        self.memory_left = 12 * length + (4 << 20)
+        self.arguments_left = 2 * length + 50_000
+
+    def run(self) -> Any:
+        """The object. Raises ArchiveError."""
+        data, operations = self.data, OPERATIONS
+        try:
+            if data[self.at : self.at + 1] != b"\x80":
+                found = data[self.at] if self.at < len(data) else "the end of the data"
+                raise ArchiveError(f"Expected PROTO opcode at the start of pickle archive, found {found}")
+            while True:
+                self.here = self.at
+                code = data[self.at]
+                self.at += 1
+                if code == 0x2E:  # STOP
+                    break
+                operations[code](self)
+            if len(self.stack) != 1 or self.below:
+                raise ArchiveError(f"STOP with {len(self.stack)} objects on the stack and {len(self.below)} open marks")
+            return self.stack[0]
+        except ArchiveError as error:
+            if error.archive or error.record or self.is_outside:
+                raise
+            raise self._located(error.message) from error.__cause__
+        except IndexError:
+            if self.is_outside:
+                raise
+            if self.here >= len(data):
+                raise self._located("the data ends before its STOP") from None
+            raise self._located(f"{self._opcode()} needs more than is on the stack") from None
+        except FAILURES as error:
+            if self.is_outside:
+                raise
+            what = f"cannot be carried out: {type(error).__name__}: {error}"
+            raise self._located(f"{self._opcode()} {what[:500]}") from error
+
+    # Numbers, strings, constants
+
+    def protocol(self) -> None:
+        (version,) = self.take(1)
+        if version not in PROTOCOLS:
+            raise ArchiveError(f"Only Pickle protocol 2 is supported, found protocol = {version}")
+
+    def none(self) -> None:
+        self.stack.append(None)
+
+    def true(self) -> None:
+        self.stack.append(True)
+
+    def false(self) -> None:
+        self.stack.append(False)
+
+    def byte(self) -> None:
+        self.stack.append(self.take(1)[0])
+
+    def short(self) -> None:
+        self.stack.append(int.from_bytes(self.take(2), "little"))
+
+    def integer(self) -> None:
+        self.stack.append(int.from_bytes(self.take(4), "little", signed=True))
+
+    def long(self) -> None:
+        self.stack.append(int.from_bytes(self.take(self.take(1)[0]), "little", signed=True))
+
+    def double(self) -> None:
+        self.stack.append(struct.unpack(">d", self.take(8))[0])
+
+    def text(self) -> None:
+        self.stack.append(str(self.take(int.from_bytes(self.take(4), "little")), "utf-8", "surrogatepass"))
+
+    def old_text(self) -> None:
+        self.stack.append(str(self.take(self.take(1)[0]), "utf-8"))
+
+    # Containers
+
+    def mark(self) -> None:
+        self.count()
+        self.below.append(self.stack)
+        self.stack = []
+
+    def empty_tuple(self) -> None:
+        self.stack.append(())
+
+    def empty_list(self) -> None:
+        self.count()
+        self.stack.append([])
+
+    def empty_dict(self) -> None:
+        self.count()
+        self.stack.append({})
+
+    def empty_set(self) -> None:
+        self.count()
+        self.stack.append(set())
+
+    def tuple_of_marked(self) -> None:
+        self.count()
+        items = tuple(self.above_mark())
+        self.stack.append(items)
+
+    def tuple_of_1(self) -> None:
+        self.tuple_of(1)
+
+    def tuple_of_2(self) -> None:
+        self.tuple_of(2)
+
+    def tuple_of_3(self) -> None:
+        self.tuple_of(3)
+
+    def append(self) -> None:
+        item = self.stack.pop()
+        self.top(list).append(item)
+
+    def appends(self) -> None:
+        items = self.above_mark()
+        self.top(list).extend(items)
+
+    def set_item(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self.enter(self.top(*DICTS), key, value)
+
+    def set_items(self) -> None:
+        items = self.above_mark()
+        target = self.top(*DICTS)
+        if len(items) % 2:
+            raise ArchiveError("a dict is to be filled with keys and values, but the number of objects is odd")
+        for i in range(0, len(items), 2):
+            self.enter(target, items[i], items[i + 1])
+
+    # The memo
+
+    def get(self) -> None:
+        self.fetch(self.take(1)[0])
+
+    def long_get(self) -> None:
+        self.fetch(int.from_bytes(self.take(4), "little"))
+
+    def put(self) -> None:
+        self.memo[self.take(1)[0]] = self.stack[-1]
+
+    def long_put(self) -> None:
+        self.memo[int.from_bytes(self.take(4), "little")] = self.stack[-1]
+
+    # Where Python's machine would run what the file says
+
+    def global_(self) -> None:
+        """Puts on the stack what the allow-list has under this name."""
+        module, name = self.line(), self.line()
+        self.stack.append(self.find_global(module, name))
+
+    def reduce(self) -> None:
+        """Calls a constructor."""
+        args, function = self.stack.pop(), self.stack.pop()
+        self.stack.append(self.construct(function, args, lambda: function(*args)))
+
+    def new_object(self) -> None:
+        args, cls = self.stack.pop(), self.stack.pop()
+        self.stack.append(self.construct(cls, args, lambda: cls.new(*args)))
+
+    def build(self) -> None:
+        state, obj = self.stack.pop(), self.stack[-1]
+        _, maker = self.makers.get(id(obj), (None, None))
+        if maker is None:
+            raise ArchiveError(f"BUILD of a {type(obj).__name__}, which has no state")
+        self.pay(state)
+        maker.set_state(obj, state)
+
+    def persistent_id(self) -> None:
+        name = self.stack.pop()
+        self.is_outside = True
+        try:
+            value = self.persistent_load(name)
+        except ArchiveError as error:
+            self.is_outside = False
+            raise error
+        self.is_outside = False
+        self.stack.append(value)
+
+    def unknown(self) -> None:
+        raise ArchiveError(
+            f"{self._opcode()} is no instruction that a file may contain: save it with pickle protocol 2"
+        )
+
+    # Helpers
+
+    def take(self, n: int) -> bytes:
+        """The next `n` bytes."""
+        end = self.at + n
+        if end > len(self.data):
+            there = len(self.data) - self.at
+            raise ArchiveError(f"{self._opcode()} is followed by {n} bytes, but only {there} are there")
+        taken = self.data[self.at : end]
+        self.at = end
+        return taken
+
+    def line(self) -> str:
+        end = self.data.find(b"\n", self.at)
+        if end < 0:
+            raise ArchiveError(f"{self._opcode()} is followed by a name, but that has no end")
+        taken = self.data[self.at : end]
+        self.at = end + 1
+        return str(taken, "utf-8")
+
+    def above_mark(self) -> list[Any]:
+        if not self.below:
+            raise ArchiveError(f"{self._opcode()} without a MARK before it")
+        items, self.stack = self.stack, self.below.pop()
+        self.memory_left += CONTAINER
+        return items
+
+    def tuple_of(self, n: int) -> None:
+        self.count()
+        if len(self.stack) < n:
+            raise IndexError
+        self.stack[-n:] = [tuple(self.stack[-n:])]
+
+    def top(self, *types: type) -> Any:
+        """What is on top of the stack, which must be one of these types exactly."""
+        target = self.stack[-1]
+        if type(target) not in types:
+            found = type(target).__name__
+            raise ArchiveError(f"{self._opcode()} puts items into a {types[0].__name__}, but found a {found}")
+        return target
+
+    def enter(self, target: Any, key: Any, value: Any) -> None:
+        self.check_key(key)
+        target[key] = value
+
+    def fetch(self, index: int) -> None:
+        try:
+            self.stack.append(self.memo[index])
+        except KeyError:
+            raise ArchiveError(f"{self._opcode()} fetches number {index} of the memo, which was never stored") from None
+
+    def construct(self, cls: Any, args: Any, make: Callable[[], Any]) -> Any:
+        if not isinstance(cls, Constructor):
+            raise ArchiveError(f"{self._opcode()} calls a {type(cls).__name__}, which is no constructor")
+        if type(args) is not tuple:
+            raise ArchiveError(f"{self._opcode()} with arguments that are no tuple but a {type(args).__name__}")
+        self.count(cls.nbytes)
+        self.pay(*args)
+        if cls.hashes:
+            for arg in args:
+                for key in arg:
+                    self.check_key(key)
+        made = make()
+        if type(cls).set_state is not Constructor.set_state:
+            self.makers[id(made)] = made, cls
+        return made
+
+    def count(self, nbytes: int = CONTAINER) -> None:
+        """One more object. A hostile pickle needs one byte for an empty list, which takes 64; an honest one has more to say."""
+        self.memory_left -= nbytes
+        if self.memory_left < 0:
+            raise ArchiveError("more objects than a pickle of this length can be made of")
+
+    def pay(self, *args: Any) -> None:
+        """A constructor may copy its arguments; a file may give it the same long one again and again."""
+        self.arguments_left -= sum(len(arg) for arg in args if type(arg) in SIZED)
+        if self.arguments_left < 0:
+            raise ArchiveError("the arguments of the constructors are longer than the pickle that they are in")
+
+    def _opcode(self) -> str:
+        code = self.data[self.here] if self.here < len(self.data) else 0x2E
+        return f"opcode {OPCODE_NAMES.get(code, f'0x{code:02x}')}"
+
+    def _located(self, message: str) -> ArchiveError:
+        return ArchiveError(f"at byte {self.here}: {message}", archive=self.archive, record=self.record)
+
+
+DICTS = (dict, OrderedDict, Counter)
+FAILURES = (TypeError, ValueError, KeyError, AttributeError, OverflowError, MemoryError, RuntimeError)
+SIZED = frozenset((str, bytes, bytearray, tuple, list, dict, set, OrderedDict, Counter))
+
+# Every instruction that may occur, by the name that Python's `pickle` has for its byte.
+TABLE: dict[str, tuple[int, Callable[[Machine], None]]] = {
+    "PROTO": (0x80, Machine.protocol),
+    "NONE": (0x4E, Machine.none),
+    "NEWTRUE": (0x88, Machine.true),
+    "NEWFALSE": (0x89, Machine.false),
+    "BININT1": (0x4B, Machine.byte),
+    "BININT2": (0x4D, Machine.short),
+    "BININT": (0x4A, Machine.integer),
+    "LONG1": (0x8A, Machine.long),
+    "BINFLOAT": (0x47, Machine.double),
+    "BINUNICODE": (0x58, Machine.text),
+    "SHORT_BINSTRING": (0x55, Machine.old_text),
+    "MARK": (0x28, Machine.mark),
+    "EMPTY_TUPLE": (0x29, Machine.empty_tuple),
+    "EMPTY_LIST": (0x5D, Machine.empty_list),
+    "EMPTY_DICT": (0x7D, Machine.empty_dict),
+    "EMPTY_SET": (0x8F, Machine.empty_set),
+    "TUPLE": (0x74, Machine.tuple_of_marked),
+    "TUPLE1": (0x85, Machine.tuple_of_1),
+    "TUPLE2": (0x86, Machine.tuple_of_2),
+    "TUPLE3": (0x87, Machine.tuple_of_3),
+    "APPEND": (0x61, Machine.append),
+    "APPENDS": (0x65, Machine.appends),
+    "SETITEM": (0x73, Machine.set_item),
+    "SETITEMS": (0x75, Machine.set_items),
+    "BINGET": (0x68, Machine.get),
+    "LONG_BINGET": (0x6A, Machine.long_get),
+    "BINPUT": (0x71, Machine.put),
+    "LONG_BINPUT": (0x72, Machine.long_put),
+    "GLOBAL": (0x63, Machine.global_),
+    "REDUCE": (0x52, Machine.reduce),
+    "NEWOBJ": (0x81, Machine.new_object),
+    "BUILD": (0x62, Machine.build),
+    "BINPERSID": (0x51, Machine.persistent_id),
+}
+OPCODE_NAMES = {code: name for name, (code, _) in TABLE.items()} | {0x2E: "STOP"}
+OPERATIONS: list[Callable[[Machine], None]] = [Machine.unknown] * 256
+for _code, _operation in TABLE.values():
+    OPERATIONS[_code] = _operation

@@ -1,0 +1,171 @@
+"""Functions that are compiled from the code of an archive, when they are first looked at.
+
+Loading a network must not take as long as compiling it, and of a big archive often only a part is run. So what is read when an
+archive is loaded is the signature of each function, which is all that compiling a call of it needs; the body is compiled when the
+`graph` is first asked for. `compile_in_archive` does that, with the same compiler that `jit.script` has.
+
+What is wrong with a body is therefore told when the function is first run or shown. It is an `ArchiveError` that names the record
+and shows the line:
+
+    archive: record 'code/__torch__.py':
+    undefined value zz:
+      File "code/__torch__.py", line 7
+        x: Tensor) -> Tensor:
+        y = torch.add(x, zz)
+                         ~~ <--- HERE
+        return y
+
+How the real one differs: bodies are compiled by `torch.jit.load`, all of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from internals.jit.frontend.build_tree import build_def
+from internals.jit.frontend.compiler import Compiler, compile_with_schema
+from internals.jit.frontend.error_report import error
+from internals.jit.frontend.errors import FrontendError
+from internals.jit.frontend.signatures import schema_of_def
+from internals.jit.frontend.source import ParsedFunction
+from internals.jit.ir import ClassType, FunctionType, Graph
+from internals.jit.script_function import ScriptFunction
+
+from ..errors import ArchiveError
+from .archive_literals import defaults_of
+from .archive_names import Namespace
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Block, SourceRange, Type
+    from internals.jit.schema import FunctionSchema
+
+
+class ImportedFunction(ScriptFunction):
+    """A function or method of an archive. `schema` is known, `graph` is compiled when it is asked for."""
+
+    def __init__(
+        self,
+        definition: ParsedFunction,
+        namespace: Namespace,
+        qualified_name: str,
+        self_type: ClassType | None = None,
+        archive: str = "",
+    ) -> None:
+        self.definition, self.namespace, self.self_type, self.archive = definition, namespace, self_type, archive
+        self._graph: Graph | None = None
+        self._calls_are_checked = False
+        with self._refusing():
+            schema = signature_in_archive(definition, namespace, self_type)
+        self._set_up(definition.definition.name, schema, qualified_name, None, self_type is not None)
+
+    @property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """The graph. Raises ArchiveError, the first time, if the code is not TorchScript."""
+        if self._graph is None:
+            with self._refusing():
+                self._graph = compile_in_archive(self.definition, self.namespace, self.self_type)[0]
+        return self._graph
+
+    @property
+    def executor(self) -> Any:
+        """What runs it. Raises ArchiveError if a function that it calls cannot be compiled, or calls itself."""
+        if self._executor is None:
+            self.check_calls()
+        return super().executor
+
+    @property
+    def inlined_graph(self) -> Graph:
+        self.check_calls()
+        return super().inlined_graph
+
+    def check_calls(self) -> None:
+        """Compile everything that it calls. Raises ArchiveError for a function that calls itself, directly or through others."""
+        if self._calls_are_checked:
+            return
+        path: list[tuple[ImportedFunction, Iterator[tuple[ImportedFunction, SourceRange]]]] = [(self, self.calls())]
+        active = {self}
+        while path:
+            function, calls = path[-1]
+            callee, where = next(calls, (None, None))
+            if callee is None:
+                function._calls_are_checked = True
+                active.remove(function)
+                path.pop()
+            elif callee in active:
+                what = "method" if callee.is_method else "function"
+                with function._refusing():
+                    raise error(
+                        where, f"{what} '{callee.name}' is called recursively. Recursive calls are not supported"
+                    )
+            elif not callee._calls_are_checked:
+                path.append((callee, callee.calls()))
+                active.add(callee)
+
+    def calls(self) -> Iterator[tuple[ImportedFunction, SourceRange]]:
+        """The functions of archives that the graph calls, and where."""
+        return iter([(f, where) for f, where in _calls_in(self.graph.block()) if isinstance(f, ImportedFunction)])
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        with refusing(self.archive, self.definition.context.filename or ""):
+            yield
+
+
+def compile_in_archive(
+    definition: ParsedFunction, namespace: Namespace, self_type: Type | None = None
+) -> tuple[Graph, FunctionSchema]:
+    """The graph and schema of a function in an archive; of a method when `self_type` is given.
+
+    Raises what the compiler raises: RuntimeError that shows the place, NotSupportedError; RecursionError if it is too deep.
+    """
+    tree = build_def(definition.context, definition.definition, None, definition.definition.name)
+    defaults = defaults_of(definition.definition.args, namespace)
+    return compile_with_schema(tree, namespace, self_type=self_type, defaults=defaults)
+
+
+def signature_in_archive(
+    definition: ParsedFunction, namespace: Namespace, self_type: Type | None = None
+) -> FunctionSchema:
+    """The schema alone: the body is not looked at."""
+    whole = definition.definition
+    names = [arg.arg for arg in (*whole.args.args, *whole.args.kwonlyargs)]
+    if len(set(names)) < len(names) or whole.args.posonlyargs:
+        raise ValueError(f"line {whole.lineno}: '{whole.name}' has arguments that it cannot have")
+    head = ast.copy_location(ast.FunctionDef(whole.name, whole.args, [], [], whole.returns), whole)
+    tree = build_def(definition.context, head, None, whole.name)
+    if tree.decl.return_type is None:
+        raise error(tree.range, f"'{whole.name}' does not say what it returns")
+    return schema_of_def(Compiler(namespace, whole.name), tree, self_type, defaults_of(whole.args, namespace))
+
+
+@contextmanager
+def refusing(archive: str, record: str) -> Iterator[None]:
+    """Whatever goes wrong in here is wrong with the record: an ArchiveError, the text being that of the error."""
+    try:
+        yield
+    except ArchiveError:
+        raise
+    except (RecursionError, MemoryError):
+        raise ArchiveError("nested too deeply", archive=archive, record=record) from None
+    except (RuntimeError, FrontendError) as problem:  # a compile error: it shows the place
+        raise ArchiveError(str(problem), archive=archive, record=record) from None
+    except Exception as problem:
+        text = str(problem) or type(problem).__name__
+        raise ArchiveError(text, archive=archive, record=record) from problem
+
+
+def _calls_in(block: Block) -> Iterator[tuple[Any, SourceRange]]:
+    for node in block.nodes():
+        if node.kind() == "prim::CallFunction":
+            called = node.input(0).type()
+            yield called.function if isinstance(called, FunctionType) else None, node.sourceRange()
+        elif node.kind() == "prim::CallMethod":
+            owner = node.input(0).type()
+            yield owner.findMethod(node.s("name")) if isinstance(owner, ClassType) else None, node.sourceRange()
+        elif node.kind() == "prim::fork":
+            yield from _calls_in(node.g("Subgraph").block())
+        for inner in node.blocks():
+            yield from _calls_in(inner)
