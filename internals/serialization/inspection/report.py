@@ -95,7 +95,7 @@ class Report:
 
 def examine(path: str | os.PathLike[str]) -> Report:
     """The report on a file. Raises OSError when it cannot be opened, ArchiveError when it is of no kind known here."""
-    from .. import inspect_other, inspect_zip
+    from . import archives, other_files
 
     name = os.path.basename(os.fsdecode(path))
     if os.path.isdir(path):
@@ -103,11 +103,11 @@ def examine(path: str | os.PathLike[str]) -> Report:
     content = map_source(path).memory
     report = Report(name, len(content))
     if content[:4] == b"PK\3\4" or content[-22:-18] == b"PK\5\6":
-        inspect_zip.fill(report, path, content)
-    elif inspect_other.is_safetensors(content):
-        inspect_other.fill_safetensors(report, content)
+        archives.fill(report, path, content)
+    elif other_files.is_safetensors(content):
+        other_files.fill_safetensors(report, content)
     elif content[:1] == b"\x80" and content[-1:]:
-        inspect_other.fill_pickles(report, content)
+        other_files.fill_pickles(report, content)
     else:
         raise ArchiveError(none_of_them(content), archive=name)
     mark_shared(report.tensors)
