@@ -10,13 +10,18 @@ import pytest
 
 import internals
 from internals import export
+from internals.export.input_checks import Guards, InputCheck, ValueRange
+from internals.export.symbolic_sizes import Formula
 from internals.jit.ir.verifier import verify
 from internals.serialization.errors import ArchiveError
 from runtimes.corpus.check import difference
 from tests.support import oracle
 
 FOLDER = Path(__file__).parent / "archives" / "pt2"
-NAMES = ["everything", "everything_core", "tied_dynamic", "counting", "counting_core"]
+NAMES = [
+    "everything", "everything_core", "tied_dynamic", "counting", "counting_core", "choice", "choice_core", "blocks",
+    "formulas", "formulas_core", "kinds", "kinds_core", "views", "small", "small_core",
+]  # fmt: skip
 
 
 def loaded(name: str) -> Any:
@@ -76,7 +81,7 @@ def test_tied_weights_share_their_storage() -> None:
 
 def test_sizes_are_checked_against_the_exported_ones() -> None:
     program = loaded("tied_dynamic")
-    with pytest.raises(RuntimeError, match=r"tokens.shape\[1\] to be between 2 and 16, but got 1"):
+    with pytest.raises(AssertionError, match=r"Guard failed: tokens.size\(\)\[1\] >= 2"):
         program(internals.ones(2, 1, dtype=internals.int64))
     with pytest.raises(RuntimeError, match="'tokens' to be of dtype internals.int64, but got internals.float32"):
         program(internals.ones(2, 3))
@@ -88,19 +93,19 @@ def test_arguments_that_were_fixed_must_stay() -> None:
     (call,) = calls("everything")
     program = loaded("everything")
     x, image, scale = call["inputs"]
-    with pytest.raises(RuntimeError, match="'scale' to be equal to 0.5, but got 1.5"):
+    with pytest.raises(AssertionError, match="Guard failed: scale == 0.5"):
         program(x, image, 1.5, flip=True)
-    with pytest.raises(ValueError, match="should be a dict with the keys"):
+    with pytest.raises(ValueError, match=r"Got the following keywords \[\] but expected \['flip'\]"):
         program(x, image, scale)
-    with pytest.raises(RuntimeError, match=r"x.shape\[0\] to be equal to 2, but got 3"):
+    with pytest.raises(AssertionError, match=r"Guard failed: x.size\(\)\[0\] == 2"):
         program(internals.ones(3, 4), image, scale, flip=True)
 
 
 def test_operators_that_are_not_known_are_listed() -> None:
-    program = loaded("choice")
-    assert program.missing == {"torch.ops.higher_order.cond": 1}
-    assert "higher_order::cond" in str(program.graph)
-    with pytest.raises(NotImplementedError, match=r"torch.ops.higher_order.cond \(1x\)"):
+    program = loaded("unknown")
+    assert program.missing == {"torch.ops.teaching.twice.default": 2}
+    assert "teaching::twice" in str(program.graph)
+    with pytest.raises(NotImplementedError, match=r"torch.ops.teaching.twice.default \(2x\)"):
         program(internals.ones(2))
 
 
@@ -128,9 +133,13 @@ def test_it_becomes_torchscript_that_pytorch_runs(name: str) -> None:
     there = torch.jit.load(buffer)
     case = torch.load(FOLDER / f"{name}.case.pt")
     for call in case["calls"]:
-        tensors = [x for x in (*call["inputs"], *call["kwargs"].values()) if isinstance(x, torch.Tensor)]
+        given = (*call["inputs"], *call["kwargs"].values())
+        numbers = int if name.startswith("formulas") else torch.Tensor  # elsewhere they are constants of the program
         with torch.no_grad():
-            result = there(*[t.clone() for t in tensors])
+            tensors = [
+                x.clone() if isinstance(x, torch.Tensor) else x for x in given if isinstance(x, (torch.Tensor, numbers))
+            ]
+            result = there(*tensors)
         assert difference(torch, leaves(result), leaves(call["expected"]), "result") == ""
 
 
@@ -146,3 +155,95 @@ def test_what_is_no_exported_program_is_refused(tmp_path: Path, name: str, messa
         internals.save({"a": internals.ones(2)}, path)
     with pytest.raises((ArchiveError, FileNotFoundError), match=message):
         export.load(path)
+
+
+def test_the_signature_says_what_the_inputs_are() -> None:
+    signature = loaded("small_core").graph_signature
+    assert signature.parameters[0] == "layers.0.weight" and signature.buffers == ("calls",)
+    assert signature.user_inputs == ("x",) and signature.buffers_to_mutate == {"add": "calls"}
+    assert "p_head_bias: PARAMETER target='head.bias'\nb_calls: BUFFER target='calls' persistent=True" in str(signature)
+    assert "c_lifted_tensor_0: CONSTANT_TENSOR target='lifted_tensor_0'" in str(loaded("kinds").graph_signature)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_signature_prints_as_in_pytorch(name: str) -> None:
+    torch = oracle()
+    there, here = torch.export.load(FOLDER / f"{name}.pt2"), loaded(name)
+    assert str(here.graph_signature).strip() == str(there.graph_signature).strip()
+    assert str(here.in_spec) == str(there.call_spec.in_spec).replace("NoneType", "none")
+    assert str(here.range_constraints).replace("'", "") == str(there.range_constraints)
+
+
+def test_symbols_and_their_ranges() -> None:
+    program = loaded("formulas")
+    n, half = (str(program.sizes_of(name)[0]) for name in ("y", "pairs"))
+    assert program.sizes_of("x") == (f"{n} + 1",) and half.startswith("2*")
+    assert program.range_constraints[half] == (4, 100) and repr(program.range_constraints[f"{n} + 1"]) == "VR[3, 20]"
+    assert loaded("small").sizes_of("p_head_weight") == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "lengths, message",
+    [
+        ((5, 5, 8, 5, 4), r"y.size\(\)\[0\] == \(x.size\(\)\[0\] - 1\)|x.size\(\)\[0\] == y.size\(\)\[0\] \+ 1"),
+        ((5, 4, 7, 5, 4), r"add.size\(\)\[1\]|pairs.size\(\)\[0\] % 2 == 0|pairs.size\(\)\[0\] == 2\*add"),
+        ((2, 1, 8, 2, 4), r"x.size\(\)\[0\] >= 3"),
+        ((30, 29, 8, 30, 4), r"x.size\(\)\[0\] <= 20"),
+        ((5, 4, 8, 5, 3), r"pairs.size\(\)\[0\] == 2\*add.size\(\)\[1\]"),
+    ],
+)
+def test_sizes_that_depend_on_one_another_must_fit(lengths: tuple[int, ...], message: str) -> None:
+    x, y, pairs, rows, columns = lengths
+    ones = internals.ones
+    with pytest.raises(AssertionError, match=f"Guard failed: ({message})"):
+        loaded("formulas")(ones(x), ones(y), ones(pairs), 3, add=ones(rows, columns))
+
+
+def test_a_formula_gives_a_symbol_its_value() -> None:
+    checks = [InputCheck("x", internals.float32, (Formula.parse("Mul(Integer(2), Symbol('s'))"),))]
+    guards = Guards(checks, {"2*s": ValueRange(4, 10), "s": ValueRange(2, 5)})
+    guards.check([internals.ones(8)])
+    for n, message in [(7, r"x.size\(\)\[0\] % 2 == 0"), (2, r">= 4"), (12, r"<= 10")]:
+        with pytest.raises(AssertionError, match=message):
+            guards.check([internals.ones(n)])
+
+
+def test_inputs_of_another_form_are_shown_beside_the_right_one() -> None:
+    with pytest.raises(ValueError) as caught:
+        loaded("small")()
+    assert str(caught.value).startswith(
+        "Trying to flatten user inputs with exported input tree spec: \nTreeSpec(tuple, None, ["
+    )
+    with pytest.raises(internals.jit.Error, match="x is too small"):
+        loaded("blocks")(internals.full((2, 3), -1000.0), internals.ones(2, 3))
+
+
+def test_what_was_done_without_gradients_has_none() -> None:
+    (call, *_) = calls("blocks")
+    x = call["inputs"][0].requires_grad_()
+    result = loaded("blocks")(x, call["inputs"][1])
+    assert [leaf.requires_grad for leaf in result[1:3]] == [False, False] and result[0][0].requires_grad
+
+
+def test_views_are_views_again() -> None:
+    state = loaded("views").state_dict
+    assert state["row"].data_ptr() == state["base"].data_ptr() + 16 and state["turned"].stride() == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("Add(Symbol('s1', positive=True, integer=True), Integer(1))", "s1 + 1"),
+        ("Mul(Integer(2), Add(Symbol('a'), Integer(-1)))", "2*(a - 1)"),
+        ("FloorDiv(Symbol('s10', integer=True), Integer(2))", "s10//2"),
+        ("Max(Symbol('a'), Integer(2))", "Max(a, 2)"),
+        ("__import__('os').getcwd()", "__import__('os').getcwd()"),
+        ("Pow(Symbol('a'), Integer(9))", "Pow(Symbol('a'), Integer(9))"),
+        ("Add(" * 90 + ")" * 90, None),
+    ],
+)
+def test_formulas_are_read_and_never_evaluated_as_python(text: str, shown: str | None) -> None:
+    formula = Formula.parse(text)
+    assert formula.known() is (shown is not None and shown != text)
+    assert shown is None or str(formula) == shown
+    assert (formula.evaluate({"a": 7, "s1": 7, "s10": 7}) is not None) is formula.known()

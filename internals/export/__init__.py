@@ -6,6 +6,11 @@ graph as JSON, flat, without control flow, every operator named with its overloa
     pt2_archive.py        the records: weights, constants, the graph's JSON
     graph_reader.py       the JSON's nodes become nodes of the IR
     arguments.py          what a node is given
+    graph_blocks.py       graphs inside the graph: `torch.cond` becomes prim::If
+    decompositions.py     operators that only exported graphs have
+    graph_signature.py    which inputs are parameters, and what is written back
+    input_checks.py       what the inputs must be: sizes, symbols, constants
+    symbolic_sizes.py     sizes that depend on the input
     pytree.py             nested inputs and outputs, flat in the graph
     exported_program.py   what `load` returns
 

@@ -4,6 +4,8 @@
     program.graph            our IR: parameters are attributes of %self, then the inputs
     program(x)               run it; the inputs are checked against the sizes it was exported for
     program.module()         a compiled module: `jit.save` makes a TorchScript archive of it
+    program.graph_signature  which inputs of the exported graph are parameters, buffers, the user's; what is written back
+    program.range_constraints   the symbols that sizes depend on, and what they may be
     program.missing          operators that are not known here, with how often they are called; then it cannot run
 
 How the real one differs: its graph is an FX graph whose parameters are inputs ("lifted"), and `run_decompositions` lowers the
@@ -21,22 +23,43 @@ from internals.jit.script_function import ScriptFunction
 from internals.serialization.container.zip_reader import ArchiveReader
 from internals.serialization.json_node import JsonNode
 
+from .graph_blocks import plain
 from .graph_reader import SYMBOLS, GraphReader
-from .input_checks import InputCheck, ranges_of
+from .graph_signature import ExportGraphSignature
+from .input_checks import Guards, InputCheck, ValueRange, ranges_of
 from .pt2_archive import read_program, read_tensors
 from .pytree import TreeSpec
 from .state_modules import Folder, get_attributes
+from .symbolic_sizes import Formula
 
 
 class ExportedProgram:
     """Made by `load`. `missing` counts the calls of operators that are not known here, by target."""
 
-    def __init__(self, module: Any, checks: list[Any], specs: tuple[TreeSpec, TreeSpec], missing: Counter[str]) -> None:
-        self._module, self._checks, (self.in_spec, self.out_spec), self.missing = module, checks, specs, missing
+    def __init__(
+        self,
+        module: Any,
+        guards: Guards,
+        specs: tuple[TreeSpec, TreeSpec],
+        graph_signature: ExportGraphSignature,
+        sizes: dict[str, tuple[Formula, ...]],
+        missing: Counter[str],
+    ) -> None:
+        self._module, self._guards, (self.in_spec, self.out_spec) = module, guards, specs
+        self.graph_signature, self._sizes, self.missing = graph_signature, sizes, missing
 
     @property
     def graph(self) -> Graph:
         return self._module.graph
+
+    @property
+    def range_constraints(self) -> dict[str, ValueRange]:
+        """Symbols, and formulas of them, and their ranges."""
+        return dict(self._guards.ranges)
+
+    def sizes_of(self, name: str) -> tuple[int | str, ...]:
+        """The sizes of a tensor in the exported graph: numbers, and formulas as text. Raises KeyError for another name."""
+        return tuple(size.value if size.kind == "integer" else str(size) for size in self._sizes[name])
 
     @property
     def state_dict(self) -> dict[str, Any]:
@@ -51,12 +74,14 @@ class ExportedProgram:
         return self._module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it on inputs of the form it was exported with. Raises ValueError for another form, RuntimeError for other sizes."""
+        """Run it on inputs of the form it was exported with.
+
+        Raises ValueError for another form, AssertionError for sizes and constants that it was not exported for ("Guard failed:
+        x.size()[0] == 2"), RuntimeError for other dtypes, NotImplementedError if operators are missing.
+        """
         module = self.module()
-        given = list(self.in_spec.flatten((args, kwargs), "the input"))
-        symbols: dict[str, int] = {}
-        flat = [value for check, value in zip(self._checks, given) if check.passes_on(value, symbols)]
-        result = module(*flat)
+        given = self.in_spec.flatten_inputs(args, kwargs)
+        result = module(*self._guards.check(given))
         leaves = result if self.out_spec.leaves() != 1 else (result,)
         return self.out_spec.unflatten(iter(leaves))
 
@@ -82,7 +107,7 @@ class _Loader:
         module = program["graph_module"]
         self.content, self.signature = module["graph"], module["signature"]
         self.call = module["module_call_graph"][0]["signature"]
-        self.checks: list[InputCheck] = []
+        self.guards = Guards(ranges=ranges_of(program))
         self.graph = Graph()
         self.values: dict[str, Value] = {}
         self.modules: dict[str, Value] = {}
@@ -100,9 +125,16 @@ class _Loader:
             "forward", ScriptFunction("forward", self.graph, schema, qualified_name=name, is_method=True)
         )
         in_spec, out_spec = TreeSpec.parse(self.call["in_spec"]), TreeSpec.parse(self.call["out_spec"])
-        if in_spec.leaves() != len(self.checks):
-            raise self.call["in_spec"].error(f"has {in_spec.leaves()} leaves; the graph has {len(self.checks)} inputs")
-        return ExportedProgram(root, self.checks, (in_spec, out_spec), reader.missing)
+        if in_spec.leaves() != len(self.guards.checks):
+            raise self.call["in_spec"].error(
+                f"has {in_spec.leaves()} leaves; the graph has {len(self.guards.checks)} inputs"
+            )
+        signature, sizes = ExportGraphSignature.read(self.signature), self.sizes()
+        return ExportedProgram(root, self.guards, (in_spec, out_spec), signature, sizes, reader.missing)
+
+    def sizes(self) -> dict[str, tuple[Formula, ...]]:
+        values = self.content["tensor_values"].items()
+        return {name: tuple(map(Formula.read, meta["sizes"])) for name, meta in values}
 
     def build_module(self) -> Any:
         classes = _classes(self.content)
@@ -121,7 +153,6 @@ class _Loader:
     def inputs(self, reader: GraphReader) -> list[Argument]:
         """The graph's inputs: state is attributes of `self`, the others are arguments."""
         arguments = []
-        ranges = ranges_of(self.program)
         for spec in self.signature["input_specs"]:
             kind, content = spec.union()
             if kind in STATE:
@@ -133,10 +164,11 @@ class _Loader:
                 name = arg["name"] if form == "as_tensor" else arg["as_name"]
                 value = self.graph.addInput().setType(reader.tensor_type(name.text()) if form == "as_tensor" else t)
                 reader.define(name, value)
-                self.checks.append(InputCheck.of_input(name.text(), self.content, ranges))
+                check = InputCheck.of_tensor if form == "as_tensor" else InputCheck.of_number
+                self.guards.checks.append(check(name.text(), self.content))
                 arguments.append(Argument(name.text(), t))
             elif kind == "constant_input":
-                self.checks.append(InputCheck.of_constant(content))
+                self.guards.checks.append(InputCheck.of_constant(content))
             else:
                 raise spec.error(f"is an input of the kind {kind}, which is not known here")
         return arguments
@@ -158,10 +190,10 @@ class _Loader:
             else:
                 raise spec.error(f"is an output of the kind {kind}, which is not known here")
         if len(returned) != 1:
-            t = TupleType([_plain(v.type()) for v in returned])
+            t = TupleType([plain(v.type()) for v in returned])
             returned = [self.graph.insertNode(self.graph.create("prim::TupleConstruct", returned)).output().setType(t)]
         self.graph.registerOutput(returned[0])
-        return _plain(returned[0].type())
+        return plain(returned[0].type())
 
 
 STATE = {"parameter": "parameter", "buffer": "buffer", "tensor_constant": "tensor_constant"}
@@ -170,10 +202,6 @@ MUTATIONS = {
     "parameter_mutation": "parameter_name",
     "user_input_mutation": "user_input_name",
 }
-
-
-def _plain(t: Type) -> Type:
-    return TensorType.get() if isinstance(t, TensorType) else t
 
 
 def _classes(content: JsonNode) -> dict[str, str]:

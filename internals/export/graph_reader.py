@@ -7,8 +7,8 @@ The target names operator and overload, so there is nothing to resolve: look the
 out. A few targets are no operators of ours but mean one (`MEANS`), such as Python's own arithmetic on sizes. What is not known at
 all becomes a node all the same, so that the graph can be read, and is listed in `missing`.
 
-How the real one differs: it makes FX nodes, which call the operators
-themselves; graphs inside graphs (`cond`, `map`) are read too.
+How the real one differs: it makes FX nodes, which call the operators themselves. Of the operators on graphs (graph_blocks.py) it
+has many more.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from internals.serialization.json_node import JsonNode
 
 from .arguments import Arguments, device_of
 from .decompositions import decomposition
+from .graph_blocks import HANDLERS
 from .pt2_archive import dtype_of
 
 MEANS = {
@@ -75,13 +76,23 @@ SYMBOLS: dict[str, Type] = {
 }  # fmt: skip
 
 
+CONVERSIONS = {"int": "aten::Int", "float": "aten::Float", "bool": "aten::Bool"}
+
+
 class GraphReader:
     """Puts the nodes of `content`, the JSON of a graph, into `graph`. `values` has its inputs, by name."""
 
-    def __init__(self, graph: Graph, content: JsonNode, values: dict[str, Value]) -> None:
-        self.graph, self.content, self.values = graph, content, values
+    def __init__(
+        self,
+        graph: Graph,
+        content: JsonNode,
+        values: dict[str, Value],
+        missing: Counter[str] | None = None,
+        depth: int = 0,
+    ) -> None:
+        self.graph, self.content, self.values, self.depth = graph, content, values, depth
         self.arguments = Arguments(graph, values)
-        self.missing: Counter[str] = Counter()
+        self.missing: Counter[str] = Counter() if missing is None else missing
 
     def read(self) -> None:
         for node in self.content["nodes"]:
@@ -91,8 +102,8 @@ class GraphReader:
         target = node["target"].text()
         if target in LEFT_OUT:
             return
-        if target == "torch.ops.aten._assert_scalar.default":
-            return self.assertion(node)
+        if target in HANDLERS:
+            return HANDLERS[target](self, node)
         operator, written = operator_of(target), decomposition(target)
         given = [(each["name"].text(), each["arg"]) for each in node["inputs"]]
         if written is not None:
@@ -163,9 +174,15 @@ class GraphReader:
                 named = each if kind == "as_tensors" else each.union()[1]
                 self.define(named["name"], part.setType(self.tensor_type(named["name"].text())))
         elif kind in SYMBOLS and content.get("as_name") is not None:
-            self.define(content["as_name"], value.setType(SYMBOLS[kind]))
+            self.define(content["as_name"], self.number(value, SYMBOLS[kind]))
         elif kind != "as_none":
             raise output.error(f"is a result of the kind {kind}, which is not known here")
+
+    def number(self, value: Value, wanted: Type) -> Value:
+        """`aten::item` gives a number, of which the file knows what kind."""
+        if isinstance(value.type(), NumberType) and type(value.type()) is NumberType:
+            return self.graph.insert(CONVERSIONS[str(wanted)], [value]).setType(wanted)
+        return value.setType(wanted)
 
     def define(self, name: JsonNode, value: Value) -> None:
         text = name.text()
@@ -183,18 +200,6 @@ class GraphReader:
         sizes, strides = ([_number(each) for each in meta[key]] for key in ("sizes", "strides"))
         requires_grad = meta["requires_grad"].boolean()
         return TensorType(dtype_of(meta["dtype"]), device_of(meta["device"]), sizes, strides, requires_grad)
-
-    def assertion(self, node: JsonNode) -> None:
-        """`_assert_scalar(condition, message)`: raise unless."""
-        condition, message = (self.arguments.read(each["arg"]) for each in node["inputs"])
-        if not isinstance(condition.type(), BoolType):
-            condition = self.graph.insert("aten::Bool", [condition]).setType(BoolType.get())
-        branch = self.graph.insertNode(self.graph.create("prim::If", [condition], 0))
-        branch.addBlock()
-        with self.graph.insert_point_guard(branch.addBlock()):
-            self.graph.insertNode(
-                self.graph.create("prim::RaiseException", [message, self.arguments.constant(None)], 0)
-            )
 
 
 def operator_of(target: str) -> Operator | None:

@@ -1,42 +1,58 @@
-"""What a program was exported for, checked when it is called (`torch/_export/utils.py`, `_check_input_constraints_for_graph`).
+"""What a program was exported for, checked when it is called: its guards (`_get_input_guards_for_graph` of
+`torch/export/_unlift.py`).
 
-A size that was a number when the program was exported must be that number; sizes that were given one symbol must be equal, and
-in its range; a number or text that was an argument must be what it was, because the graph has been made for it.
+A size that was a number when the program was exported must be that number; sizes that depend on symbols must fit one another, and
+be in range; a number or text that was an argument must be what it was, because the graph has been made for it.
 
-How the real one differs: sizes that depend on symbols by a formula are checked as well.
+How the real one differs: its guards are Python text, made into code; dtypes and numbers of dimensions are left to the operators.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl
 from internals.serialization.json_node import JsonNode
 
 from .pt2_archive import dtype_of
+from .symbolic_sizes import Formula
 
-Ranges = dict[str, tuple[int | None, int | None]]
+
+class ValueRange(NamedTuple):
+    """What a symbol may be, both ends included; None is no end."""
+
+    lower: int | None
+    upper: int | None
+
+    def __repr__(self) -> str:
+        return f"VR[{self.lower if self.lower is not None else '-int_oo'}, {self.upper if self.upper is not None else 'int_oo'}]"
 
 
 @dataclass(frozen=True)
 class InputCheck:
-    """`sizes`: numbers, or the names of symbols, or None where a formula would be needed; `constant`: the value it must have."""
+    """Of one input: `sizes` of a tensor, `number` of a number that may vary, or the `constant` it must be."""
 
     name: str
     dtype: dtype | None = None
-    sizes: tuple[int | str | None, ...] | None = None
-    ranges: Ranges | None = None
+    sizes: tuple[Formula, ...] | None = None
+    number: Formula | None = None
     constant: Any = None
     is_constant: bool = False
 
     @classmethod
-    def of_input(cls, name: str, content: JsonNode, ranges: Ranges) -> InputCheck:
+    def of_tensor(cls, name: str, content: JsonNode) -> InputCheck:
         meta = content["tensor_values"].get(name)
         if meta is None:
             return cls(name)
-        return cls(name, dtype_of(meta["dtype"]), tuple(_size(each) for each in meta["sizes"]), ranges)
+        return cls(name, dtype_of(meta["dtype"]), tuple(map(Formula.read, meta["sizes"])))
+
+    @classmethod
+    def of_number(cls, name: str, content: JsonNode) -> InputCheck:
+        values = content.get("sym_int_values")
+        value = values.get(name) if values is not None else None
+        return cls(name) if value is None else cls(name, number=Formula.read(value))
 
     @classmethod
     def of_constant(cls, content: JsonNode) -> InputCheck:
@@ -50,56 +66,78 @@ class InputCheck:
         constant = read[kind](value) if kind in read else None
         return cls(content["name"].text(), constant=constant, is_constant=True)
 
-    def passes_on(self, value: Any, symbols: dict[str, int]) -> bool:
-        """Whether the graph takes this input; raises RuntimeError if it is not what the program was exported for."""
-        if self.is_constant:
-            if type(value) is not type(self.constant) or value != self.constant:
-                raise RuntimeError(f"Expected input '{self.name}' to be equal to {self.constant}, but got {value}")
-            return False
-        if self.sizes is None:
-            return True
-        if not isinstance(value, TensorImpl):
-            raise RuntimeError(f"Expected input '{self.name}' to be a tensor, but got {type(value).__name__}")
-        if value.dtype is not self.dtype:
-            raise RuntimeError(f"Expected input '{self.name}' to be of dtype {self.dtype}, but got {value.dtype}")
-        if len(self.sizes) != value.dim():
-            raise RuntimeError(
-                f"Expected input '{self.name}' to have {len(self.sizes)} dimensions, but got {value.dim()}"
-            )
-        for i, (wanted, n) in enumerate(zip(self.sizes, value.shape)):
-            self._check_size(f"{self.name}.shape[{i}]", wanted, int(n), symbols)
-        return True
 
-    def _check_size(self, where: str, wanted: int | str | None, n: int, symbols: dict[str, int]) -> None:
-        if isinstance(wanted, str):
-            low, high = (self.ranges or {}).get(wanted, (None, None))
-            if (low is not None and n < low) or (high is not None and n > high):
-                raise RuntimeError(f"Expected input at {where} to be {_between(low, high)}, but got {n}")
-            wanted = symbols.setdefault(wanted, n)
-        if wanted is not None and wanted != n:
-            raise RuntimeError(f"Expected input at {where} to be equal to {wanted}, but got {n}")
+@dataclass
+class Guards:
+    """The checks of all inputs, and the ranges of what they depend on."""
+
+    checks: list[InputCheck] = field(default_factory=list)
+    ranges: dict[str, ValueRange] = field(default_factory=dict)
+
+    def check(self, values: list[Any]) -> list[Any]:
+        """Those values that the graph takes. Raises AssertionError, or RuntimeError for another kind of value."""
+        symbols: dict[str, int] = {}
+        sources: dict[str, str] = {}
+        found = [each for check, value in zip(self.checks, values) for each in _sizes(check, value)]
+        for line in (False, True):  # those that a size gives at once, then those it gives by a formula
+            for where, formula, n in found:
+                _learn(formula, line, where, n, symbols, sources)
+        for where, formula, n in found:
+            if where.endswith("]"):  # a size: numbers among the inputs may be any
+                self._in_range(formula, where, n)
+            expected = formula.evaluate(symbols)
+            if expected is not None and expected != n:
+                raise AssertionError(f"Guard failed: {where} == {formula.show(sources)}")
+        return [value for check, value in zip(self.checks, values) if not check.is_constant]
+
+    def _in_range(self, formula: Formula, where: str, n: int) -> None:
+        low, high = self.ranges.get(str(formula), (None, None))
+        if low is not None and n < low:
+            raise AssertionError(f"Guard failed: {where} >= {low}")
+        if high is not None and n > high:
+            raise AssertionError(f"Guard failed: {where} <= {high}")
 
 
-def ranges_of(program: JsonNode) -> Ranges:
-    found: Ranges = {}
+def ranges_of(program: JsonNode) -> dict[str, ValueRange]:
+    found = {}
     for name, each in program["range_constraints"].items():
         low, high = (bound if bound is None else bound.integer() for bound in map(each.get, ("min_val", "max_val")))
-        found[name] = low, high
+        found[name] = ValueRange(low, high)
     return found
 
 
-def _size(node: JsonNode) -> int | str | None:
-    """A number, or the symbol's name out of `Symbol('s31', positive=True, integer=True)`; None for a formula."""
-    kind, value = node.union()
-    if kind == "as_int":
-        return value.integer()
-    text = value["expr_str"].text()
-    inside = text.removeprefix("Symbol('")
-    name = inside.partition("'")[0]
-    return (
-        name if inside != text and text.count("Symbol(") == 1 and text.endswith(")") and text.count("(") == 1 else None
-    )
+def _sizes(check: InputCheck, value: Any) -> list[tuple[str, Formula, int]]:
+    """The numbers that an input brings, and what each should be."""
+    name = check.name
+    if check.is_constant:
+        if check.constant is not None and (type(value) is not type(check.constant) or value != check.constant):
+            raise AssertionError(f"Guard failed: {name} == {check.constant!r}")
+        if check.constant is None and value is not None:
+            raise AssertionError(f"Guard failed: {name} is None")
+    if check.number is not None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise RuntimeError(f"Expected input '{name}' to be of type int, but got {type(value).__name__}")
+        return [(name, check.number, value)]
+    if check.sizes is None:
+        return []
+    if not isinstance(value, TensorImpl):
+        raise RuntimeError(f"Expected input '{name}' to be a tensor, but got {type(value).__name__}")
+    if value.dtype is not check.dtype:
+        raise RuntimeError(f"Expected input '{name}' to be of dtype {check.dtype}, but got {value.dtype}")
+    if len(check.sizes) != value.dim():
+        raise RuntimeError(f"Expected input '{name}' to have {len(check.sizes)} dimensions, but got {value.dim()}")
+    return [(f"{name}.size()[{i}]", size, int(n)) for i, (size, n) in enumerate(zip(check.sizes, value.shape))]
 
 
-def _between(low: int | None, high: int | None) -> str:
-    return f">= {low}" if high is None else f"<= {high}" if low is None else f"between {low} and {high}"
+def _learn(formula: Formula, line: bool, where: str, n: int, symbols: dict[str, int], sources: dict[str, str]) -> None:
+    """Take the value of a symbol from the first size that says it; `2*s` says it too."""
+    if formula.kind == "symbol" and formula.value not in symbols:
+        symbols[formula.value], sources[formula.value] = n, where
+    solved = formula.line() if line and formula.kind != "symbol" else None
+    if solved is None or solved[0] in symbols:
+        return
+    name, a, b = solved
+    shifted = where if b == 0 else f"({where} {'-' if b > 0 else '+'} {abs(b)})"
+    if (n - b) % a:
+        raise AssertionError(f"Guard failed: {shifted} % {abs(a)} == 0")
+    symbols[name], sources[name] = (n - b) // a, shifted if a == 1 else f"({shifted} // {a})"

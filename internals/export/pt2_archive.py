@@ -28,6 +28,10 @@ DTYPES = {
     1: dt.uint8, 2: dt.int8, 3: dt.int16, 4: dt.int32, 5: dt.int64, 6: dt.float16, 7: dt.float32, 8: dt.float64,
     10: dt.complex64, 11: dt.complex128, 12: dt.bool_,
 }  # fmt: skip
+OTHERS = {
+    9: "complex32", 13: "bfloat16", 28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2", 31: "float8_e4m3fnuz",
+    32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32", 35: "uint64",
+}  # fmt: skip
 
 
 def read_program(reader: ArchiveReader) -> JsonNode:
@@ -75,7 +79,7 @@ def _tensor(reader: ArchiveReader, entry: JsonNode, folder: str) -> Any:
 def dtype_of(node: JsonNode) -> dt.dtype:
     found = DTYPES.get(node.integer())
     if found is None:
-        raise node.error(f"is dtype {node.integer()}, which is not known here")
+        raise node.error(f"is dtype {OTHERS.get(node.integer(), node.integer())}, which is not known here")
     return found
 
 

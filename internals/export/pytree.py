@@ -9,7 +9,6 @@ How the real one differs: classes can be registered as nodes.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -65,23 +64,48 @@ class TreeSpec:
     def leaves(self) -> int:
         return 1 if self.kind == LEAF else sum(child.leaves() for child in self.children)
 
-    def flatten(self, value: Any, where: str) -> Iterator[Any]:
-        """The leaves of a value of this form. Raises ValueError, naming the place, for one of another form."""
+    @classmethod
+    def of(cls, value: Any) -> TreeSpec:
+        """The form of a value."""
+        if isinstance(value, dict):
+            return cls("dict", tuple(map(cls.of, value.values())), tuple(value))
+        if isinstance(value, (tuple, list)):
+            return cls("list" if isinstance(value, list) else "tuple", tuple(map(cls.of, value)))
+        return cls()
+
+    def flatten_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of a call's arguments; the keywords come in any order. Raises ValueError if the form is another."""
+        names = self.children[1].keys if self.kind == "tuple" and len(self.children) == 2 else ()
+        if set(names) != set(kwargs) and len(args) == len(self.children[0].children):
+            raise ValueError(
+                f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but expected {list(names)}"
+            )
+        try:
+            return list(self.flatten((args, kwargs)))
+        except ValueError:
+            raise ValueError(
+                f"Trying to flatten user inputs with exported input tree spec: \n{self}\nbut actually got inputs with tree spec "
+                f"of: \n{TreeSpec.of((args, kwargs))}.\nPlease check that the inputs have the same number and type of args and "
+                "kwargs as the ones you used when tracing."
+            ) from None
+
+    def flatten(self, value: Any) -> Iterator[Any]:
+        """The leaves of a value of this form. Raises ValueError for one of another form."""
         if self.kind == LEAF:
             yield value
         elif self.kind == "none":
             if value is not None:
-                raise ValueError(f"{where} should be None, as when the program was exported")
+                raise ValueError("should be None")
         elif self.kind == "dict":
-            if not isinstance(value, (dict, OrderedDict)) or set(value) != set(self.keys):
-                raise ValueError(f"{where} should be a dict with the keys {list(self.keys)}")
+            if not isinstance(value, dict) or set(value) != set(self.keys):
+                raise ValueError(f"should be a dict with the keys {list(self.keys)}")
             for key, child in zip(self.keys, self.children):
-                yield from child.flatten(value[key], f"{where}[{key!r}]")
+                yield from child.flatten(value[key])
         else:
-            if not isinstance(value, (tuple, list)) or len(value) != len(self.children):
-                raise ValueError(f"{where} should be a {self.kind} of {len(self.children)}")
-            for i, child in enumerate(self.children):
-                yield from child.flatten(value[i], f"{where}[{i}]")
+            if not isinstance(value, list if self.kind == "list" else tuple) or len(value) != len(self.children):
+                raise ValueError(f"should be a {self.kind} of {len(self.children)}")
+            for child, part in zip(self.children, value):
+                yield from child.flatten(part)
 
     def unflatten(self, leaves: Iterator[Any]) -> Any:
         """A value of this form made of the next leaves."""
@@ -93,3 +117,13 @@ class TreeSpec:
         if self.kind == "dict":
             return dict(zip(self.keys, parts))
         return tuple(parts) if self.kind == "tuple" else parts
+
+    def __str__(self) -> str:
+        return self._shown(2)
+
+    def _shown(self, indent: int) -> str:
+        """As PyTorch prints it."""
+        if self.kind == LEAF:
+            return "*"
+        children = f",\n{' ' * indent}".join(child._shown(indent + 2) for child in self.children)
+        return f"TreeSpec({self.kind}, {list(self.keys) if self.kind == 'dict' else None}, [{children}])"

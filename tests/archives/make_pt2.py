@@ -59,8 +59,106 @@ class Counting(nn.Module):
 
 
 class Choice(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+        return torch.cond(x.sum() > 0, lambda x: self.fc(x).relu(), lambda x: x - 1, (x,))
+
+
+class Blocks(nn.Module):
+    """Graphs in graphs, a loop, a part without gradients, assertions."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        def inner(x: torch.Tensor, y: torch.Tensor) -> Any:
+            return torch.cond(y.sum() > 1, lambda x: x * 2, lambda x: x * 3, (x,)), y + 1
+
+        torch._assert_async(x.sum() > -100, "x is too small")
+        with torch.no_grad():
+            z = x * 2
+            w = z + 1
+        i, total = torch._higher_order_ops.while_loop(
+            lambda i, t: i < 4, lambda i, t: (i + 1, t * 2), (torch.tensor(0), x)
+        )
+        return torch.cond(x.sum() > 0, inner, lambda x, y: (x - y, y.clone()), (x, y)), z, w, i, total
+
+
+class Formulas(nn.Module):
+    """Sizes that depend on one another; numbers among inputs and outputs."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, pairs: torch.Tensor, n: int, *, add: torch.Tensor) -> Any:
+        return x[1:] + y, pairs.view(-1, 2).sum(1) * n, x.shape[0] * pairs.shape[0] + n, {"add": add + n}
+
+
+class Kinds(nn.Module):
+    """Other dtypes, constants of the program, values that are no tensors."""
+
+    def forward(self, x: torch.Tensor, i: torch.Tensor, s: tuple[int, float, bool, None]) -> Any:
+        complex_numbers = x * torch.tensor([1 + 2j, 3.0]) + 4j
+        positive = x[x > 0].to(torch.int64)
+        count = (i > 2).sum().item()
+        torch._check(count >= 0)
+        torch._check(count < 10)
+        return (
+            complex_numbers,
+            x.double() / 3,
+            ~(i > 1),
+            i // 2,
+            positive,
+            torch.zeros(count),
+            count,
+            s[0],
+            [s[2], None],
+        )
+
+
+class Views(nn.Module):
+    """Buffers that share a storage."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        base = torch.arange(12.0).view(3, 4)
+        self.register_buffer("base", base)
+        self.register_buffer("row", base[1])
+        self.register_buffer("turned", base.t())
+
+    def forward(self, x: torch.Tensor) -> Any:
+        self.base.add_(1)
+        return x + self.row, self.turned.sum(1)
+
+
+class Small(nn.Module):
+    """The model of notebook 18: a loop, an `if`, a default, a buffer that counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+        self.head = nn.Linear(4, 2)
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, x: torch.Tensor, scale: float = 2.0) -> torch.Tensor:
+        self.calls += 1
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        if x.size(1) > 3:
+            x = x * scale
+        return self.head(x)
+
+
+class Unknown(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.teaching.twice(torch.ops.teaching.twice(x))
+
+
+@torch.library.custom_op("teaching::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
 
 
 def programs() -> dict[str, tuple[Any, list[tuple[tuple[Any, ...], dict[str, Any]]]]]:
@@ -80,7 +178,41 @@ def programs() -> dict[str, tuple[Any, list[tuple[tuple[Any, ...], dict[str, Any
         "tied_dynamic": (export(tied, (tokens,), dynamic_shapes=sizes), text),
         "counting": (export(counting, counted[0][0]), counted),
         "counting_core": (export(counting, counted[0][0]).run_decompositions(), counted),
-        "choice": (export(Choice(), (torch.ones(2),)), [((torch.ones(2),), {})]),
+        **more_programs(),
+    }
+
+
+def more_programs() -> dict[str, tuple[Any, list[tuple[tuple[Any, ...], dict[str, Any]]]]]:
+    torch.manual_seed(1)
+    pair, x, batch = torch.ones(2), torch.randn(2, 3), Dim("batch", min=2, max=64)
+    half, n = Dim("half", min=2, max=50), Dim("n", min=3, max=20)
+    choice = export(Choice(), (pair,))
+    branches = [((pair,), {}), ((-pair,), {})]
+    both = [((x.abs(), x.abs() + 1), {}), ((x.abs(), -x.abs()), {}), ((-x.abs(), x), {})]
+
+    def sized(length: int, pairs: int, n: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (torch.randn(length), torch.randn(length - 1), torch.randn(2 * pairs), n), {
+            "add": torch.randn(length, pairs)
+        }
+
+    sizes = {"x": {0: n}, "y": {0: n - 1}, "pairs": {0: 2 * half}, "n": Dim.DYNAMIC, "add": {0: n, 1: half}}
+    calls = [sized(5, 4, 3), sized(9, 6, -2)]
+    formulas = export(Formulas(), calls[0][0], calls[0][1], dynamic_shapes=sizes)
+    kind = [((torch.tensor([1.5, -2.0]), torch.arange(6), (3, 2.5, True, None)), {})]
+    small = export(Small().eval(), (torch.randn(3, 4),), dynamic_shapes=({0: batch},))
+    rows = [((torch.randn(3, 4),), {}), ((torch.randn(5, 4),), {})]
+    return {
+        "choice": (choice, branches),
+        "choice_core": (choice.run_decompositions(), branches),
+        "blocks": (export(Blocks(), both[0][0]), both),
+        "formulas": (formulas, calls),
+        "formulas_core": (formulas.run_decompositions(), calls),
+        "kinds": (export(Kinds(), kind[0][0]), kind),
+        "kinds_core": (export(Kinds(), kind[0][0]).run_decompositions(), kind),
+        "views": (export(Views(), (torch.ones(4),)), [((torch.ones(4),), {}), ((torch.ones(4),), {})]),
+        "small": (small, rows),
+        "small_core": (small.run_decompositions(), rows),
+        "unknown": (export(Unknown(), (pair,)), [((pair,), {})]),
     }
 
 
