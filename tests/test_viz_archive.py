@@ -73,6 +73,14 @@ def test_shared_storages_and_views(shared: Path) -> None:
     assert {"shared-soft", "view-soft", "storage-soft"} <= roles
 
 
+def test_a_transposed_tensor_is_all_of_its_storage_in_another_order(tmp_path: Path) -> None:
+    six = torch.arange(6.0)
+    torch.save({"turned": six.view(2, 3).t(), "gaps": torch.arange(5.0)[::2]}, tmp_path / "t.pt")
+    picture = viz.archive(tmp_path / "t.pt")
+    assert row_of(picture, "data/0").note == "one tensor, all of it, in another order:"
+    assert row_of(picture, "data/1").note == "one tensor, a part of it:"
+
+
 def test_payloads_line_up(shared: Path) -> None:
     """In the drawing each header begins as many units before the line as it has bytes before its payload."""
     from viz.rooms.archive_canvas import PAYLOAD, SCALE

@@ -175,7 +175,10 @@ def note_of(r: Any, report: Any) -> str:
         users = [t for t in report.tensors if t.record == r.name]
         if len(users) > 1:
             return f"{len(users)} tensors share it:"
-        return "one tensor, a part of it:" if users else "bytes that no tensor here looks at"
+        if not users:
+            return "bytes that no tensor here looks at"
+        all_of_it = (users[0].first, users[0].last, users[0].nbytes) == (0, r.size, r.size)
+        return "one tensor, all of it, in another order:" if all_of_it else "one tensor, a part of it:"
     if r.deflated:
         return f"{r.size:,} bytes of {'code' if r.what == 'code' else 'positions in the source'}, deflated"
     if r.what == "code":
