@@ -35,6 +35,7 @@ from ..errors import ArchiveError
 from ..pickles.pickled_types import find_allowed, marked, view_of
 from ..pickles.storages import moved
 from ..pickles.unpickler import Constructor, unpickle
+from ..script.archive_literals import is_name
 from ..script.imported_function import refusing
 from ..script.script_reader import check_path, checked_location, fill_extra_files, version_of
 from ..script.source_importer import ArchiveSource, SourceImporter, parse
@@ -261,7 +262,7 @@ class _Loading:
 
 def _check_version(statement: ast.stmt) -> None:
     """The first line: `op_version_set = 0`."""
-    if not (isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == ["op_version_set"]):
+    if not (isinstance(statement, ast.Assign) and is_name(statement.targets[0], "op_version_set")):
         raise ValueError("expected an assignment to op_version_set")
     value = statement.value
     if not (isinstance(value, ast.Constant) and type(value.value) is int):

@@ -343,7 +343,9 @@ class Machine:
 
     def pay(self, *args: Any) -> None:
         """A constructor may copy its arguments; a file may give it the same long one again and again."""
-        self.arguments_left -= sum(len(arg) for arg in args if type(arg) in SIZED)
+        for arg in args:
+            if type(arg) in SIZED:
+                self.arguments_left -= len(arg)
         if self.arguments_left < 0:
             raise ArchiveError("the arguments of the constructors are longer than the pickle that they are in")
 

@@ -62,9 +62,22 @@ def literal(node: ast.expr, namespace: Namespace) -> Any:
     raise ValueError(f"not a constant value: {ast.unparse(node)[:100]}")
 
 
+def dotted_name(node: ast.expr) -> str:
+    """`a.b.C`; "" for what is no such name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def _called(node: ast.Call, namespace: Namespace) -> Any:
     """`torch.device("cpu")` and `annotate(List[int], [])`."""
-    name = ast.unparse(node.func)
+    name = dotted_name(node.func)
     if name == "torch.device" and len(node.args) == 1 and not node.keywords:
         return device(literal(node.args[0], namespace))
     if name in ("annotate", "unchecked_cast") and len(node.args) == 2 and not node.keywords:

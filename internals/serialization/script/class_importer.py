@@ -23,7 +23,7 @@ from typing import Any
 
 from internals.jit.ir import ClassType, Type
 
-from .archive_literals import literal
+from .archive_literals import is_name, literal
 from .archive_names import Namespace
 
 LISTS = ("__parameters__", "__buffers__", "__attributes__", "__forward_hooks__", "__forward_pre_hooks__")
@@ -84,7 +84,7 @@ def _assigned(
     body: ClassBody, target: ast.expr, value: ast.expr, namespace: Namespace, type_of: Callable[[ast.expr], Type]
 ) -> None:
     """`__parameters__ = ["weight", ]`, `__annotations__["0"] = Type`, or `name = Type`, as older archives have it."""
-    if isinstance(target, ast.Subscript) and ast.unparse(target.value) == "__annotations__":
+    if isinstance(target, ast.Subscript) and is_name(target.value, "__annotations__"):
         key = literal(target.slice, namespace)
         if not isinstance(key, str):
             raise ValueError(f"line {target.lineno}: the name of an attribute is a string")

@@ -34,7 +34,7 @@ from internals.jit.ir import ClassType, TupleType, Type
 from internals.jit.schema import Argument, FunctionSchema
 
 from ..errors import ArchiveError
-from .archive_literals import join_bytes_of_strings
+from .archive_literals import dotted_name, is_name, join_bytes_of_strings
 from .archive_names import CURRENT_VERSION, ClassValue, Namespace
 from .class_importer import import_class_body
 from .imported_function import ImportedFunction, compile_in_archive, refusing
@@ -149,7 +149,7 @@ class SourceImporter:
     def _import_class(self, name: str, definition: ast.ClassDef) -> Type:
         if name in self._in_progress:
             raise ValueError(f"the class '{name}' has an attribute that is an object of this class, or has one in it")
-        bases = [ast.unparse(base) for base in definition.bases]
+        bases = [dotted_name(base) for base in definition.bases]
         self._in_progress.add(name)
         try:
             if bases == ["NamedTuple"]:
@@ -197,15 +197,6 @@ def record_of(name: str) -> str:
     return f"code/{name.rpartition('.')[0].replace('.', '/')}.py"
 
 
-def dotted_name(node: ast.expr) -> str:
-    """`a.b.C`; "" for what is no such name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
-
-
 def parse(text: str) -> ast.Module:
     """Parse archive code. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
     with warnings.catch_warnings():
@@ -218,4 +209,4 @@ def parse(text: str) -> ast.Module:
 
 def _is_version(statement: ast.stmt) -> bool:
     """`op_version_set = 1`, the first line of older archives."""
-    return isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == ["op_version_set"]
+    return isinstance(statement, ast.Assign) and is_name(statement.targets[0], "op_version_set")
