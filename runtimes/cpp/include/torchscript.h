@@ -18,6 +18,7 @@
 #include "torchscript/lexer.h"        // the code: text to tokens
 #include "torchscript/parser.h"       // tokens to trees
 #include "torchscript/linker.h"       // what the names in the trees mean
+#include "torchscript/format.h"       // values as text
 #include "torchscript/schema.h"       // signatures of operators
 #include "torchscript/operators.h"    // the operators
 #include "torchscript/interpreter.h"  // running the trees
