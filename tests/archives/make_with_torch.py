@@ -10,6 +10,7 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
+from tests.archives.relative_sources import use_relative_names
 from tests.archives.saved_objects import OBJECTS
 
 FOLDER = Path(__file__).parent / "torch_save"
@@ -31,6 +32,7 @@ def main() -> None:
     for name, obj in refused.items():
         torch.save(obj, FOLDER / f"refused_{name}.pt")
     torch.save([t, 1], FOLDER / "refused_protocol4.pt", pickle_protocol=4)
+    use_relative_names()
     torch.jit.script(torch.nn.ReLU()).save(FOLDER / "script.pt")
     tensors = {
         "weight": t.reshape(2, 3),
