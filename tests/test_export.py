@@ -13,7 +13,9 @@ from internals import export
 from internals.export.input_checks import Guards, InputCheck, ValueRange
 from internals.export.symbolic_sizes import Formula
 from internals.jit.ir.verifier import verify
+from internals.serialization import convert, run
 from internals.serialization.errors import ArchiveError
+from internals.serialization.inspection import inspect
 from runtimes.corpus.check import difference
 from tests.support import oracle
 
@@ -247,3 +249,40 @@ def test_formulas_are_read_and_never_evaluated_as_python(text: str, shown: str |
     assert formula.known() is (shown is not None and shown != text)
     assert shown is None or str(formula) == shown
     assert (formula.evaluate({"a": 7, "s1": 7, "s10": 7}) is not None) is formula.known()
+
+
+def test_who_reads_what_is_said() -> None:
+    path = FOLDER / "small.pt2"
+    with pytest.raises(ArchiveError, match="internals.export.load reads it, and `python -m internals convert`"):
+        internals.jit.load(str(path))
+    with pytest.raises(ArchiveError, match="not an object: internals.export.load reads it"):
+        internals.load(path)
+
+
+@pytest.mark.parametrize("name", ["small", "formulas", "kinds"])
+def test_convert_makes_torchscript(name: str, tmp_path: Path) -> None:
+    made = tmp_path / "made.pt"
+    assert convert.main([str(FOLDER / f"{name}.pt2"), str(made)]) == 0
+    call = calls(name)[-1]
+    given = [x for x in (*call["inputs"], *call["kwargs"].values()) if isinstance(x, (internals.Tensor, int))]
+    assert (
+        difference(internals, leaves(internals.jit.load(str(made))(*given)), leaves(call["expected"]), "result") == ""
+    )
+
+
+def test_what_convert_cannot_do_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert convert.main([str(FOLDER / "unknown.pt2"), str(tmp_path / "made.pt")]) == 1
+    assert "torch.ops.teaching.twice.default (2x)" in capsys.readouterr().err
+    assert convert.main([str(FOLDER / "small.pt2"), str(tmp_path / "made.pt2")]) == 1
+    assert "torch.export makes those" in capsys.readouterr().err
+
+
+def test_inspect_shows_the_graph_and_run_runs_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert inspect.main([str(FOLDER / "small.pt2"), "--graph"]) == 0
+    assert "aten::linear" in capsys.readouterr().out
+    assert run.main([str(FOLDER / "small.pt2"), "--ones", "2,4"]) == 0
+    assert "float32 (2, 2)" in capsys.readouterr().out
+    assert run.main([str(FOLDER / "small.pt2"), "--ones", "2,5"]) == 1
+    assert "Guard failed: x.size()[1] == 4" in capsys.readouterr().err
+    assert inspect.main([str(FOLDER / "unknown.pt2"), "--graph"]) == 0
+    assert "teaching::twice" in capsys.readouterr().out

@@ -73,7 +73,12 @@ def _tensor(reader: ArchiveReader, entry: JsonNode, folder: str) -> Any:
     needed = 0 if 0 in sizes else (last + 1) * kind.itemsize
     storage = reader.storage(folder + entry["path_name"].text(), needed)
     t = newly_made(make(storage, geometry(sizes, strides, kind, storage.device), offset))
-    return t.requires_grad_() if meta["requires_grad"].boolean() else t
+    if not meta["requires_grad"].boolean():
+        return t
+    try:
+        return t.requires_grad_()
+    except RuntimeError as error:
+        raise meta["requires_grad"].error(f"cannot be: {error}") from None
 
 
 def dtype_of(node: JsonNode) -> dt.dtype:

@@ -2,6 +2,7 @@
 
     convert resnet_of_2019.pt resnet.pt                 model.json becomes data.pkl: PyTorch since 1.11 reads it again
     convert --format 1.0.1 resnet.pt resnet101.pt       and back, for the PyTorch of the talk
+    convert model.pt2 model.pt                          what torch.export saved becomes TorchScript, for C++ and Node.js
     convert weights.pth weights.safetensors             tensors, from torch.save's archive, the stream before it, or safetensors
 
 What a file is, is seen from its contents; what it becomes, from `--format` and from the name of OUT. OUT is written whole or not
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         prog="python -m internals convert",
         description="rewrite a compiled module in today's layout or in that of PyTorch 1.0.1, or tensors in another format",
     )
-    parser.add_argument("input", metavar="IN", help="a .pt, .pth or .safetensors file")
+    parser.add_argument("input", metavar="IN", help="a .pt, .pth, .pt2 or .safetensors file")
     parser.add_argument(
         "output", metavar="OUT", help="the file to write; tensors become safetensors if it is named *.safetensors"
     )
@@ -51,8 +52,8 @@ def convert(source: str, target: str, format: str | None = None) -> None:
     for a format that is none for such contents, OSError for files that cannot be read or written.
     """
     kind = kind_of(source)
-    if kind == "module":
-        _convert_module(source, target, format or "modern")
+    if kind in ("module", "exported program"):
+        _convert_module(source, target, format or "modern", kind)
     elif format is not None:
         raise ValueError(f"holds tensors and no compiled module, which --format {format} is about")
     else:
@@ -60,7 +61,7 @@ def convert(source: str, target: str, format: str | None = None) -> None:
 
 
 def kind_of(path: str) -> str:
-    """What a file holds: "module", "tensors" (of torch.save) or "safetensors"."""
+    """What a file holds: "module", "exported program", "tensors" (of torch.save) or "safetensors"."""
     from .container.zip_reader import ArchiveReader
 
     with open(path, "rb") as f:
@@ -72,16 +73,22 @@ def kind_of(path: str) -> str:
     with ArchiveReader(path) as reader:
         if any(name == "model.json" or name.startswith("code/") for name in reader.records):
             return "module"
-        if any(name.startswith("models/") for name in reader.records):
-            raise ArchiveError("a .pt2 archive of torch.export, which has no other format", archive=reader.name)
+        if reader.has("archive_format"):
+            return "exported program"
     return "tensors"
 
 
-def _convert_module(source: str, target: str, format: str) -> None:
+def _convert_module(source: str, target: str, format: str, kind: str) -> None:
     from internals.jit import load, save
 
     if target.endswith(SAFETENSORS):
         raise ValueError("holds a compiled module; safetensors has no place for its code")
+    if target.endswith(".pt2"):
+        raise ValueError("cannot become a .pt2 archive: torch.export makes those, from a model in Python")
+    if kind == "exported program":
+        from internals import export
+
+        return save(export.load(source).module(), target, format=format)
     save(load(source), target, format=format)
 
 

@@ -105,7 +105,9 @@ def load_archive(f: File, map_location: MapLocation, copy: bool = False) -> Any:
                 f.seek(position)  # type: ignore[union-attr]
             return jit.load(f, map_location)
         if not reader.has("data.pkl") and reader.has("archive_format"):
-            raise ArchiveError("an exported program (torch.export.save), not an object", archive=reader.name)
+            raise ArchiveError(
+                "an exported program (torch.export.save), not an object: internals.export.load reads it", archive=reader.name
+            )
         return unpickle(
             reader.read("data.pkl"),
             find_global=find_allowed,

@@ -53,6 +53,7 @@ def _loaded(path: str) -> Any:
     from internals.serialization.inspection.inspect import load_program
 
     program = load_program(path)
+    program = program.module() if hasattr(program, "graph_signature") else program
     return program if program.inlined_graph is not None else None
 
 

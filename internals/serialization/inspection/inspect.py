@@ -66,18 +66,19 @@ def graph_text(path: str, report: Report) -> str:
     if report.kind not in ("torchscript", "torchscript 1.0", "pt2"):
         return "none: this is no compiled program"
     try:
-        return str(load_program(path).inlined_graph.str(False))
+        program = load_program(path)
+        return str((program.graph if report.kind == "pt2" else program.inlined_graph).str(False))
     except (ArchiveError, RuntimeError, NotImplementedError) as error:
         return f"cannot be made: {said(error)}"
 
 
 def load_program(path: str) -> Any:
-    """What is called to run a file: a script module, or that of an exported program. Raises ArchiveError for other files."""
+    """What is called to run a file: a script module or an exported program. Raises ArchiveError for other files."""
     kind = examine(path).kind
     if kind == "pt2":
         from internals import export
 
-        return export.load(path).module()
+        return export.load(path)
     from internals import jit
 
     return jit.load(path)

@@ -53,6 +53,12 @@ def load_script(f: Any, map_location: Any = None, extra_files: dict[str, Any] | 
             from ..layout_101.reader import load_101
 
             return load_101(reader, location, extra_files)
+        if reader.has("archive_format"):
+            raise ArchiveError(
+                "an exported program (torch.export.save), not TorchScript: internals.export.load reads it, and "
+                "`python -m internals convert` makes TorchScript of it",
+                archive=reader.name,
+            )
         version = version_of(reader)
         if not reader.has("constants.pkl") and not any(name.startswith("code/") for name in reader.records):
             raise ArchiveError(
