@@ -18,7 +18,7 @@ from tools.notebooks import KEPT_CELL_METADATA, METADATA, is_exempt
 
 MAX_EXEMPT = 0.05
 # Calls that change something and return None: a cell may end with one and show nothing.
-SILENT_CALLS = {"append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "update", "discard", "close"}
+SILENT_CALLS = set("append extend insert remove clear sort reverse add update discard close save".split())
 MACHINE = re.compile(r"/(root|home|Users|tmp|work|private|var/folders|opt)/\w|[A-Z]:\\Users|\b0x[0-9a-f]{8,16}\b")
 
 
