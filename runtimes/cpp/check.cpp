@@ -2,155 +2,54 @@
 //
 //   check [--threads N] FOLDER_OR_FILES...
 //
-// Beside NAME.pt, a TorchScript archive, lies NAME.case.pt, which torch.save wrote: {"calls": [{"method", "inputs", "expected"}
-// or {..., "raises": text}]}. Prints one line per archive and exits with 1 if any failed. With --threads, the first call of each
-// archive is made from N threads at once, on one module, and every thread must get the expected result. (A module whose code
-// sets attributes, `self.n += 1`, is loaded by each thread for itself.)
-#include <algorithm>
-#include <filesystem>
-#include <iostream>
-#include <set>
+// The corpus is described in cases.h. Prints one line per archive and exits with 1 if any failed. With --threads, the first call
+// of each archive is made from N threads at once, on one module, and every thread must get the expected result. (A module whose
+// code sets attributes, `self.n += 1`, is loaded by each thread for itself.)
 #include <thread>
 
+#include "cases.h"
 #include "include/torchscript.h"
 
 using namespace torchscript;
 
-// Nothing, or where two values differ. Floats may differ by rounding: relative to the largest number of the expected tensor.
-std::string difference(const Value& found, const Value& expected, const std::string& where);
-
-double tolerance(Dtype dtype) { return dtype == Dtype::float64 ? 1e-12 : is_floating(dtype) ? 1e-5 : 0; }
-
-std::string different_tensors(const Tensor& found, const Tensor& expected, const std::string& where) {
-  if (found.dtype() != expected.dtype()) return where + " is " + name_of(found.dtype()) + " instead of " + name_of(expected.dtype());
-  if (found.sizes() != expected.sizes()) return where + " has sizes " + to_string(found.sizes()) + " instead of " + to_string(expected.sizes());
-  const Tensor x = contiguous(to_dtype(found, Dtype::float64)), y = contiguous(to_dtype(expected, Dtype::float64));
-  const double *p = x.data<double>(), *q = y.data<double>();
-  double largest = 0;
-  for (std::int64_t i = 0; i < y.numel(); ++i)
-    if (std::isfinite(q[i])) largest = std::max(largest, std::fabs(q[i]));
-  for (std::int64_t i = 0; i < y.numel(); ++i) {
-    const bool same = p[i] == q[i] || (std::isnan(p[i]) && std::isnan(q[i])) || std::fabs(p[i] - q[i]) <= tolerance(expected.dtype()) * largest;
-    if (!same) return where + " has " + std::to_string(p[i]) + " instead of " + std::to_string(q[i]) + " at element " + std::to_string(i);
-  }
-  return "";
+std::string check_on(const Module& module, const Value& call, const std::string& where) {
+  return check_call(call, where, [&](const std::string& method, const std::vector<Value>& inputs) {
+    return module.run_method(method, inputs);
+  });
 }
 
-std::string different_items(const std::vector<Value>& found, const std::vector<Value>& expected, const std::string& where) {
-  if (found.size() != expected.size()) return where + " has " + std::to_string(found.size()) + " items instead of " + std::to_string(expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const std::string d = difference(found[i], expected[i], where + "[" + std::to_string(i) + "]");
-    if (!d.empty()) return d;
-  }
-  return "";
-}
-
-std::string difference(const Value& found, const Value& expected, const std::string& where) {
-  if (!found.same_kind(expected)) return where + " is a " + found.kind() + " instead of a " + expected.kind();
-  if (found.isTensor()) return different_tensors(found.toTensor(), expected.toTensor(), where);
-  if (found.isList() || found.isTuple()) return different_items(found.elements(), expected.elements(), where);
-  if (found.isDict()) {
-    std::vector<Value> x, y;
-    for (const auto& [key, value] : found.toDict().entries) x.insert(x.end(), {key, value});
-    for (const auto& [key, value] : expected.toDict().entries) y.insert(y.end(), {key, value});
-    return different_items(x, y, where);
-  }
-  if (found.isDouble()) {
-    const double x = found.toDouble(), y = expected.toDouble();
-    const bool same = x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= 1e-5 * std::fabs(y);
-    return same ? "" : where + " is " + std::to_string(x) + " instead of " + std::to_string(y);
-  }
-  return equal(found, expected) ? "" : where + " is " + to_string(found) + " instead of " + to_string(expected);
-}
-
-// A call may write to its arguments, so each gets its own.
-Value copied(const Value& v) {
-  if (v.isTensor()) return clone(v.toTensor());
-  if (v.isList() || v.isTuple()) {
-    std::vector<Value> items;
-    for (const Value& item : v.elements()) items.push_back(copied(item));
-    return v.isList() ? Value::list(items) : Value::tuple(items);
-  }
-  if (v.isDict()) {
-    auto dict = std::make_shared<Dict>();
-    for (const auto& [key, value] : v.toDict().entries) dict->set(key, copied(value));
-    return dict;
-  }
-  return v;
-}
-
-const Value& field(const Value& call, const char* name) {
-  const Value* found = call.toDict().find(name);
-  check(found != nullptr, "the case has no '", name, "'");
-  return *found;
-}
-
-std::string check_call(const Module& module, const Value& call, const std::string& where) {
-  const Value* raises = call.toDict().find("raises");
-  try {
-    const Value result = module.run_method(field(call, "method").toString(), copied(field(call, "inputs")).elements());
-    if (raises != nullptr) return where + " raised nothing, instead of: " + raises->toString();
-    return difference(result, field(call, "expected"), where);
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    if (raises != nullptr && text.find(raises->toString()) != std::string::npos) return "";
-    return where + (raises != nullptr ? " raised the wrong error: " : " raised: ") + text;
-  }
-}
-
-std::string check_archive(const std::string& path, int threads) {
-  const Value cases = load_values(path.substr(0, path.size() - 3) + ".case.pt");
-  const auto& calls = field(cases, "calls").elements();
-  check(!calls.empty(), "the case has no calls");
-  if (threads > 1) {
-    const Module shared = load(path);
-    std::vector<std::string> results(std::size_t(threads), "");
-    std::vector<std::thread> running;
-    for (std::string& result : results) running.emplace_back([&] { result = check_call(shared.sets_attributes() ? load(path) : shared, calls[0], "call 0"); });
-    for (std::thread& thread : running) thread.join();
-    for (const std::string& result : results)
-      if (!result.empty()) return result;
-    return "";
-  }
+std::string check_in_turn(const std::string& path) {
+  const auto calls = calls_of(path);
   const Module module = load(path);
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const std::string d = check_call(module, calls[i], "call " + std::to_string(i));
-    if (!d.empty()) return d;
+    const std::string why = check_on(module, calls[i], "call " + std::to_string(i));
+    if (!why.empty()) return why;
   }
   return "";
 }
 
-// foo.pt, but not foo.case.pt
-bool is_archive(const std::string& path) {
-  const auto ends_with = [&](const std::string& tail) { return path.size() >= tail.size() && path.compare(path.size() - tail.size(), tail.size(), tail) == 0; };
-  return ends_with(".pt") && !ends_with(".case.pt");
+std::string check_at_once(const std::string& path, std::size_t threads) {
+  const auto calls = calls_of(path);
+  const Module shared = load(path);
+  std::vector<std::string> results(threads);
+  std::vector<std::thread> running;
+  for (std::string& result : results)
+    running.emplace_back(
+        [&] { result = check_on(shared.sets_attributes() ? load(path) : shared, calls[0], "call 0"); });
+  for (std::thread& thread : running) thread.join();
+  for (const std::string& result : results)
+    if (!result.empty()) return result;
+  return "";
 }
 
 int main(int argc, char** argv) {
-  int threads = 1, passed = 0, failed = 0;
-  std::set<std::string> paths;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--threads" && i + 1 < argc) {
-      threads = std::atoi(argv[++i]);
-    } else if (std::filesystem::is_directory(argument)) {
-      for (const auto& entry : std::filesystem::directory_iterator(argument))
-        if (is_archive(entry.path().string())) paths.insert(entry.path().string());
-    } else {
-      paths.insert(argument);
-    }
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::size_t threads = 1;
+  if (arguments.size() > 1 && arguments[0] == "--threads") {
+    threads = std::strtoul(arguments[1].c_str(), nullptr, 10);
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
   }
-  for (const std::string& path : paths) {
-    std::string why;
-    try {
-      why = check_archive(path, threads);
-    } catch (const std::exception& error) {
-      why = error.what();
-    }
-    const std::string name = std::filesystem::path(path).stem().string();
-    std::cout << (why.empty() ? "ok " + name : "FAILED " + name + ": " + why) << std::endl;
-    ++(why.empty() ? passed : failed);
-  }
-  std::cout << passed << " passed, " << failed << " failed" << std::endl;
-  return failed > 0 || passed == 0 ? 1 : 0;
+  return check_all(arguments, [&](const std::string& path) {
+    return threads > 1 ? check_at_once(path, threads) : check_in_turn(path);
+  });
 }

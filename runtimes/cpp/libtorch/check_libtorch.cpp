@@ -2,131 +2,98 @@
 //
 //   check_libtorch FOLDER_OR_FILES...
 //
-// `torch::pickle_load` reads what torch.save wrote. Prints one line per archive and exits with 1 if any failed.
+// Only the models run in libtorch. The cases are read by our own pickle reader (torch::pickle_load refuses integers as Python
+// writes them when they have more than four bytes), so values cross over in both directions.
 #include <torch/script.h>
-#include <torch/serialize.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <set>
+#include "../cases.h"
 
 using c10::IValue;
+using torchscript::Value;
 
-// Nothing, or where two values differ: floats by more than rounding, relative to the largest number of the expected tensor.
-std::string difference(const IValue& found, const IValue& expected, const std::string& where) {
-  if (expected.isTensor()) {
-    if (!found.isTensor()) return where + " is a " + found.tagKind() + " instead of a Tensor";
-    const at::Tensor x = found.toTensor(), y = expected.toTensor();
-    if (x.scalar_type() != y.scalar_type()) return where + " has another dtype";
-    if (x.sizes() != y.sizes()) return where + " has other sizes";
-    if (y.numel() == 0) return "";
-    const double largest = torch::nan_to_num(y.to(torch::kFloat64), 0, 0, 0).abs().max().item<double>();
-    const double tolerance = y.scalar_type() == torch::kFloat64 ? 1e-12 : y.is_floating_point() ? 1e-5 : 0;
-    return torch::allclose(x.to(torch::kFloat64), y.to(torch::kFloat64), 0, tolerance * largest, true) ? "" : where + " has other elements";
-  }
-  const auto items = [](const IValue& v) -> std::vector<IValue> {
-    if (v.isTuple()) return v.toTuple()->elements().vec();
-    return v.toListRef().vec();
-  };
-  if (expected.isTuple() || expected.isList()) {
-    if (!found.isTuple() && !found.isList()) return where + " is a " + found.tagKind() + " instead of a sequence";
-    const auto x = items(found), y = items(expected);
-    if (x.size() != y.size()) return where + " has another length";
-    for (size_t i = 0; i < x.size(); ++i) {
-      const std::string d = difference(x[i], y[i], where + "[" + std::to_string(i) + "]");
-      if (!d.empty()) return d;
-    }
-    return "";
-  }
-  if (expected.isGenericDict()) {
-    if (!found.isGenericDict()) return where + " is a " + found.tagKind() + " instead of a Dict";
-    const auto x = found.toGenericDict(), y = expected.toGenericDict();
-    if (x.size() != y.size()) return where + " has another number of items";
-    for (const auto& entry : y) {
-      if (!x.contains(entry.key())) return where + " lacks a key";
-      const std::string d = difference(x.at(entry.key()), entry.value(), where + "[...]");
-      if (!d.empty()) return d;
-    }
-    return "";
-  }
-  if (expected.isDouble()) {
-    if (!found.isDouble()) return where + " is a " + found.tagKind() + " instead of a Double";
-    const double x = found.toDouble(), y = expected.toDouble();
-    return x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= 1e-5 * std::fabs(y) ? "" : where + " is another number";
-  }
-  return found == expected ? "" : where + " is another value";
+at::Tensor to_torch(const torchscript::Tensor& t) {
+  const torchscript::Tensor from = torchscript::contiguous(t);
+  const auto options = at::TensorOptions().dtype(static_cast<at::ScalarType>(from.dtype()));
+  auto* const data = from.storage()->data + from.storage_offset() * torchscript::element_size(from.dtype());
+  return at::from_blob(data, from.sizes(), options).clone();
 }
 
-// The pickle knows no types; the signature of the method says what each argument is: a list of what, an Optional of what.
-IValue typed(const IValue& value, const c10::TypePtr& type) {
-  if (auto optional = type->cast<c10::OptionalType>()) return value.isNone() ? value : typed(value, optional->getElementType());
+torchscript::Tensor from_torch(const at::Tensor& t) {
+  const at::Tensor from = t.detach().contiguous();
+  const auto dtype = torchscript::dtype_from_number(static_cast<std::int64_t>(from.scalar_type()));
+  const auto out = torchscript::Tensor::empty(from.sizes().vec(), dtype);
+  std::memcpy(out.storage()->data, from.data_ptr(), from.nbytes());
+  return out;
+}
+
+// A pickle knows no types; the signature of the method says what each argument is: a list of what, an Optional of what.
+IValue to_torch(const Value& v, const c10::TypePtr& type) {
+  if (v.isNone()) return {};
+  if (auto optional = type->cast<c10::OptionalType>()) return to_torch(v, optional->getElementType());
   if (auto list = type->cast<c10::ListType>()) {
     c10::impl::GenericList items(list->getElementType());
-    for (const IValue& item : value.toListRef()) items.push_back(typed(item, list->getElementType()));
+    for (const Value& item : v.elements()) items.push_back(to_torch(item, list->getElementType()));
     return items;
   }
   if (auto dict = type->cast<c10::DictType>()) {
     c10::impl::GenericDict items(dict->getKeyType(), dict->getValueType());
-    for (const auto& entry : value.toGenericDict()) items.insert(typed(entry.key(), dict->getKeyType()), typed(entry.value(), dict->getValueType()));
+    for (const auto& [key, value] : v.toDict().entries)
+      items.insert(to_torch(key, dict->getKeyType()), to_torch(value, dict->getValueType()));
     return items;
   }
   if (auto tuple = type->cast<c10::TupleType>()) {
     std::vector<IValue> items;
-    for (size_t i = 0; i < tuple->elements().size(); ++i) items.push_back(typed(value.toTuple()->elements()[i], tuple->elements()[i]));
+    for (size_t i = 0; i < tuple->elements().size(); ++i)
+      items.push_back(to_torch(v.elements().at(i), tuple->elements()[i]));
     return c10::ivalue::Tuple::create(std::move(items));
   }
-  return value.isTensor() ? IValue(value.toTensor().clone()) : value;
+  if (v.isTensor()) return to_torch(v.toTensor());
+  if (v.isBool()) return v.toBool();
+  if (v.isInt()) return v.toInt();
+  if (v.isDouble()) return v.toDouble();
+  return v.toString();
 }
 
-std::string check_call(torch::jit::Module& module, const c10::impl::GenericDict& call, const std::string& where) {
-  const auto method = module.get_method(call.at("method").toStringRef());
-  const auto& parameters = method.function().getSchema().arguments();
-  std::vector<IValue> inputs;
-  const std::vector<IValue> given = call.at("inputs").toListRef().vec();
-  for (size_t i = 0; i < given.size(); ++i) inputs.push_back(typed(given[i], parameters.at(i + 1).type()));
-  try {
-    const IValue result = method(inputs);
-    return call.contains("raises") ? where + " raised nothing" : difference(result, call.at("expected"), where);
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    if (call.contains("raises") && text.find(call.at("raises").toStringRef()) != std::string::npos) return "";
-    return where + " raised: " + text;
+Value from_torch(const IValue& v) {
+  if (v.isNone()) return {};
+  if (v.isTensor()) return from_torch(v.toTensor());
+  if (v.isBool()) return v.toBool();
+  if (v.isInt()) return v.toInt();
+  if (v.isDouble()) return v.toDouble();
+  if (v.isString()) return v.toStringRef();
+  std::vector<Value> items;
+  if (v.isTuple()) {
+    for (const IValue& item : v.toTuple()->elements()) items.push_back(from_torch(item));
+    return Value::tuple(items);
   }
+  if (v.isList()) {
+    for (const IValue& item : v.toListRef()) items.push_back(from_torch(item));
+    return Value::list(items);
+  }
+  torchscript::check(v.isGenericDict(), "the result is a ", v.tagKind(), ", which cannot be compared");
+  auto dict = std::make_shared<torchscript::Dict>();
+  for (const auto& entry : v.toGenericDict()) dict->set(from_torch(entry.key()), from_torch(entry.value()));
+  return dict;
 }
 
 std::string check_archive(const std::string& path) {
-  std::ifstream file(path.substr(0, path.size() - 3) + ".case.pt", std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto calls = torch::pickle_load(bytes).toGenericDict().at("calls").toListRef().vec();
-  auto module = torch::jit::load(path);
+  const auto calls = torchscript::calls_of(path);
+  const auto module = torch::jit::load(path);
+  const auto run = [&](const std::string& name, const std::vector<Value>& values) -> Value {
+    const auto method = module.get_method(name);
+    const auto& parameters = method.function().getSchema().arguments();
+    std::vector<IValue> inputs;
+    for (size_t i = 0; i < values.size(); ++i) inputs.push_back(to_torch(values[i], parameters.at(i + 1).type()));
+    return from_torch(method(inputs));
+  };
   for (size_t i = 0; i < calls.size(); ++i) {
-    const std::string d = check_call(module, calls[i].toGenericDict(), "call " + std::to_string(i));
-    if (!d.empty()) return d;
+    const std::string why = torchscript::check_call(calls[i], "call " + std::to_string(i), run);
+    if (!why.empty()) return why;
   }
-  return calls.empty() ? "the case has no calls" : "";
+  return "";
 }
 
 int main(int argc, char** argv) {
   torch::NoGradGuard no_grad;
-  int passed = 0, failed = 0;
-  std::set<std::filesystem::path> paths;
-  for (int i = 1; i < argc; ++i) {
-    if (!std::filesystem::is_directory(argv[i])) paths.insert(argv[i]);
-    else
-      for (const auto& entry : std::filesystem::directory_iterator(argv[i]))
-        if (entry.path().extension() == ".pt" && entry.path().stem().extension() != ".case") paths.insert(entry.path());
-  }
-  for (const auto& path : paths) {
-    std::string why;
-    try {
-      why = check_archive(path.string());
-    } catch (const std::exception& error) {
-      why = error.what();
-    }
-    std::cout << (why.empty() ? "ok " + path.stem().string() : "FAILED " + path.stem().string() + ": " + why) << std::endl;
-    ++(why.empty() ? passed : failed);
-  }
-  std::cout << passed << " passed, " << failed << " failed" << std::endl;
-  return failed > 0 || passed == 0 ? 1 : 0;
+  return torchscript::check_all({argv + 1, argv + argc}, check_archive);
 }

@@ -17,7 +17,8 @@ struct Window {
   Sizes kernel, stride, padding, dilation;  // each [height, width]
 
   std::int64_t places(std::size_t d, std::int64_t size) const {
-    check(stride[d] > 0 && dilation[d] > 0 && padding[d] >= 0 && kernel[d] > 0, "a window needs positive kernel, stride and dilation");
+    check(stride[d] > 0 && dilation[d] > 0 && padding[d] >= 0 && kernel[d] > 0,
+          "a window needs positive kernel, stride and dilation");
     const std::int64_t span = dilation[d] * (kernel[d] - 1) + 1;
     check(size + 2 * padding[d] >= span, "Kernel size can't be greater than actual input size");
     return (size + 2 * padding[d] - span) / stride[d] + 1;
@@ -26,7 +27,8 @@ struct Window {
 
 // f(row of the column matrix, output y, input y, kernel x, ...) is the same walk for both directions.
 template <class T>
-void im2col(const T* image, std::int64_t channels, std::int64_t h, std::int64_t w, const Window& window, std::int64_t out_h, std::int64_t out_w, T* columns) {
+void im2col(const T* image, std::int64_t channels, std::int64_t h, std::int64_t w, const Window& window,
+            std::int64_t out_h, std::int64_t out_w, T* columns) {
   for (std::int64_t c = 0; c < channels; ++c)
     for (std::int64_t ky = 0; ky < window.kernel[0]; ++ky)
       for (std::int64_t kx = 0; kx < window.kernel[1]; ++kx)
@@ -45,7 +47,8 @@ void im2col(const T* image, std::int64_t channels, std::int64_t h, std::int64_t 
 }
 
 template <class T>
-void col2im(const T* columns, std::int64_t channels, std::int64_t h, std::int64_t w, const Window& window, std::int64_t out_h, std::int64_t out_w, T* image) {
+void col2im(const T* columns, std::int64_t channels, std::int64_t h, std::int64_t w, const Window& window,
+            std::int64_t out_h, std::int64_t out_w, T* image) {
   for (std::int64_t c = 0; c < channels; ++c)
     for (std::int64_t ky = 0; ky < window.kernel[0]; ++ky)
       for (std::int64_t kx = 0; kx < window.kernel[1]; ++kx)
@@ -67,47 +70,68 @@ inline Tensor add_channel_bias(const Tensor& out, const Value& bias) {
 
 // input [N, C, H, W], weight [O, C / groups, kh, kw]
 inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Value& bias, Window window, std::int64_t groups) {
-  check(input.dim() == 4 && weight.dim() == 4, "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ", to_string(input.sizes()));
-  check(groups > 0 && weight.size(0) % groups == 0 && input.size(1) == weight.size(1) * groups, "Given groups=", groups, ", weight of size ", to_string(weight.sizes()),
-        ", expected input", to_string(input.sizes()), " to have ", weight.size(1) * groups, " channels, but got ", input.size(1), " channels instead");
+  check(input.dim() == 4 && weight.dim() == 4,
+        "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ", to_string(input.sizes()));
+  check(groups > 0 && weight.size(0) % groups == 0 && input.size(1) == weight.size(1) * groups, "Given groups=", groups,
+        ", weight of size ", to_string(weight.sizes()), ", expected input", to_string(input.sizes()), " to have ",
+        weight.size(1) * groups, " channels, but got ", input.size(1), " channels instead");
   window.kernel = {weight.size(2), weight.size(3)};
-  const std::int64_t n = input.size(0), h = input.size(2), w = input.size(3), c = weight.size(1), o = weight.size(0) / groups;
-  const std::int64_t out_h = window.places(0, h), out_w = window.places(1, w), depth = c * window.kernel[0] * window.kernel[1];
+  const std::int64_t n = input.size(0), h = input.size(2), w = input.size(3), c = weight.size(1),
+                     o = weight.size(0) / groups;
+  const std::int64_t out_h = window.places(0, h), out_w = window.places(1, w),
+                     depth = c * window.kernel[0] * window.kernel[1];
   const bool pointwise_kernel = depth == c && window.stride == Sizes{1, 1} && window.padding == Sizes{0, 0};
-  return add_channel_bias(visit_compute(input.dtype(), [&](auto e) {
-    using T = decltype(e);
-    const Tensor x = for_compute(input), k = for_compute(weight), out = zeros({n, o * groups, out_h, out_w}, dtype_of<T>);
-    std::vector<T> columns(std::size_t(pointwise_kernel ? 0 : depth * out_h * out_w));
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t g = 0; g < groups; ++g) {
-        const T* image = x.data<T>() + (i * groups + g) * c * h * w;
-        if (!pointwise_kernel) im2col(image, c, h, w, window, out_h, out_w, columns.data());
-        Gemm<T>::add(o, out_h * out_w, depth, {k.data<T>() + g * o * depth, depth, 1}, {pointwise_kernel ? image : columns.data(), out_h * out_w, 1},
-                     out.data<T>() + (i * groups + g) * o * out_h * out_w, out_h * out_w);
-      }
-    return to_dtype(out, input.dtype());
-  }), bias);
+  return add_channel_bias(
+      visit_compute(input.dtype(),
+                    [&](auto e) {
+                      using T = decltype(e);
+                      const Tensor x = for_compute(input), k = for_compute(weight),
+                                   out = zeros({n, o * groups, out_h, out_w}, dtype_of<T>);
+                      std::vector<T> columns(std::size_t(pointwise_kernel ? 0 : depth * out_h * out_w));
+                      for (std::int64_t i = 0; i < n; ++i)
+                        for (std::int64_t g = 0; g < groups; ++g) {
+                          const T* image = x.data<T>() + (i * groups + g) * c * h * w;
+                          if (!pointwise_kernel) im2col(image, c, h, w, window, out_h, out_w, columns.data());
+                          Gemm<T>::add(o, out_h * out_w, depth, {k.data<T>() + g * o * depth, depth, 1},
+                                       {pointwise_kernel ? image : columns.data(), out_h * out_w, 1},
+                                       out.data<T>() + (i * groups + g) * o * out_h * out_w, out_h * out_w);
+                        }
+                      return to_dtype(out, input.dtype());
+                    }),
+      bias);
 }
 
 // input [N, C, H, W], weight [C, O / groups, kh, kw]
-inline Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Value& bias, Window window, const Sizes& output_padding, std::int64_t groups) {
-  check(input.dim() == 4 && weight.dim() == 4 && groups > 0 && input.size(1) == weight.size(0) && weight.size(0) % groups == 0, "conv_transpose2d: input ",
-        to_string(input.sizes()), " and weight ", to_string(weight.sizes()), " do not fit");
+inline Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Value& bias, Window window,
+                               const Sizes& output_padding, std::int64_t groups) {
+  check(input.dim() == 4 && weight.dim() == 4 && groups > 0 && input.size(1) == weight.size(0) &&
+            weight.size(0) % groups == 0,
+        "conv_transpose2d: input ", to_string(input.sizes()), " and weight ", to_string(weight.sizes()), " do not fit");
   window.kernel = {weight.size(2), weight.size(3)};
-  const std::int64_t n = input.size(0), h = input.size(2), w = input.size(3), c = weight.size(0) / groups, o = weight.size(1);
-  const auto size = [&](std::size_t d, std::int64_t s) { return (s - 1) * window.stride[d] - 2 * window.padding[d] + window.dilation[d] * (window.kernel[d] - 1) + output_padding[d] + 1; };
+  const std::int64_t n = input.size(0), h = input.size(2), w = input.size(3), c = weight.size(0) / groups,
+                     o = weight.size(1);
+  const auto size = [&](std::size_t d, std::int64_t s) {
+    return (s - 1) * window.stride[d] - 2 * window.padding[d] + window.dilation[d] * (window.kernel[d] - 1) +
+           output_padding[d] + 1;
+  };
   const std::int64_t out_h = size(0, h), out_w = size(1, w), depth = o * window.kernel[0] * window.kernel[1];
-  return add_channel_bias(visit_compute(input.dtype(), [&](auto e) {
-    using T = decltype(e);
-    const Tensor x = for_compute(input), k = for_compute(weight), out = zeros({n, o * groups, out_h, out_w}, dtype_of<T>);
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t g = 0; g < groups; ++g) {
-        std::vector<T> columns(std::size_t(depth * h * w));
-        Gemm<T>::add(depth, h * w, c, {k.data<T>() + g * c * depth, 1, depth}, {x.data<T>() + (i * groups + g) * c * h * w, h * w, 1}, columns.data(), h * w);
-        col2im(columns.data(), o, out_h, out_w, window, h, w, out.data<T>() + (i * groups + g) * o * out_h * out_w);
-      }
-    return to_dtype(out, input.dtype());
-  }), bias);
+  return add_channel_bias(visit_compute(input.dtype(),
+                                        [&](auto e) {
+                                          using T = decltype(e);
+                                          const Tensor x = for_compute(input), k = for_compute(weight),
+                                                       out = zeros({n, o * groups, out_h, out_w}, dtype_of<T>);
+                                          for (std::int64_t i = 0; i < n; ++i)
+                                            for (std::int64_t g = 0; g < groups; ++g) {
+                                              std::vector<T> columns(std::size_t(depth * h * w));
+                                              Gemm<T>::add(depth, h * w, c, {k.data<T>() + g * c * depth, 1, depth},
+                                                           {x.data<T>() + (i * groups + g) * c * h * w, h * w, 1},
+                                                           columns.data(), h * w);
+                                              col2im(columns.data(), o, out_h, out_w, window, h, w,
+                                                     out.data<T>() + (i * groups + g) * o * out_h * out_w);
+                                            }
+                                          return to_dtype(out, input.dtype());
+                                        }),
+                          bias);
 }
 
 }  // namespace torchscript

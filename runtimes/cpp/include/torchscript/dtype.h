@@ -16,7 +16,16 @@
 
 namespace torchscript {
 
-enum class Dtype : std::int64_t { uint8 = 0, int8 = 1, int16 = 2, int32 = 3, int64 = 4, float32 = 6, float64 = 7, boolean = 11 };
+enum class Dtype : std::int64_t {
+  uint8 = 0,
+  int8 = 1,
+  int16 = 2,
+  int32 = 3,
+  int64 = 4,
+  float32 = 6,
+  float64 = 7,
+  boolean = 11
+};
 
 // A bool in memory is one byte, and any byte but 0 is true, whoever wrote the file.
 struct Boolean {
@@ -101,7 +110,8 @@ inline Dtype promote(Dtype a, Dtype b) {
 template <class To, class From>
 To cast(From value) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (!(value >= -9.2233720368547758e18 && value < 9.2233720368547758e18)) return static_cast<To>(std::numeric_limits<std::int64_t>::min());
+    if (!(value >= -9.2233720368547758e18 && value < 9.2233720368547758e18))
+      return static_cast<To>(std::numeric_limits<std::int64_t>::min());
     return static_cast<To>(static_cast<std::int64_t>(value));
   } else if constexpr (std::is_same_v<From, Boolean>) {
     return To(bool(value));

@@ -18,7 +18,7 @@ struct Error : std::runtime_error {
 };
 
 template <class... Parts>
-[[noreturn]] void fail(const Parts&... parts) {
+[[noreturn, gnu::cold, gnu::noinline]] void fail(const Parts&... parts) {
   std::ostringstream text;
   (text << ... << parts);
   throw Error(text.str());

@@ -39,7 +39,8 @@ inline std::string to_string(const Tensor& t) {
     std::int64_t shown = 0;
     const E* data = t.data<E>();
     walk<1>(t.sizes(), {&t.strides()}, [&](const auto& at, const auto& step, std::int64_t n) {
-      for (std::int64_t i = 0; i < n && shown < 10; ++i, ++shown) text << (shown ? ", " : "") << cast<double>(data[at[0] + i * step[0]]);
+      for (std::int64_t i = 0; i < n && shown < 10; ++i, ++shown)
+        text << (shown ? ", " : "") << cast<double>(data[at[0] + i * step[0]]);
     });
   });
   text << (t.numel() > 10 ? ", ...]" : "]");
@@ -58,7 +59,8 @@ inline std::string to_string(const Value& value) {
   if (value.isTuple()) return join(value.toTupleElements(), "(", value.toTupleElements().size() == 1 ? ",)" : ")");
   if (value.isDict()) {
     std::string text = "{";
-    for (const auto& [key, item] : value.toDict().entries) text += (text.size() > 1 ? ", " : "") + to_string(key) + ": " + to_string(item);
+    for (const auto& [key, item] : value.toDict().entries)
+      text += (text.size() > 1 ? ", " : "") + to_string(key) + ": " + to_string(item);
     return text + "}";
   }
   return value.toObject()->type == nullptr ? "<object>" : "<" + value.toObject()->type->name + " object>";

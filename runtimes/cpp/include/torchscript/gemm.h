@@ -39,8 +39,8 @@ class Gemm {
   }
 
  private:
-  static constexpr std::int64_t rows = 6, columns = 64 / sizeof(T);            // the tile in registers
-  static constexpr std::int64_t depth = 256, height = 96, width = 1024;        // the blocks in the caches
+  static constexpr std::int64_t rows = 6, columns = 64 / sizeof(T);      // the tile in registers
+  static constexpr std::int64_t depth = 256, height = 96, width = 1024;  // the blocks in the caches
 
   // Panels of N lines, one number of each line after the other; missing lines are zeros.
   template <std::int64_t N, class Get>
@@ -56,16 +56,19 @@ class Gemm {
     }
   }
 
-  static void multiply_block(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c, std::int64_t ldc) {
+  static void multiply_block(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c,
+                             std::int64_t ldc) {
     for (std::int64_t j = 0; j < n; j += columns)
       for (std::int64_t i = 0; i < m; i += rows)
         multiply_tile(k, a + i * k, b + j * k, c + i * ldc + j, ldc, std::min(rows, m - i), std::min(columns, n - j));
   }
 
-  static void multiply_tile(std::int64_t k, const T* a, const T* b, T* c, std::int64_t ldc, std::int64_t m, std::int64_t n) {
+  static void multiply_tile(std::int64_t k, const T* a, const T* b, T* c, std::int64_t ldc, std::int64_t m,
+                            std::int64_t n) {
     alignas(64) T tile[rows][columns];
 #if defined(__GNUC__)
-    typedef T Line __attribute__((vector_size(64)));  // one row of the tile; the compiler maps it to the registers there are
+    typedef T Line
+        __attribute__((vector_size(64)));  // one row of the tile; the compiler maps it to the registers there are
     Line sums[rows] = {};
     for (std::int64_t p = 0; p < k; ++p, a += rows, b += columns) {
       Line line;

@@ -103,7 +103,9 @@ class Inflater {
     for (int i = 0; i < literals + distances;) {
       const int s = symbol(meta_code);
       int repeat = 1, length = s;
-      if (s == 16) check(i > 0, "deflated data repeats a length before the first"), length = lengths[i - 1], repeat = int(take(2)) + 3;
+      if (s == 16)
+        check(i > 0, "deflated data repeats a length before the first"), length = lengths[i - 1],
+                                                                         repeat = int(take(2)) + 3;
       if (s == 17) length = 0, repeat = int(take(3)) + 3;
       if (s == 18) length = 0, repeat = int(take(7)) + 11;
       check(i + repeat <= literals + distances, "deflated data has too many code lengths");
@@ -115,9 +117,11 @@ class Inflater {
   void decode_block(const Code& literals, const Code& distances) {
     static constexpr int length_base[29] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
                                             31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
-    static constexpr int length_bits[29] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-    static constexpr int distance_base[30] = {1,   2,   3,   4,   5,   7,    9,    13,   17,   25,   33,   49,   65,    97,    129,
-                                              193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
+    static constexpr int length_bits[29] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
+                                            2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+    static constexpr int distance_base[30] = {1,    2,    3,    4,    5,    7,    9,    13,    17,    25,
+                                              33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
+                                              1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
     for (;;) {
       const int s = symbol(literals);
       if (s == 256) return;

@@ -16,7 +16,8 @@ namespace torchscript {
 class Interpreter {
  public:
   // `keywords` name the last arguments, as in a call.
-  static Value call(const Function& function, Arguments arguments, const std::vector<std::string>& keywords = {}, int depth = 0) {
+  static Value call(const Function& function, Arguments arguments, const std::vector<std::string>& keywords = {},
+                    int depth = 0) {
     check(depth < 100, function.name, ": functions call one another without end");
     Interpreter frame(function, depth);
     frame.bind(function, std::move(arguments), keywords);
@@ -29,7 +30,8 @@ class Interpreter {
 
   void bind(const Function& function, Arguments arguments, const std::vector<std::string>& keywords) {
     const auto& parameters = function.parameters;
-    check(arguments.size() <= parameters.size(), function.name, "() expected at most ", parameters.size(), " arguments but received ", arguments.size());
+    check(arguments.size() <= parameters.size(), function.name, "() expected at most ", parameters.size(),
+          " arguments but received ", arguments.size());
     const std::size_t positional = arguments.size() - keywords.size();
     std::size_t used = 0;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -40,7 +42,8 @@ class Interpreter {
         slots_[i] = std::move(arguments[positional + std::size_t(keyword - keywords.begin())]);
         ++used;
       } else {
-        check(parameters[i].default_value.has_value(), function.name, "() is missing value for argument '", parameters[i].name, "'");
+        check(parameters[i].default_value.has_value(), function.name, "() is missing value for argument '",
+              parameters[i].name, "'");
         slots_[i] = evaluate(*parameters[i].default_value);
       }
     }
@@ -111,7 +114,8 @@ class Interpreter {
     Value value = evaluate(*s.value);
     if (!s.unpacks) return store(s.targets[0], std::move(value));
     const std::vector<Value> items = value.elements();
-    check(items.size() == s.targets.size(), "Provided list or tuple has ", items.size(), " elements, but ", s.targets.size(), " are taken from it");
+    check(items.size() == s.targets.size(), "Provided list or tuple has ", items.size(), " elements, but ",
+          s.targets.size(), " are taken from it");
     for (std::size_t i = 0; i < items.size(); ++i) store(s.targets[i], Value(items[i]));
   }
 
@@ -155,8 +159,12 @@ class Interpreter {
   Value evaluate_call(const Expr& e) {
     switch (e.target) {
       case Expr::op: {
-        if (e.family == nullptr) fail("operator ", e.text, " is not known to this runtime (", function_.name, ", line ", e.line, ")");
+        if (e.family == nullptr)
+          fail("operator ", e.text, " is not known to this runtime (", function_.name, ", line ", e.line, ")");
         const Arguments arguments = evaluate_all(e, 1);
+        check(e.changed_since == 0 || !(arguments[0].isTensor() || e.text == "aten::full"), e.text,
+              " means something else since version ", e.changed_since,
+              " of the format, and this archive is older; saving it again with a newer PyTorch helps");
         return e.family->call(arguments, e.keywords);
       }
       case Expr::function: return call(*e.called, evaluate_all(e, 1), e.keywords, depth_ + 1);
@@ -192,7 +200,8 @@ class Interpreter {
     return value;
   }
 
-  Value call_method(const Value& object, const std::string& name, Arguments arguments, const std::vector<std::string>& keywords) const {
+  Value call_method(const Value& object, const std::string& name, Arguments arguments,
+                    const std::vector<std::string>& keywords) const {
     check(object.isObject() && object.toObject()->type != nullptr, "a ", object.kind(), " has no method ", name);
     const ClassType& type = *object.toObject()->type;
     const Function* method = type.find_method(name);
@@ -209,14 +218,16 @@ class Interpreter {
     if (object.isTuple() && object.toTuple()->type != nullptr) {
       const auto& index = object.toTuple()->type->index;
       const auto found = index.find(name);
-      if (found != index.end() && found->second < object.toTupleElements().size()) return object.toTupleElements()[found->second];
+      if (found != index.end() && found->second < object.toTupleElements().size())
+        return object.toTupleElements()[found->second];
     }
     if (object.isDevice() && name == "type") return object.toDevice().name.substr(0, object.toDevice().name.find(':'));
     return attribute_of(object, name);
   }
 
   static Value& attribute_of(const Value& object, const std::string& name) {
-    check(object.isObject() && object.toObject()->type != nullptr, "a ", object.kind(), " has no attribute '", name, "'");
+    check(object.isObject() && object.toObject()->type != nullptr, "a ", object.kind(), " has no attribute '", name,
+          "'");
     Object& instance = *object.toObject();
     const auto found = instance.type->index.find(name);
     check(found != instance.type->index.end(), instance.type->name, " has no attribute '", name, "'");

@@ -85,7 +85,8 @@ class Lexer {
         ++at_;
         add(Token::sign, "->");
       } else {
-        check(std::string("()[]{},.:=-*").find(c) != std::string::npos, "line ", line_, ": '", c, "' is not part of this language");
+        check(std::string("()[]{},.:=-*").find(c) != std::string::npos, "line ", line_, ": '", c,
+              "' is not part of this language");
         if (c == '(' || c == '[' || c == '{') ++brackets;
         if (c == ')' || c == ']' || c == '}') --brackets;
         add(Token::sign, std::string(1, c));
@@ -124,7 +125,8 @@ class Lexer {
       const char c = text_[++at_];
       if (c >= '0' && c <= '7') {
         int byte = c - '0';
-        for (int i = 0; i < 2 && at_ + 1 < text_.size() && text_[at_ + 1] >= '0' && text_[at_ + 1] <= '7'; ++i) byte = byte * 8 + text_[++at_] - '0';
+        for (int i = 0; i < 2 && at_ + 1 < text_.size() && text_[at_ + 1] >= '0' && text_[at_ + 1] <= '7'; ++i)
+          byte = byte * 8 + text_[++at_] - '0';
         content += static_cast<char>(byte & 0xff);
       } else {
         static const std::string letters = "ntrabfv", meanings = "\n\t\r\a\b\f\v";

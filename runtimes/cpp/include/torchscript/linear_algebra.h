@@ -15,15 +15,18 @@ namespace torchscript {
 // [b, m, k] x [b, k, n] -> [b, m, n]
 inline Tensor bmm(const Tensor& a, const Tensor& b) {
   check(a.dim() == 3 && b.dim() == 3, "batch1 and batch2 must be 3D tensors");
-  check(a.size(0) == b.size(0) && a.size(2) == b.size(1), "mat1 and mat2 shapes cannot be multiplied (", a.size(1), "x", a.size(2), " and ", b.size(1), "x", b.size(2), ")");
-  check(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: ", name_of(a.dtype()), " != ", name_of(b.dtype()));
+  check(a.size(0) == b.size(0) && a.size(2) == b.size(1), "mat1 and mat2 shapes cannot be multiplied (", a.size(1), "x",
+        a.size(2), " and ", b.size(1), "x", b.size(2), ")");
+  check(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: ", name_of(a.dtype()),
+        " != ", name_of(b.dtype()));
   const Sizes sizes = {a.size(0), a.size(1), b.size(2)};
   return visit_compute(a.dtype(), [&](auto e) {
     using T = decltype(e);
     const Tensor x = to_dtype(a, dtype_of<T>), y = to_dtype(b, dtype_of<T>), out = zeros(sizes, dtype_of<T>);
     for (std::int64_t i = 0; i < sizes[0]; ++i)
       Gemm<T>::add(sizes[1], sizes[2], a.size(2), {x.data<T>() + i * x.stride(0), x.stride(1), x.stride(2)},
-                   {y.data<T>() + i * y.stride(0), y.stride(1), y.stride(2)}, out.data<T>() + i * sizes[1] * sizes[2], sizes[2]);
+                   {y.data<T>() + i * y.stride(0), y.stride(1), y.stride(2)}, out.data<T>() + i * sizes[1] * sizes[2],
+                   sizes[2]);
     return to_dtype(out, a.dtype());
   });
 }
@@ -33,7 +36,8 @@ inline Tensor mm(const Tensor& a, const Tensor& b) {
 }
 
 inline Tensor matmul(const Tensor& a, const Tensor& b) {
-  check(a.dim() > 0 && b.dim() > 0, "both arguments to matmul need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(), "D");
+  check(a.dim() > 0 && b.dim() > 0, "both arguments to matmul need to be at least 1D, but they are ", a.dim(), "D and ",
+        b.dim(), "D");
   Tensor x = a.dim() == 1 ? unsqueeze(a, 0) : a, y = b.dim() == 1 ? unsqueeze(b, 1) : b;
   if (x.dim() == 2 && y.dim() == 2) {
     x = mm(x, y);

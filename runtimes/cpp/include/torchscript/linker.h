@@ -17,7 +17,8 @@ using FindOperator = std::function<const OperatorFamily*(const std::string&)>;
 
 class Linker {
  public:
-  Linker(Program& program, std::int64_t version, FindOperator find_operator) : program_(program), version_(version), find_operator_(std::move(find_operator)) {}
+  Linker(Program& program, std::int64_t version, FindOperator find_operator)
+      : program_(program), version_(version), find_operator_(std::move(find_operator)) {}
 
   void run() {
     for (Function& function : program_.functions) {
@@ -97,7 +98,8 @@ class Linker {
   }
 
   void link_constant(Expr& e, const std::string& which) const {
-    const auto number = which.size() > 1 && which[0] == 'c' ? std::strtoull(which.c_str() + 1, nullptr, 10) : program_.constants.size();
+    const auto number =
+        which.size() > 1 && which[0] == 'c' ? std::strtoull(which.c_str() + 1, nullptr, 10) : program_.constants.size();
     check(number < program_.constants.size(), "invalid constant specifier: ", which);
     e.kind = Expr::constant;
     e.value = program_.constants[number];
@@ -127,7 +129,9 @@ class Linker {
   }
 
   std::size_t link_global_call(Expr& call, const std::string& path) {
-    const auto needs = [&](std::size_t n) { check(call.children.size() == n + 1, "line ", call.line, ": ", path, " takes ", n, " arguments"); };
+    const auto needs = [&](std::size_t n) {
+      check(call.children.size() == n + 1, "line ", call.line, ": ", path, " takes ", n, " arguments");
+    };
     if (path == "annotate" || path == "unchecked_cast") {
       needs(2);
       call.target = Expr::cast;
@@ -172,17 +176,15 @@ class Linker {
     call.target = Expr::op;
     call.text = operator_name(path, call.line);
     call.family = find_operator_(call.text);
-    refuse_old_meaning(call.text);
+    call.changed_since = changed_since(call.text);
     return 1;
   }
 
-  // Operators whose meaning changed, and the version from which on it is today's.
-  void refuse_old_meaning(const std::string& name) const {
+  // The version since which an operator on tensors means what it means today, if this archive is older.
+  int changed_since(const std::string& name) const {
     static const std::map<std::string, int> since = {{"aten::div", 4}, {"aten::div_", 4}, {"aten::full", 5}};
     const auto found = since.find(name);
-    const bool same = found == since.end() || version_ >= found->second;
-    check(same, "this archive has version ", version_, ", and ", name, " means something else since version ", found == since.end() ? 0 : found->second,
-          "; saving it again with a newer PyTorch, or `internals`, helps");
+    return found == since.end() || version_ >= found->second ? 0 : found->second;
   }
 
   const Function* find_function(const std::string& path) const {
@@ -193,7 +195,7 @@ class Linker {
   // torch.add is aten::add, ops.prim.min is prim::min, and int(x) is aten::Int.
   static std::string operator_name(const std::string& path, int line) {
     static const std::map<std::string, std::string> builtins = {
-        {"int", "aten::Int"}, {"float", "aten::Float"}, {"bool", "aten::Bool"},   {"str", "aten::str"},
+        {"int", "aten::Int"},     {"float", "aten::Float"}, {"bool", "aten::Bool"},     {"str", "aten::str"},
         {"print", "prim::Print"}, {"range", "prim::range"}, {"sorted", "aten::sorted"}, {"len", "aten::len"}};
     const auto found = builtins.find(path);
     if (found != builtins.end()) return found->second;

@@ -39,8 +39,9 @@ inline Tensor expand(const Tensor& t, const Sizes& sizes) {
     }
     const std::int64_t size = t.sizes()[i - shift];
     if (wanted[i] == -1) wanted[i] = size;
-    check(size == wanted[i] || size == 1, "The expanded size of the tensor (", wanted[i], ") must match the existing size (", size,
-          ") at non-singleton dimension ", i, ".  Target sizes: ", to_string(sizes), ".  Tensor sizes: ", to_string(t.sizes()));
+    check(size == wanted[i] || size == 1, "The expanded size of the tensor (", wanted[i],
+          ") must match the existing size (", size, ") at non-singleton dimension ", i,
+          ".  Target sizes: ", to_string(sizes), ".  Tensor sizes: ", to_string(t.sizes()));
     strides[i] = size == wanted[i] ? t.strides()[i - shift] : 0;
   }
   return t.view_as(std::move(wanted), std::move(strides));
@@ -93,7 +94,11 @@ void walk_rows(const Sizes& sizes, const std::array<const Sizes*, N>& strides, R
 // The same with a function: only the call of the row is compiled anew for each.
 template <std::size_t N, class F>
 void walk(const Sizes& sizes, const std::array<const Sizes*, N>& strides, F f) {
-  walk_rows<N>(sizes, strides, {[](void* context, const auto& at, const auto& step, std::int64_t n) { (*static_cast<F*>(context))(at, step, n); }, &f});
+  walk_rows<N>(sizes, strides,
+               {[](void* context, const auto& at, const auto& step, std::int64_t n) {
+                  (*static_cast<F*>(context))(at, step, n);
+                },
+                &f});
 }
 
 // out[...] = f(a[...]): `out` exists and has the sizes.
@@ -120,17 +125,18 @@ void map2(const Tensor& out, const Tensor& a, const Tensor& b, F f) {
   To* const r = out.data<To>();
   const From* const x = left.data<From>();
   const From* const y = right.data<From>();
-  walk<3>(out.sizes(), {&out.strides(), &left.strides(), &right.strides()}, [&](const auto& at, const auto& step, std::int64_t n) {
-    To* const to = r + at[0];
-    const From *const p = x + at[1], *const q = y + at[2];
-    if (step[0] == 1 && step[1] == 1 && step[2] == 1) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = f(p[i], q[i]);
-    } else if (step[0] == 1 && step[1] == 1 && step[2] == 0) {
-      for (std::int64_t i = 0; i < n; ++i) to[i] = f(p[i], *q);
-    } else {
-      for (std::int64_t i = 0; i < n; ++i) to[i * step[0]] = f(p[i * step[1]], q[i * step[2]]);
-    }
-  });
+  walk<3>(out.sizes(), {&out.strides(), &left.strides(), &right.strides()},
+          [&](const auto& at, const auto& step, std::int64_t n) {
+            To* const to = r + at[0];
+            const From *const p = x + at[1], *const q = y + at[2];
+            if (step[0] == 1 && step[1] == 1 && step[2] == 1) {
+              for (std::int64_t i = 0; i < n; ++i) to[i] = f(p[i], q[i]);
+            } else if (step[0] == 1 && step[1] == 1 && step[2] == 0) {
+              for (std::int64_t i = 0; i < n; ++i) to[i] = f(p[i], *q);
+            } else {
+              for (std::int64_t i = 0; i < n; ++i) to[i * step[0]] = f(p[i * step[1]], q[i * step[2]]);
+            }
+          });
 }
 
 // Write the elements of `source`, converted and stretched as needed.
@@ -145,7 +151,9 @@ inline void copy_(const Tensor& out, const Tensor& source) {
 }
 
 // Does writing to one change the other? If so, a source must be copied before it is read.
-inline bool may_overlap(const Tensor& a, const Tensor& b) { return a.storage()->data == b.storage()->data || a.storage()->owner == b.storage()->owner; }
+inline bool may_overlap(const Tensor& a, const Tensor& b) {
+  return a.storage()->data == b.storage()->data || a.storage()->owner == b.storage()->owner;
+}
 
 inline Tensor clone(const Tensor& t) {
   Tensor out = Tensor::empty(t.sizes(), t.dtype());

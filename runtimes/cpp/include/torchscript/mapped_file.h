@@ -49,13 +49,14 @@ inline Bytes map_file(const std::string& path) {
 #ifdef TORCHSCRIPT_HAS_MMAP
   const int descriptor = ::open(path.c_str(), O_RDONLY);
   check(descriptor >= 0, "cannot open ", path);
-  struct stat status {};
+  struct stat status{};
   const bool regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
   const auto size = regular ? static_cast<std::size_t>(status.st_size) : 0;
   void* memory = regular ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
   ::close(descriptor);  // the mapping stays
   if (memory != MAP_FAILED) {
-    return {static_cast<std::uint8_t*>(memory), size, std::shared_ptr<void>(memory, [size](void* p) { ::munmap(p, size); })};
+    return {static_cast<std::uint8_t*>(memory), size,
+            std::shared_ptr<void>(memory, [size](void* p) { ::munmap(p, size); })};
   }
 #endif
   return read_whole_file(path);

@@ -17,7 +17,8 @@ namespace torchscript {
 
 class Module {
  public:
-  Module(std::shared_ptr<const Program> program, ObjectPtr object) : program_(std::move(program)), object_(std::move(object)) {}
+  Module(std::shared_ptr<const Program> program, ObjectPtr object)
+      : program_(std::move(program)), object_(std::move(object)) {}
 
   Value forward(const std::vector<Value>& inputs) const { return run_method("forward", inputs); }
 
@@ -47,17 +48,21 @@ class Module {
 // Written as `.data/version` when an operator in the code has changed its meaning since version 3, else as `version`.
 inline std::int64_t archive_version(const Archive& archive) {
   check(!archive.has("model.json"), archive.name(),
-        ": this is the archive layout of PyTorch 1.0 (model.json); `python -m internals convert` makes a modern one of it");
-  const std::int64_t version = std::strtoll(archive.text(archive.has(".data/version") ? ".data/version" : "version").c_str(), nullptr, 10);
+        ": this is the archive layout of PyTorch 1.0 (model.json); `python -m internals convert` makes a modern one of "
+        "it");
+  const std::int64_t version =
+      std::strtoll(archive.text(archive.has(".data/version") ? ".data/version" : "version").c_str(), nullptr, 10);
   check(version >= 1, archive.name(), ": couldn't parse the version");
-  check(version <= 10, "Attempted to read a PyTorch file with version ", version, ", but the maximum supported version for reading is 10");
+  check(version <= 10, "Attempted to read a PyTorch file with version ", version,
+        ", but the maximum supported version for reading is 10");
   return version;
 }
 
 // "code/__torch__/torch/nn/functional.py" holds the names of "__torch__.torch.nn.functional".
 inline void parse_code(const Archive& archive, Program& program) {
   for (const auto& [record, where] : archive.records()) {
-    if (record.compare(0, 5, "code/") != 0 || record.size() < 8 || record.compare(record.size() - 3, 3, ".py") != 0) continue;
+    if (record.compare(0, 5, "code/") != 0 || record.size() < 8 || record.compare(record.size() - 3, 3, ".py") != 0)
+      continue;
     std::string name = record.substr(5, record.size() - 8);
     std::replace(name.begin(), name.end(), '/', '.');
     const std::string text = archive.text(record);
@@ -75,10 +80,12 @@ inline Module load(const Archive& archive) {
   parse_code(archive, *program);
   const auto find_class = [&](const std::string& name) { return program->find_class(name); };
   const Value constants = Unpickler(archive, "constants.pkl", "constants", find_class).run();
-  check(constants.isTuple(), archive.name(), ": record constants.pkl holds a ", constants.kind(), " instead of a tuple");
+  check(constants.isTuple(), archive.name(), ": record constants.pkl holds a ", constants.kind(),
+        " instead of a tuple");
   program->constants = constants.toTupleElements();
   const Value root = Unpickler(archive, "data.pkl", "data", find_class).run();
-  check(root.isObject() && root.toObject()->type != nullptr, archive.name(), ": record data.pkl does not hold a module");
+  check(root.isObject() && root.toObject()->type != nullptr, archive.name(),
+        ": record data.pkl does not hold a module");
   try {
     Linker(*program, version, find_operator).run();
   } catch (const Error& error) {
@@ -88,11 +95,5 @@ inline Module load(const Archive& archive) {
 }
 
 inline Module load(const std::string& path) { return load(Archive::open(path)); }
-
-// What torch.save wrote: tensors, numbers, strings, lists, tuples and dicts.
-inline Value load_values(const std::string& path) {
-  const Archive archive = Archive::open(path);
-  return Unpickler(archive, "data.pkl", "data", nullptr).run();
-}
 
 }  // namespace torchscript

@@ -23,13 +23,17 @@ T elu(T x, double alpha, double scale, double input_scale) {
 }
 
 inline Tensor hardtanh(const Tensor& x, const Value& low, const Value& high) {
-  return pointwise(x, Rule::same, [l = low.toDouble(), h = high.toDouble()](auto v) { return v < decltype(v)(l) ? decltype(v)(l) : v > decltype(v)(h) ? decltype(v)(h) : v; });
+  return pointwise(x, Rule::same, [l = low.toDouble(), h = high.toDouble()](auto v) {
+    return v < decltype(v)(l) ? decltype(v)(l) : v > decltype(v)(h) ? decltype(v)(h) : v;
+  });
 }
 
 inline Tensor gelu(const Tensor& x, const std::string& approximate) {
   constexpr double root_half = 0.70710678118654752440, root_two_over_pi = 0.79788456080286535588;
   if (approximate == "none") {
-    return pointwise(x, Rule::same, [=](auto v) { return decltype(v)(v * decltype(v)(0.5) * (1 + std::erf(v * decltype(v)(root_half)))); });
+    return pointwise(x, Rule::same, [=](auto v) {
+      return decltype(v)(v * decltype(v)(0.5) * (1 + std::erf(v * decltype(v)(root_half))));
+    });
   }
   check(approximate == "tanh", "approximate argument must be either none or tanh.");
   return pointwise(x, Rule::same, [=](auto v) {
@@ -42,30 +46,41 @@ inline std::vector<Definition> activations() {
   std::vector<Definition> t;
   unary(t, "silu", Rule::floating, [](auto x) { return x / (1 + std::exp(-x)); });
   unary(t, "mish", Rule::floating, [](auto x) { return x * std::tanh(softplus(x)); });
-  unary(t, "log_sigmoid", Rule::floating, [](auto x) { return std::min(x, decltype(x)(0)) - std::log1p(std::exp(x > 0 ? -x : x)); });
+  unary(t, "log_sigmoid", Rule::floating,
+        [](auto x) { return std::min(x, decltype(x)(0)) - std::log1p(std::exp(x > 0 ? -x : x)); });
   unary(t, "relu6", Rule::same, [](auto x) { return x < 0 ? decltype(x)(0) : x > 6 ? decltype(x)(6) : x; });
-  unary(t, "hardsigmoid", Rule::floating, [](auto x) { return std::min(std::max(x + 3, decltype(x)(0)), decltype(x)(6)) / 6; });
-  unary(t, "hardswish", Rule::floating, [](auto x) { return x * std::min(std::max(x + 3, decltype(x)(0)), decltype(x)(6)) / 6; });
-  unary(t, "selu", Rule::floating, [](auto x) { return elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0); });
+  unary(t, "hardsigmoid", Rule::floating,
+        [](auto x) { return std::min(std::max(x + 3, decltype(x)(0)), decltype(x)(6)) / 6; });
+  unary(t, "hardswish", Rule::floating,
+        [](auto x) { return x * std::min(std::max(x + 3, decltype(x)(0)), decltype(x)(6)) / 6; });
+  unary(t, "selu", Rule::floating,
+        [](auto x) { return elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0); });
   both(t, "elu", "(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)", [](Arguments& a) -> Value {
-    return pointwise(a[0].toTensor(), Rule::floating, [p = a[1].toDouble(), q = a[2].toDouble(), r = a[3].toDouble()](auto x) { return elu(x, p, q, r); });
+    return pointwise(
+        a[0].toTensor(), Rule::floating,
+        [p = a[1].toDouble(), q = a[2].toDouble(), r = a[3].toDouble()](auto x) { return elu(x, p, q, r); });
   });
   both(t, "celu", "(Tensor self, Scalar alpha=1.)", [](Arguments& a) -> Value {
     return pointwise(a[0].toTensor(), Rule::floating, [p = a[1].toDouble()](auto x) { return elu(x, p, 1.0, 1 / p); });
   });
   both(t, "leaky_relu", "(Tensor self, Scalar negative_slope=0.01)", [](Arguments& a) -> Value {
-    return pointwise(a[0].toTensor(), Rule::floating, [p = a[1].toDouble()](auto x) { return x > 0 ? x : decltype(x)(x * decltype(x)(p)); });
+    return pointwise(a[0].toTensor(), Rule::floating,
+                     [p = a[1].toDouble()](auto x) { return x > 0 ? x : decltype(x)(x * decltype(x)(p)); });
   });
   both(t, "threshold", "(Tensor self, Scalar threshold, Scalar value)", [](Arguments& a) -> Value {
-    return pointwise(a[0].toTensor(), Rule::same, [p = a[1].toDouble(), q = a[2].toDouble()](auto x) { return x > p ? x : decltype(x)(q); });
+    return pointwise(a[0].toTensor(), Rule::same,
+                     [p = a[1].toDouble(), q = a[2].toDouble()](auto x) { return x > p ? x : decltype(x)(q); });
   });
-  both(t, "hardtanh", "(Tensor self, Scalar min_val=-1, Scalar max_val=1)", [](Arguments& a) -> Value { return hardtanh(a[0].toTensor(), a[1], a[2]); });
-  both(t, "gelu", "(Tensor self, *, str approximate=\"none\")", [](Arguments& a) -> Value { return gelu(a[0].toTensor(), a[1].toString()); });
+  both(t, "hardtanh", "(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
+       [](Arguments& a) -> Value { return hardtanh(a[0].toTensor(), a[1], a[2]); });
+  both(t, "gelu", "(Tensor self, *, str approximate=\"none\")",
+       [](Arguments& a) -> Value { return gelu(a[0].toTensor(), a[1].toString()); });
   t.push_back({"softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", [](Arguments& a) -> Value {
-                 return pointwise(a[0].toTensor(), Rule::floating, [beta = a[1].toDouble(), limit = a[2].toDouble()](auto x) {
-                   using T = decltype(x);
-                   return x * beta > limit ? x : T(std::log1p(std::exp(T(x * beta))) / T(beta));
-                 });
+                 return pointwise(a[0].toTensor(), Rule::floating,
+                                  [beta = a[1].toDouble(), limit = a[2].toDouble()](auto x) {
+                                    using T = decltype(x);
+                                    return x * beta > limit ? x : T(std::log1p(std::exp(T(x * beta))) / T(beta));
+                                  });
                }});
   return t;
 }

@@ -12,13 +12,18 @@
 
 namespace torchscript {
 
-inline Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Value& mask, bool causal, const Value& scale) {
+inline Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Value& mask, bool causal,
+                        const Value& scale) {
   const double factor = scale.isNone() ? 1 / std::sqrt(double(q.size(-1))) : scale.toDouble();
   Tensor scores = mul(matmul(q, transpose(k, -2, -1)), factor);
   const double never = -std::numeric_limits<double>::infinity();
-  if (causal) scores = where(triangle(ones({q.size(-2), k.size(-2)}, Dtype::boolean), [](auto i, auto j) { return j <= i; }), scores, full({}, never, scores.dtype()));
-  if (!mask.isNone() && mask.toTensor().dtype() == Dtype::boolean) scores = where(mask.toTensor(), scores, full({}, never, scores.dtype()));
-  else if (!mask.isNone()) scores = add(scores, mask);
+  if (causal)
+    scores = where(triangle(ones({q.size(-2), k.size(-2)}, Dtype::boolean), [](auto i, auto j) { return j <= i; }),
+                   scores, full({}, never, scores.dtype()));
+  if (!mask.isNone() && mask.toTensor().dtype() == Dtype::boolean)
+    scores = where(mask.toTensor(), scores, full({}, never, scores.dtype()));
+  else if (!mask.isNone())
+    scores = add(scores, mask);
   return matmul(softmax(scores, -1, {}, false), v);
 }
 
@@ -31,10 +36,13 @@ inline Tensor einsum(const std::string& given, const std::vector<Tensor>& operan
   const auto arrow = equation.find("->");
   std::vector<std::string> terms(1);
   for (const char c : equation.substr(0, arrow)) {
-    if (c == ',') terms.emplace_back();
-    else terms.back() += c;
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
   }
-  check(terms.size() == operands.size(), "einsum(): more operands were provided than specified in the equation, or fewer");
+  check(terms.size() == operands.size(),
+        "einsum(): more operands were provided than specified in the equation, or fewer");
   // "..." stands for as many dimensions as are left; they get letters nobody writes
   std::size_t dots = 0;
   for (std::size_t i = 0; i < terms.size(); ++i)
@@ -49,8 +57,10 @@ inline Tensor einsum(const std::string& given, const std::vector<Tensor>& operan
   };
   std::map<char, int> uses;
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    terms[i] = spell_out(terms[i], operands[i].sizes().size() + 3 - std::min(terms[i].size(), operands[i].sizes().size() + 3));
-    check(terms[i].size() == operands[i].sizes().size(), "einsum(): the number of subscripts in '", terms[i], "' does not match the number of dimensions ", operands[i].dim());
+    terms[i] =
+        spell_out(terms[i], operands[i].sizes().size() + 3 - std::min(terms[i].size(), operands[i].sizes().size() + 3));
+    check(terms[i].size() == operands[i].sizes().size(), "einsum(): the number of subscripts in '", terms[i],
+          "' does not match the number of dimensions ", operands[i].dim());
     for (const char c : terms[i]) ++uses[c];
   }
   std::string result = arrow == std::string::npos ? all_dots : spell_out(equation.substr(arrow + 2), dots);
@@ -66,7 +76,8 @@ inline Tensor einsum(const std::string& given, const std::vector<Tensor>& operan
     Tensor t = operands[i];
     std::string term = terms[i];
     for (std::size_t k = 0; k < term.size(); ++k)  // a letter twice: the diagonal
-      for (std::size_t other = term.find(term[k], k + 1); other != std::string::npos; other = term.find(term[k], k + 1)) {
+      for (std::size_t other = term.find(term[k], k + 1); other != std::string::npos;
+           other = term.find(term[k], k + 1)) {
         t = movedim(diagonal(t, 0, std::int64_t(k), std::int64_t(other)), -1, std::int64_t(k));
         term.erase(other, 1);
       }
@@ -74,8 +85,10 @@ inline Tensor einsum(const std::string& given, const std::vector<Tensor>& operan
     std::string missing;
     for (const char c : letters) {
       const auto at = term.find(c);
-      if (at == std::string::npos) missing += c;
-      else order.push_back(std::int64_t(at));
+      if (at == std::string::npos)
+        missing += c;
+      else
+        order.push_back(std::int64_t(at));
     }
     t = permute(t, order);
     for (std::size_t at = 0; at < letters.size(); ++at)
@@ -89,24 +102,30 @@ inline Tensor einsum(const std::string& given, const std::vector<Tensor>& operan
 
 inline std::vector<Definition> attention_operators() {
   return {
-      {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
+      {"scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+       "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
        [](Arguments& a) -> Value {
-         check(a[4].toDouble() == 0 && !a[7].toBool(), "attention with dropout or grouped queries is not known to this runtime");
+         check(a[4].toDouble() == 0 && !a[7].toBool(),
+               "attention with dropout or grouped queries is not known to this runtime");
          return attention(a[0].toTensor(), a[1].toTensor(), a[2].toTensor(), a[3], a[5].toBool(), a[6]);
        }},
-      {"einsum(str equation, Tensor[] tensors, *, int[]? path=None)", [](Arguments& a) -> Value { return einsum(a[0].toString(), a[1].toTensorVector()); }},
-      {"tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other)", [](Arguments& a) -> Value {
+      {"einsum(str equation, Tensor[] tensors, *, int[]? path=None)",
+       [](Arguments& a) -> Value { return einsum(a[0].toString(), a[1].toTensorVector()); }},
+      {"tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other)",
+       [](Arguments& a) -> Value {
          std::string x, y, out;
          for (std::int64_t d = 0; d < a[0].toTensor().dim(); ++d) x += char('a' + d);
          for (std::int64_t d = 0; d < a[1].toTensor().dim(); ++d) y += char('A' + d);
          const Sizes p = a[2].toIntVector(), q = a[3].toIntVector();
          check(p.size() == q.size(), "both dimension lists should have same length");
-         for (std::size_t i = 0; i < p.size(); ++i) y[std::size_t(a[1].toTensor().wrap(q[i]))] = x[std::size_t(a[0].toTensor().wrap(p[i]))];
+         for (std::size_t i = 0; i < p.size(); ++i)
+           y[std::size_t(a[1].toTensor().wrap(q[i]))] = x[std::size_t(a[0].toTensor().wrap(p[i]))];
          for (const char c : x + y)
            if ((x + y).find(c) == (x + y).rfind(c)) out += c;
          return einsum(x + "," + y + "->" + out, {a[0].toTensor(), a[1].toTensor()});
        }},
-      {"cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)", [](Arguments& a) -> Value {
+      {"cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)",
+       [](Arguments& a) -> Value {
          const Value d = a[2];
          const auto unit = [&](const Value& x) { return div(x, maximum(norm(x.toTensor(), 2, d, true), a[3])); };
          return sum(mul(unit(a[0]), unit(a[1])), d);

@@ -10,7 +10,8 @@
 namespace torchscript {
 
 inline std::size_t place(const Value& list, const Value& index, const char* what = "list index out of range") {
-  const std::int64_t n = std::int64_t(list.elements().size()), i = index.toInt() < 0 ? index.toInt() + n : index.toInt();
+  const std::int64_t n = std::int64_t(list.elements().size()),
+                     i = index.toInt() < 0 ? index.toInt() + n : index.toInt();
   check(i >= 0 && i < n, what);
   return std::size_t(i);
 }
@@ -18,12 +19,14 @@ inline std::size_t place(const Value& list, const Value& index, const char* what
 inline bool less(const Value& a, const Value& b) {
   if (a.isString() && b.isString()) return a.toString() < b.toString();
   if (a.isTuple() && b.isTuple())
-    return std::lexicographical_compare(a.toTupleElements().begin(), a.toTupleElements().end(), b.toTupleElements().begin(), b.toTupleElements().end(), less);
+    return std::lexicographical_compare(a.toTupleElements().begin(), a.toTupleElements().end(),
+                                        b.toTupleElements().begin(), b.toTupleElements().end(), less);
   return a.isInt() && b.isInt() ? a.toInt() < b.toInt() : a.toDouble() < b.toDouble();
 }
 
 inline void sort_items(std::vector<Value>& items, bool reverse) {
-  std::stable_sort(items.begin(), items.end(), [=](const Value& a, const Value& b) { return reverse ? less(b, a) : less(a, b); });
+  std::stable_sort(items.begin(), items.end(),
+                   [=](const Value& a, const Value& b) { return reverse ? less(b, a) : less(a, b); });
 }
 
 inline Value key_error(const Value& key) { fail("KeyError: ", to_string(key)); }
@@ -58,26 +61,33 @@ inline std::vector<Definition> list_operators() {
       {"len(list a)", [](Arguments& a) -> Value { return std::int64_t(a[0].toList().size()); }},
       {"len(tuple a)", [](Arguments& a) -> Value { return std::int64_t(a[0].toTupleElements().size()); }},
       {"append(list self, t el)", [](Arguments& a) -> Value { return a[0].toList().push_back(a[1]), a[0]; }},
-      {"extend(list self, list other)", [](Arguments& a) -> Value {
+      {"extend(list self, list other)",
+       [](Arguments& a) -> Value {
          const std::vector<Value> more = a[1].toList();
          a[0].toList().insert(a[0].toList().end(), more.begin(), more.end());
          return {};
        }},
-      {"insert(list self, int idx, t el)", [](Arguments& a) -> Value {
+      {"insert(list self, int idx, t el)",
+       [](Arguments& a) -> Value {
          auto& items = a[0].toList();
          const auto [at, end] = slice_range(std::int64_t(items.size()), a[1], Value());
          (void)end;
          items.insert(items.begin() + at, a[2]);
          return {};
        }},
-      {"pop(list self, int idx=-1)", [](Arguments& a) -> Value {
+      {"pop(list self, int idx=-1)",
+       [](Arguments& a) -> Value {
          const auto at = place(a[0], a[1], "pop index out of range");
          Value item = a[0].toList()[at];
          a[0].toList().erase(a[0].toList().begin() + std::ptrdiff_t(at));
          return item;
        }},
-      {"Delete(list self, int idx)", [](Arguments& a) -> Value { return a[0].toList().erase(a[0].toList().begin() + std::ptrdiff_t(place(a[0], a[1]))), Value(); }},
-      {"remove(list self, t el)", [](Arguments& a) -> Value {
+      {"Delete(list self, int idx)",
+       [](Arguments& a) -> Value {
+         return a[0].toList().erase(a[0].toList().begin() + std::ptrdiff_t(place(a[0], a[1]))), Value();
+       }},
+      {"remove(list self, t el)",
+       [](Arguments& a) -> Value {
          auto& items = a[0].toList();
          const auto found = std::find_if(items.begin(), items.end(), [&](const Value& v) { return equal(v, a[1]); });
          check(found != items.end(), "list.remove(x): x not in list");
@@ -85,53 +95,65 @@ inline std::vector<Definition> list_operators() {
          return {};
        }},
       {"clear(list self)", [](Arguments& a) -> Value { return a[0].toList().clear(), Value(); }},
-      {"reverse(list self)", [](Arguments& a) -> Value { return std::reverse(a[0].toList().begin(), a[0].toList().end()), Value(); }},
-      {"sort(list self, bool reverse=False)", [](Arguments& a) -> Value { return sort_items(a[0].toList(), a[1].toBool()), Value(); }},
-      {"sorted(list self)", [](Arguments& a) -> Value {
+      {"reverse(list self)",
+       [](Arguments& a) -> Value { return std::reverse(a[0].toList().begin(), a[0].toList().end()), Value(); }},
+      {"sort(list self, bool reverse=False)",
+       [](Arguments& a) -> Value { return sort_items(a[0].toList(), a[1].toBool()), Value(); }},
+      {"sorted(list self)",
+       [](Arguments& a) -> Value {
          Value sorted = Value::list(a[0].toList());
          sort_items(sorted.toList(), false);
          return sorted;
        }},
       {"copy(list self)", [](Arguments& a) -> Value { return Value::list(a[0].toList()); }},
       {"list(list l)", [](Arguments& a) -> Value { return Value::list(a[0].toList()); }},
-      {"add(list a, list b)", [](Arguments& a) -> Value {
+      {"add(list a, list b)",
+       [](Arguments& a) -> Value {
          Value sum = Value::list(a[0].toList());
          sum.toList().insert(sum.toList().end(), a[1].toList().begin(), a[1].toList().end());
          return sum;
        }},
-      {"add_(list self, list b)", [](Arguments& a) -> Value {
+      {"add_(list self, list b)",
+       [](Arguments& a) -> Value {
          const std::vector<Value> more = a[1].toList();
          a[0].toList().insert(a[0].toList().end(), more.begin(), more.end());
          return a[0];
        }},
-      {"mul(list l, int n)", [](Arguments& a) -> Value {
+      {"mul(list l, int n)",
+       [](Arguments& a) -> Value {
          std::vector<Value> items;
-         for (std::int64_t i = 0; i < a[1].toInt(); ++i) items.insert(items.end(), a[0].toList().begin(), a[0].toList().end());
+         for (std::int64_t i = 0; i < a[1].toInt(); ++i)
+           items.insert(items.end(), a[0].toList().begin(), a[0].toList().end());
          return Value::list(items);
        }},
       {"__getitem__(list list, int idx)", [](Arguments& a) -> Value { return a[0].toList()[place(a[0], a[1])]; }},
       {"select(list list, int idx)", [](Arguments& a) -> Value { return a[0].toList()[place(a[0], a[1])]; }},
-      {"_set_item(list l, int idx, t el)", [](Arguments& a) -> Value { return a[0].toList()[place(a[0], a[1])] = a[2], a[0]; }},
-      {"slice(list l, int? start=None, int? end=None, int step=1)", [](Arguments& a) -> Value {
-         return slice_of_list(a[0].toList(), a[1], a[2], a[3].toInt());
-       }},
-      {"__contains__(list l, t item)", [](Arguments& a) -> Value {
+      {"_set_item(list l, int idx, t el)",
+       [](Arguments& a) -> Value { return a[0].toList()[place(a[0], a[1])] = a[2], a[0]; }},
+      {"slice(list l, int? start=None, int? end=None, int step=1)",
+       [](Arguments& a) -> Value { return slice_of_list(a[0].toList(), a[1], a[2], a[3].toInt()); }},
+      {"__contains__(list l, t item)",
+       [](Arguments& a) -> Value {
          return std::any_of(a[0].toList().begin(), a[0].toList().end(), [&](const Value& v) { return equal(v, a[1]); });
        }},
-      {"index(list self, Scalar el)", [](Arguments& a) -> Value {
+      {"index(list self, Scalar el)",
+       [](Arguments& a) -> Value {
          const auto& items = a[0].toList();
          const auto found = std::find_if(items.begin(), items.end(), [&](const Value& v) { return equal(v, a[1]); });
          check(found != items.end(), "ValueError: ", to_string(a[1]), " is not in list");
          return std::int64_t(found - items.begin());
        }},
-      {"index(str[] self, str el)", [](Arguments& a) -> Value {
+      {"index(str[] self, str el)",
+       [](Arguments& a) -> Value {
          const auto& items = a[0].toList();
          const auto found = std::find_if(items.begin(), items.end(), [&](const Value& v) { return equal(v, a[1]); });
          check(found != items.end(), "ValueError: '", to_string(a[1]), "' is not in list");
          return std::int64_t(found - items.begin());
        }},
-      {"count(list self, t el)", [](Arguments& a) -> Value {
-         return std::int64_t(std::count_if(a[0].toList().begin(), a[0].toList().end(), [&](const Value& v) { return equal(v, a[1]); }));
+      {"count(list self, t el)",
+       [](Arguments& a) -> Value {
+         return std::int64_t(
+             std::count_if(a[0].toList().begin(), a[0].toList().end(), [&](const Value& v) { return equal(v, a[1]); }));
        }},
       {"eq(list a, list b)", [](Arguments& a) -> Value { return equal(a[0], a[1]); }},
       {"ne(list a, list b)", [](Arguments& a) -> Value { return !equal(a[0], a[1]); }},
@@ -139,22 +161,34 @@ inline std::vector<Definition> list_operators() {
       {"ne(tuple a, tuple b)", [](Arguments& a) -> Value { return !equal(a[0], a[1]); }},
       extreme("prim::min", less),
       extreme("prim::max", [](const Value& a, const Value& b) { return less(b, a); }),
-      {"sum(int[] self)", [](Arguments& a) -> Value {
+      {"sum(int[] self)",
+       [](Arguments& a) -> Value {
          std::int64_t total = 0;
          for (const Value& v : a[0].toList()) total += v.toInt();
          return total;
        }},
-      {"sum(float[] self)", [](Arguments& a) -> Value {
+      {"sum(float[] self)",
+       [](Arguments& a) -> Value {
          double total = 0;
          for (const Value& v : a[0].toList()) total += v.toDouble();
          return total;
        }},
-      {"any(Scalar[] self)", [](Arguments& a) -> Value { return std::any_of(a[0].toList().begin(), a[0].toList().end(), [](const Value& v) { return v.toDouble() != 0; }); }},
-      {"all(Scalar[] self)", [](Arguments& a) -> Value { return std::all_of(a[0].toList().begin(), a[0].toList().end(), [](const Value& v) { return v.toDouble() != 0; }); }},
-      {"prim::range(int start, int stop, int step=1)", [](Arguments& a) -> Value {
+      {"any(Scalar[] self)",
+       [](Arguments& a) -> Value {
+         return std::any_of(a[0].toList().begin(), a[0].toList().end(),
+                            [](const Value& v) { return v.toDouble() != 0; });
+       }},
+      {"all(Scalar[] self)",
+       [](Arguments& a) -> Value {
+         return std::all_of(a[0].toList().begin(), a[0].toList().end(),
+                            [](const Value& v) { return v.toDouble() != 0; });
+       }},
+      {"prim::range(int start, int stop, int step=1)",
+       [](Arguments& a) -> Value {
          std::vector<Value> items;
          check(a[2].toInt() != 0, "range() arg 3 must not be zero");
-         for (std::int64_t i = a[0].toInt(); a[2].toInt() > 0 ? i < a[1].toInt() : i > a[1].toInt(); i += a[2].toInt()) items.emplace_back(i);
+         for (std::int64_t i = a[0].toInt(); a[2].toInt() > 0 ? i < a[1].toInt() : i > a[1].toInt(); i += a[2].toInt())
+           items.emplace_back(i);
          return Value::list(items);
        }},
       {"wait(any self)", [](Arguments& a) -> Value { return a[0]; }},
@@ -164,65 +198,78 @@ inline std::vector<Definition> list_operators() {
 inline std::vector<Definition> dict_operators() {
   return {
       {"len(Dict self)", [](Arguments& a) -> Value { return std::int64_t(a[0].toDict().entries.size()); }},
-      {"__getitem__(Dict self, t key)", [](Arguments& a) -> Value {
+      {"__getitem__(Dict self, t key)",
+       [](Arguments& a) -> Value {
          const Value* found = a[0].toDict().find(a[1]);
          return found ? *found : key_error(a[1]);
        }},
       {"_set_item(Dict l, t idx, t v)", [](Arguments& a) -> Value { return a[0].toDict().set(a[1], a[2]), Value(); }},
-      {"Delete(Dict self, t key)", [](Arguments& a) -> Value { return a[0].toDict().erase(a[1]) ? Value() : key_error(a[1]); }},
+      {"Delete(Dict self, t key)",
+       [](Arguments& a) -> Value { return a[0].toDict().erase(a[1]) ? Value() : key_error(a[1]); }},
       {"__contains__(Dict dict, t key)", [](Arguments& a) -> Value { return a[0].toDict().find(a[1]) != nullptr; }},
-      {"get(Dict self, t key, t default_value=None)", [](Arguments& a) -> Value {
+      {"get(Dict self, t key, t default_value=None)",
+       [](Arguments& a) -> Value {
          const Value* found = a[0].toDict().find(a[1]);
          return found ? *found : a[2];
        }},
-      {"setdefault(Dict self, t key, t default_value)", [](Arguments& a) -> Value {
+      {"setdefault(Dict self, t key, t default_value)",
+       [](Arguments& a) -> Value {
          if (a[0].toDict().find(a[1]) == nullptr) a[0].toDict().set(a[1], a[2]);
          return *a[0].toDict().find(a[1]);
        }},
-      {"pop(Dict self, t key)", [](Arguments& a) -> Value {
+      {"pop(Dict self, t key)",
+       [](Arguments& a) -> Value {
          const Value* found = a[0].toDict().find(a[1]);
          Value value = found ? *found : key_error(a[1]);
          a[0].toDict().erase(a[1]);
          return value;
        }},
-      {"pop(Dict self, t key, t default_value)", [](Arguments& a) -> Value {
+      {"pop(Dict self, t key, t default_value)",
+       [](Arguments& a) -> Value {
          const Value* found = a[0].toDict().find(a[1]);
          Value value = found ? *found : a[2];
          a[0].toDict().erase(a[1]);
          return value;
        }},
-      {"popitem(Dict self)", [](Arguments& a) -> Value {
+      {"popitem(Dict self)",
+       [](Arguments& a) -> Value {
          check(!a[0].toDict().entries.empty(), "popitem(): dictionary is empty");
          const auto last = a[0].toDict().entries.back();
          a[0].toDict().erase(last.first);
          return Value::tuple({last.first, last.second});
        }},
-      {"keys(Dict self)", [](Arguments& a) -> Value {
+      {"keys(Dict self)",
+       [](Arguments& a) -> Value {
          std::vector<Value> keys;
          for (const auto& entry : a[0].toDict().entries) keys.push_back(entry.first);
          return Value::list(keys);
        }},
-      {"values(Dict self)", [](Arguments& a) -> Value {
+      {"values(Dict self)",
+       [](Arguments& a) -> Value {
          std::vector<Value> values;
          for (const auto& entry : a[0].toDict().entries) values.push_back(entry.second);
          return Value::list(values);
        }},
-      {"items(Dict self)", [](Arguments& a) -> Value {
+      {"items(Dict self)",
+       [](Arguments& a) -> Value {
          std::vector<Value> items;
          for (const auto& entry : a[0].toDict().entries) items.push_back(Value::tuple({entry.first, entry.second}));
          return Value::list(items);
        }},
-      {"update(Dict self, Dict to_add)", [](Arguments& a) -> Value {
+      {"update(Dict self, Dict to_add)",
+       [](Arguments& a) -> Value {
          const auto more = a[1].toDict().entries;
          for (const auto& entry : more) a[0].toDict().set(entry.first, entry.second);
          return {};
        }},
-      {"clear(Dict self)", [](Arguments& a) -> Value {
+      {"clear(Dict self)",
+       [](Arguments& a) -> Value {
          a[0].toDict().places.clear();
          a[0].toDict().entries.clear();
          return {};
        }},
-      {"copy(Dict self)", [](Arguments& a) -> Value {
+      {"copy(Dict self)",
+       [](Arguments& a) -> Value {
          auto copy = std::make_shared<Dict>();
          for (const auto& entry : a[0].toDict().entries) copy->set(entry.first, entry.second);
          return copy;

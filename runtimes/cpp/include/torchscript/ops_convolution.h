@@ -24,20 +24,24 @@ inline Tensor convolution(const Tensor& input, const Tensor& weight, const Value
   for (Sizes* option : {&o.stride, &o.padding, &o.dilation, &o.output_padding})
     if (std::int64_t(option->size()) == 1 && spatial == 2) option->push_back(option->front());
   if (spatial == 1) {
-    for (auto [option, neutral] : {std::pair<Sizes*, int>{&o.stride, 1}, {&o.padding, 0}, {&o.dilation, 1}, {&o.output_padding, 0}})
+    for (auto [option, neutral] :
+         {std::pair<Sizes*, int>{&o.stride, 1}, {&o.padding, 0}, {&o.dilation, 1}, {&o.output_padding, 0}})
       option->insert(option->begin(), neutral);
     check(o.stride.size() == 2 && o.padding.size() == 2, "conv1d takes one number for stride and padding");
   }
-  for (const Sizes* option : {&o.stride, &o.padding, &o.dilation}) check(option->size() == 2, "a convolution needs one number per dimension");
+  for (const Sizes* option : {&o.stride, &o.padding, &o.dilation})
+    check(option->size() == 2, "a convolution needs one number per dimension");
   const Tensor x = spatial == 1 ? unsqueeze(input, 2) : input, w = spatial == 1 ? unsqueeze(weight, 2) : weight;
   const Window window{{}, o.stride, o.padding, o.dilation};
   if (o.output_padding.size() != 2) o.output_padding = {0, 0};
-  const Tensor out = o.transposed ? conv_transpose2d(x, w, bias, window, o.output_padding, o.groups) : conv2d(x, w, bias, window, o.groups);
+  const Tensor out = o.transposed ? conv_transpose2d(x, w, bias, window, o.output_padding, o.groups)
+                                  : conv2d(x, w, bias, window, o.groups);
   return spatial == 1 ? squeeze(out, 2) : out;
 }
 
 // padding="same": what is missing to one side is added to the end, with zeros.
-inline Tensor convolution_padded(const Tensor& input, const Tensor& weight, const Value& bias, ConvolutionOptions o, const std::string& padding) {
+inline Tensor convolution_padded(const Tensor& input, const Tensor& weight, const Value& bias, ConvolutionOptions o,
+                                 const std::string& padding) {
   check(padding == "same" || padding == "valid", "Invalid padding string: '", padding, "'");
   const auto spatial = std::size_t(weight.dim() - 2);
   o.padding.assign(spatial, 0);
@@ -58,21 +62,38 @@ inline Tensor convolution_padded(const Tensor& input, const Tensor& weight, cons
 inline std::vector<Definition> convolutions() {
   std::vector<Definition> t;
   for (const char* name : {"conv1d", "conv2d"}) {
-    t.push_back({std::string(name) + "(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1)", [](Arguments& a) -> Value {
-                   return convolution(a[0].toTensor(), a[1].toTensor(), a[2], {a[3].toIntVector(), a[4].toIntVector(), a[5].toIntVector(), {0}, false, a[6].toInt()});
+    t.push_back({std::string(name) + "(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] "
+                                     "padding=[0], int[] dilation=[1], int groups=1)",
+                 [](Arguments& a) -> Value {
+                   return convolution(
+                       a[0].toTensor(), a[1].toTensor(), a[2],
+                       {a[3].toIntVector(), a[4].toIntVector(), a[5].toIntVector(), {0}, false, a[6].toInt()});
                  }});
-    t.push_back({std::string(name) + "(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], str padding=\"valid\", int[] dilation=[1], int groups=1)", [](Arguments& a) -> Value {
-                   return convolution_padded(a[0].toTensor(), a[1].toTensor(), a[2], {a[3].toIntVector(), {}, a[5].toIntVector(), {0}, false, a[6].toInt()}, a[4].toString());
+    t.push_back({std::string(name) + "(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], str "
+                                     "padding=\"valid\", int[] dilation=[1], int groups=1)",
+                 [](Arguments& a) -> Value {
+                   return convolution_padded(a[0].toTensor(), a[1].toTensor(), a[2],
+                                             {a[3].toIntVector(), {}, a[5].toIntVector(), {0}, false, a[6].toInt()},
+                                             a[4].toString());
                  }});
   }
   for (const char* name : {"conv_transpose1d", "conv_transpose2d"})
-    t.push_back({std::string(name) + "(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] output_padding=[0], int groups=1, int[] dilation=[1])", [](Arguments& a) -> Value {
-                   return convolution(a[0].toTensor(), a[1].toTensor(), a[2], {a[3].toIntVector(), a[4].toIntVector(), a[7].toIntVector(), a[5].toIntVector(), true, a[6].toInt()});
+    t.push_back({std::string(name) + "(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] "
+                                     "padding=[0], int[] output_padding=[0], int groups=1, int[] dilation=[1])",
+                 [](Arguments& a) -> Value {
+                   return convolution(a[0].toTensor(), a[1].toTensor(), a[2],
+                                      {a[3].toIntVector(), a[4].toIntVector(), a[7].toIntVector(), a[5].toIntVector(),
+                                       true, a[6].toInt()});
                  }});
-  t.push_back({"_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32=True)",
-               [](Arguments& a) -> Value {
-                 return convolution(a[0].toTensor(), a[1].toTensor(), a[2], {a[3].toIntVector(), a[4].toIntVector(), a[5].toIntVector(), a[7].toIntVector(), a[6].toBool(), a[8].toInt()});
-               }});
+  t.push_back(
+      {"_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
+       "transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool "
+       "allow_tf32=True)",
+       [](Arguments& a) -> Value {
+         return convolution(a[0].toTensor(), a[1].toTensor(), a[2],
+                            {a[3].toIntVector(), a[4].toIntVector(), a[5].toIntVector(), a[7].toIntVector(),
+                             a[6].toBool(), a[8].toInt()});
+       }});
   return t;
 }
 

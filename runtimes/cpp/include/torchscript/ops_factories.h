@@ -13,10 +13,13 @@ namespace torchscript {
 
 // The end of every factory's signature.
 inline std::string factory(const std::string& begin) {
-  return begin + ", *, int? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None, int? memory_format=None)";
+  return begin +
+         ", *, int? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None, int? memory_format=None)";
 }
 
-inline Tensor full_of(const Sizes& sizes, const Value& v, Dtype dtype) { return v.isDouble() ? full(sizes, v.toDouble(), dtype) : full(sizes, v.toInt(), dtype); }
+inline Tensor full_of(const Sizes& sizes, const Value& v, Dtype dtype) {
+  return v.isDouble() ? full(sizes, v.toDouble(), dtype) : full(sizes, v.toInt(), dtype);
+}
 
 inline Tensor arange(const Value& start, const Value& end, const Value& step, const Value& dtype) {
   const bool whole = !start.isDouble() && !end.isDouble() && !step.isDouble();
@@ -26,8 +29,10 @@ inline Tensor arange(const Value& start, const Value& end, const Value& step, co
   const auto n = cast<std::int64_t>(steps);
   const Tensor out = Tensor::empty({n}, whole ? Dtype::int64 : Dtype::float64);
   for (std::int64_t i = 0; i < n; ++i) {
-    if (whole) out.data<std::int64_t>()[i] = start.toInt() + i * step.toInt();
-    else out.data<double>()[i] = start.toDouble() + double(i) * step.toDouble();
+    if (whole)
+      out.data<std::int64_t>()[i] = start.toInt() + i * step.toInt();
+    else
+      out.data<double>()[i] = start.toDouble() + double(i) * step.toDouble();
   }
   return to_dtype(out, dtype_or(dtype, whole ? Dtype::int64 : Dtype::float32));
 }
@@ -36,7 +41,8 @@ inline Tensor linspace(double start, double end, std::int64_t n, Dtype dtype) {
   check(n >= 0, "number of steps must be non-negative");
   const Tensor out = Tensor::empty({n}, Dtype::float64);
   const double step = n > 1 ? (end - start) / double(n - 1) : 0;
-  for (std::int64_t i = 0; i < n; ++i) out.data<double>()[i] = i < n / 2 ? start + step * double(i) : end - step * double(n - 1 - i);
+  for (std::int64_t i = 0; i < n; ++i)
+    out.data<double>()[i] = i < n / 2 ? start + step * double(i) : end - step * double(n - 1 - i);
   if (n == 1) out.data<double>()[0] = start;
   return to_dtype(out, dtype);
 }
@@ -62,8 +68,10 @@ inline Tensor tensor_of(const Value& data, const Value& dtype) {
   const Tensor out = Tensor::empty(sizes, is_floating(type) ? Dtype::float64 : Dtype::int64);
   check(out.numel() == std::int64_t(numbers.size()), "lists of different depth do not make a tensor");
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (is_floating(type)) out.data<double>()[i] = numbers[i].toDouble();
-    else out.data<std::int64_t>()[i] = numbers[i].toInt();
+    if (is_floating(type))
+      out.data<double>()[i] = numbers[i].toDouble();
+    else
+      out.data<std::int64_t>()[i] = numbers[i].toInt();
   }
   return to_dtype(out, dtype_or(dtype, type));
 }
@@ -79,34 +87,73 @@ Tensor triangle(const Tensor& t, F keep) {
 }
 
 inline std::vector<Definition> factories() {
-  const auto like = [](const Tensor& t, const Value& v, const Value& dtype) { return full_of(t.sizes(), v, dtype_or(dtype, t.dtype())); };
+  const auto like = [](const Tensor& t, const Value& v, const Value& dtype) {
+    return full_of(t.sizes(), v, dtype_or(dtype, t.dtype()));
+  };
   return {
-      {factory("zeros(int[] size"), [](Arguments& a) -> Value { return full_of(a[0].toIntVector(), 0, dtype_or(a[1], Dtype::float32)); }},
-      {factory("ones(int[] size"), [](Arguments& a) -> Value { return full_of(a[0].toIntVector(), 1, dtype_or(a[1], Dtype::float32)); }},
-      {factory("empty(int[] size"), [](Arguments& a) -> Value { return full_of(a[0].toIntVector(), 0, dtype_or(a[1], Dtype::float32)); }},
-      {factory("full(int[] size, Scalar fill_value"), [](Arguments& a) -> Value { return full_of(a[0].toIntVector(), a[1], dtype_or(a[2], dtype_of_value(a[1]))); }},
+      {factory("zeros(int[] size"),
+       [](Arguments& a) -> Value { return full_of(a[0].toIntVector(), 0, dtype_or(a[1], Dtype::float32)); }},
+      {factory("ones(int[] size"),
+       [](Arguments& a) -> Value { return full_of(a[0].toIntVector(), 1, dtype_or(a[1], Dtype::float32)); }},
+      {factory("empty(int[] size"),
+       [](Arguments& a) -> Value { return full_of(a[0].toIntVector(), 0, dtype_or(a[1], Dtype::float32)); }},
+      {factory("full(int[] size, Scalar fill_value"),
+       [](Arguments& a) -> Value { return full_of(a[0].toIntVector(), a[1], dtype_or(a[2], dtype_of_value(a[1]))); }},
       {factory("zeros_like(Tensor self"), [=](Arguments& a) -> Value { return like(a[0].toTensor(), 0, a[1]); }},
       {factory("ones_like(Tensor self"), [=](Arguments& a) -> Value { return like(a[0].toTensor(), 1, a[1]); }},
       {factory("empty_like(Tensor self"), [=](Arguments& a) -> Value { return like(a[0].toTensor(), 0, a[1]); }},
-      {factory("full_like(Tensor self, Scalar fill_value"), [=](Arguments& a) -> Value { return like(a[0].toTensor(), a[1], a[2]); }},
-      {factory("new_zeros(Tensor self, int[] size"), [](Arguments& a) -> Value { return full_of(a[1].toIntVector(), 0, dtype_or(a[2], a[0].toTensor().dtype())); }},
-      {factory("new_ones(Tensor self, int[] size"), [](Arguments& a) -> Value { return full_of(a[1].toIntVector(), 1, dtype_or(a[2], a[0].toTensor().dtype())); }},
-      {factory("new_empty(Tensor self, int[] size"), [](Arguments& a) -> Value { return full_of(a[1].toIntVector(), 0, dtype_or(a[2], a[0].toTensor().dtype())); }},
-      {factory("new_full(Tensor self, int[] size, Scalar fill_value"), [](Arguments& a) -> Value { return full_of(a[1].toIntVector(), a[2], dtype_or(a[3], a[0].toTensor().dtype())); }},
-      {factory("arange(Scalar end"), [](Arguments& a) -> Value { return arange(0, a[0], 1, a[1]); }},
-      {factory("arange(Scalar start, Scalar end, Scalar step=1"), [](Arguments& a) -> Value { return arange(a[0], a[1], a[2], a[3]); }},
-      {factory("linspace(Scalar start, Scalar end, int steps"), [](Arguments& a) -> Value { return linspace(a[0].toDouble(), a[1].toDouble(), a[2].toInt(), dtype_or(a[3], Dtype::float32)); }},
-      {factory("eye(int n"), [](Arguments& a) -> Value { return triangle(full({a[0].toInt(), a[0].toInt()}, 1, dtype_or(a[1], Dtype::float32)), [](auto i, auto j) { return i == j; }); }},
-      {factory("eye(int n, int m"), [](Arguments& a) -> Value { return triangle(full({a[0].toInt(), a[1].toInt()}, 1, dtype_or(a[2], Dtype::float32)), [](auto i, auto j) { return i == j; }); }},
-      {factory("scalar_tensor(Scalar s"), [](Arguments& a) -> Value { return full_of({}, a[0], dtype_or(a[1], Dtype::float32)); }},
-      {"tensor(any data, *, int? dtype=None, Device? device=None, bool requires_grad=False)", [](Arguments& a) -> Value { return tensor_of(a[0], a[1]); }},
-      {"as_tensor(any data, *, int? dtype=None, Device? device=None)", [](Arguments& a) -> Value {
-         return a[0].isTensor() ? to_dtype(a[0].toTensor(), dtype_or(a[1], a[0].toTensor().dtype())) : tensor_of(a[0], a[1]);
+      {factory("full_like(Tensor self, Scalar fill_value"),
+       [=](Arguments& a) -> Value { return like(a[0].toTensor(), a[1], a[2]); }},
+      {factory("new_zeros(Tensor self, int[] size"),
+       [](Arguments& a) -> Value { return full_of(a[1].toIntVector(), 0, dtype_or(a[2], a[0].toTensor().dtype())); }},
+      {factory("new_ones(Tensor self, int[] size"),
+       [](Arguments& a) -> Value { return full_of(a[1].toIntVector(), 1, dtype_or(a[2], a[0].toTensor().dtype())); }},
+      {factory("new_empty(Tensor self, int[] size"),
+       [](Arguments& a) -> Value { return full_of(a[1].toIntVector(), 0, dtype_or(a[2], a[0].toTensor().dtype())); }},
+      {factory("new_full(Tensor self, int[] size, Scalar fill_value"),
+       [](Arguments& a) -> Value {
+         return full_of(a[1].toIntVector(), a[2], dtype_or(a[3], a[0].toTensor().dtype()));
        }},
-      {"prim::NumToTensor(Scalar a)", [](Arguments& a) -> Value { return a[0].isDouble() ? full({}, a[0].toDouble(), Dtype::float32) : full_of({}, a[0], dtype_of_value(a[0])); }},
-      {"tril(Tensor self, int diagonal=0)", [](Arguments& a) -> Value { return triangle(a[0].toTensor(), [d = a[1].toInt()](auto i, auto j) { return j - i <= d; }); }},
-      {"triu(Tensor self, int diagonal=0)", [](Arguments& a) -> Value { return triangle(a[0].toTensor(), [d = a[1].toInt()](auto i, auto j) { return j - i >= d; }); }},
-      {"diag(Tensor self, int diagonal=0)", [](Arguments& a) -> Value {
+      {factory("arange(Scalar end"), [](Arguments& a) -> Value { return arange(0, a[0], 1, a[1]); }},
+      {factory("arange(Scalar start, Scalar end, Scalar step=1"),
+       [](Arguments& a) -> Value { return arange(a[0], a[1], a[2], a[3]); }},
+      {factory("linspace(Scalar start, Scalar end, int steps"),
+       [](Arguments& a) -> Value {
+         return linspace(a[0].toDouble(), a[1].toDouble(), a[2].toInt(), dtype_or(a[3], Dtype::float32));
+       }},
+      {factory("eye(int n"),
+       [](Arguments& a) -> Value {
+         return triangle(full({a[0].toInt(), a[0].toInt()}, 1, dtype_or(a[1], Dtype::float32)),
+                         [](auto i, auto j) { return i == j; });
+       }},
+      {factory("eye(int n, int m"),
+       [](Arguments& a) -> Value {
+         return triangle(full({a[0].toInt(), a[1].toInt()}, 1, dtype_or(a[2], Dtype::float32)),
+                         [](auto i, auto j) { return i == j; });
+       }},
+      {factory("scalar_tensor(Scalar s"),
+       [](Arguments& a) -> Value { return full_of({}, a[0], dtype_or(a[1], Dtype::float32)); }},
+      {"tensor(any data, *, int? dtype=None, Device? device=None, bool requires_grad=False)",
+       [](Arguments& a) -> Value { return tensor_of(a[0], a[1]); }},
+      {"as_tensor(any data, *, int? dtype=None, Device? device=None)",
+       [](Arguments& a) -> Value {
+         return a[0].isTensor() ? to_dtype(a[0].toTensor(), dtype_or(a[1], a[0].toTensor().dtype()))
+                                : tensor_of(a[0], a[1]);
+       }},
+      {"prim::NumToTensor(Scalar a)",
+       [](Arguments& a) -> Value {
+         return a[0].isDouble() ? full({}, a[0].toDouble(), Dtype::float32) : full_of({}, a[0], dtype_of_value(a[0]));
+       }},
+      {"tril(Tensor self, int diagonal=0)",
+       [](Arguments& a) -> Value {
+         return triangle(a[0].toTensor(), [d = a[1].toInt()](auto i, auto j) { return j - i <= d; });
+       }},
+      {"triu(Tensor self, int diagonal=0)",
+       [](Arguments& a) -> Value {
+         return triangle(a[0].toTensor(), [d = a[1].toInt()](auto i, auto j) { return j - i >= d; });
+       }},
+      {"diag(Tensor self, int diagonal=0)",
+       [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
          if (t.dim() == 2) return clone(diagonal(t, a[1].toInt(), 0, 1));
          const std::int64_t n = t.numel() + std::abs(a[1].toInt());
@@ -124,23 +171,39 @@ inline Tensor converted(const Tensor& t, const Value& dtype, const Value& copy) 
 
 inline std::vector<Definition> conversions() {
   return {
-      {"to(Tensor self, int dtype, bool non_blocking=False, bool copy=False, int? memory_format=None)", [](Arguments& a) -> Value { return converted(a[0].toTensor(), a[1], a[3]); }},
-      {"to(Tensor self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False, int? memory_format=None)", [](Arguments& a) -> Value { return converted(a[0].toTensor(), a[2], a[4]); }},
-      {"to(Tensor self, *, int? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, int? memory_format=None)", [](Arguments& a) -> Value { return converted(a[0].toTensor(), a[1], a[6]); }},
-      {"to(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, int? memory_format=None)", [](Arguments& a) -> Value { return converted(a[0].toTensor(), std::int64_t(a[1].toTensor().dtype()), a[3]); }},
-      {"type_as(Tensor self, Tensor other)", [](Arguments& a) -> Value { return to_dtype(a[0].toTensor(), a[1].toTensor().dtype()); }},
+      {"to(Tensor self, int dtype, bool non_blocking=False, bool copy=False, int? memory_format=None)",
+       [](Arguments& a) -> Value { return converted(a[0].toTensor(), a[1], a[3]); }},
+      {"to(Tensor self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False, int? "
+       "memory_format=None)",
+       [](Arguments& a) -> Value { return converted(a[0].toTensor(), a[2], a[4]); }},
+      {"to(Tensor self, *, int? dtype=None, int? layout=None, Device? device=None, bool? pin_memory=None, bool "
+       "non_blocking=False, bool copy=False, int? memory_format=None)",
+       [](Arguments& a) -> Value { return converted(a[0].toTensor(), a[1], a[6]); }},
+      {"to(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, int? memory_format=None)",
+       [](Arguments& a) -> Value { return converted(a[0].toTensor(), std::int64_t(a[1].toTensor().dtype()), a[3]); }},
+      {"type_as(Tensor self, Tensor other)",
+       [](Arguments& a) -> Value { return to_dtype(a[0].toTensor(), a[1].toTensor().dtype()); }},
       {"cpu(Tensor self)", [](Arguments& a) -> Value { return a[0]; }},
-      {"item(Tensor self)", [](Arguments& a) -> Value {
+      {"item(Tensor self)",
+       [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
-         return t.dtype() == Dtype::boolean ? Value(a[0].toBool()) : is_floating(t.dtype()) ? Value(a[0].toDouble()) : Value(a[0].toInt());
+         return t.dtype() == Dtype::boolean ? Value(a[0].toBool())
+                : is_floating(t.dtype())    ? Value(a[0].toDouble())
+                                            : Value(a[0].toInt());
        }},
-      {"copy_(Tensor self, Operand src, bool non_blocking=False)", [](Arguments& a) -> Value {
+      {"copy_(Tensor self, Operand src, bool non_blocking=False)",
+       [](Arguments& a) -> Value {
          const Tensor& self = a[0].toTensor();
          const Tensor source = operand(a[1], dtype_of_value(a[1]));
          copy_(self, may_overlap(self, source) ? clone(source) : source);
          return self;
        }},
-      {"fill_(Tensor self, Operand value)", [](Arguments& a) -> Value { return copy_(a[0].toTensor(), a[1].isDouble() ? full({}, a[1].toDouble(), Dtype::float64) : operand(a[1], dtype_of_value(a[1]))), a[0]; }},
+      {"fill_(Tensor self, Operand value)",
+       [](Arguments& a) -> Value {
+         return copy_(a[0].toTensor(), a[1].isDouble() ? full({}, a[1].toDouble(), Dtype::float64)
+                                                       : operand(a[1], dtype_of_value(a[1]))),
+                a[0];
+       }},
       {"zero_(Tensor self)", [](Arguments& a) -> Value { return copy_(a[0].toTensor(), zeros({})), a[0]; }},
       {"size(Tensor self)", [](Arguments& a) -> Value { return Value::list_of(a[0].toTensor().sizes()); }},
       {"size(Tensor self, int dim)", [](Arguments& a) -> Value { return a[0].toTensor().size(a[1].toInt()); }},
@@ -150,10 +213,12 @@ inline std::vector<Definition> conversions() {
       {"dim(Tensor self)", [](Arguments& a) -> Value { return a[0].toTensor().dim(); }},
       {"numel(Tensor self)", [](Arguments& a) -> Value { return a[0].toTensor().numel(); }},
       {"len(Tensor t)", [](Arguments& a) -> Value { return a[0].toTensor().size(0); }},
-      {"is_contiguous(Tensor self, *, int memory_format=0)", [](Arguments& a) -> Value { return a[0].toTensor().is_contiguous(); }},
+      {"is_contiguous(Tensor self, *, int memory_format=0)",
+       [](Arguments& a) -> Value { return a[0].toTensor().is_contiguous(); }},
       {"is_floating_point(Tensor self)", [](Arguments& a) -> Value { return is_floating(a[0].toTensor().dtype()); }},
       {"is_complex(Tensor self)", [](Arguments&) -> Value { return false; }},
-      {"result_type(Operand tensor, Operand other)", [](Arguments& a) -> Value { return std::int64_t(result_dtype(a[0], a[1])); }},
+      {"result_type(Operand tensor, Operand other)",
+       [](Arguments& a) -> Value { return std::int64_t(result_dtype(a[0], a[1])); }},
       {"prim::dtype(Tensor a)", [](Arguments& a) -> Value { return std::int64_t(a[0].toTensor().dtype()); }},
       {"prim::device(Tensor a)", [](Arguments&) -> Value { return Device{"cpu"}; }},
       {"prim::layout(Tensor a)", [](Arguments&) -> Value { return 0; }},

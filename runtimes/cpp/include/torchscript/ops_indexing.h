@@ -21,7 +21,8 @@ inline Tensor nonzero(const Tensor& t) {
   const Tensor out = Tensor::empty({std::int64_t(found.size()), t.dim()}, Dtype::int64);
   for (std::size_t row = 0; row < found.size(); ++row) {
     std::int64_t rest = found[row];
-    for (std::int64_t d = t.dim(); d-- > 0; rest /= t.size(d)) out.data<std::int64_t>()[std::int64_t(row) * t.dim() + d] = rest % t.size(d);
+    for (std::int64_t d = t.dim(); d-- > 0; rest /= t.size(d))
+      out.data<std::int64_t>()[std::int64_t(row) * t.dim() + d] = rest % t.size(d);
   }
   return out;
 }
@@ -46,8 +47,9 @@ inline Places places_of(const Tensor& t, const std::vector<Value>& given) {
     } else if (v.toTensor().dtype() == Dtype::boolean || v.toTensor().dtype() == Dtype::uint8) {
       const Tensor& mask = v.toTensor();
       for (std::size_t i = 0; i < mask.sizes().size(); ++i)
-        check(d + i < t.sizes().size() && mask.sizes()[i] == t.sizes()[d + i], "The shape of the mask ", to_string(mask.sizes()), " at index ", i,
-              " does not match the shape of the indexed tensor ", to_string(t.sizes()), " at index ", d + i);
+        check(d + i < t.sizes().size() && mask.sizes()[i] == t.sizes()[d + i], "The shape of the mask ",
+              to_string(mask.sizes()), " at index ", i, " does not match the shape of the indexed tensor ",
+              to_string(t.sizes()), " at index ", d + i);
       const Tensor found = nonzero(mask);
       for (std::int64_t i = 0; i < mask.dim(); ++i) indices.push_back(select(found, 1, i));
     } else {
@@ -83,10 +85,12 @@ inline Places places_of(const Tensor& t, const std::vector<Value>& given) {
     if (together && d == first) at += common.size();
     const std::int64_t size = t.sizes()[d], stride = t.strides()[d];
     if (indices[d].defined()) {
-      const Tensor scaled = pointwise(indices[d], Rule::same, [=](auto i) { return decltype(i)(index_in(std::int64_t(i), size) * stride); });
+      const Tensor scaled = pointwise(indices[d], Rule::same,
+                                      [=](auto i) { return decltype(i)(index_in(std::int64_t(i), size) * stride); });
       Sizes sizes = broadcast(common, {});
       Tensor shaped = expand(scaled, sizes);
-      for (std::size_t after = (together ? first : 0) + common.size(); after < places.sizes.size(); ++after) shaped = unsqueeze(shaped, -1);
+      for (std::size_t after = (together ? first : 0) + common.size(); after < places.sizes.size(); ++after)
+        shaped = unsqueeze(shaped, -1);
       add_along(shaped);
     } else {
       Tensor line = mul(arange(0, size, 1, {}), stride);
@@ -111,7 +115,8 @@ inline Tensor index(const Tensor& t, const std::vector<Value>& indices) {
 
 inline void index_put_(const Tensor& t, const std::vector<Value>& indices, const Tensor& values, bool accumulate) {
   const Places places = places_of(t, indices);
-  const Tensor source = contiguous(expand(to_dtype(may_overlap(t, values) ? clone(values) : values, t.dtype()), places.sizes));
+  const Tensor source =
+      contiguous(expand(to_dtype(may_overlap(t, values) ? clone(values) : values, t.dtype()), places.sizes));
   visit(t.dtype(), [&](auto e) {
     using T = decltype(e);
     T* to = t.data<T>();
@@ -130,11 +135,13 @@ void each_along(const Tensor& t, std::int64_t d, const Tensor& index, F f) {
   const Tensor numbers = contiguous(to_dtype(index, Dtype::int64));
   const auto at = std::size_t(t.wrap(d));
   for (std::size_t i = 0; i < t.sizes().size(); ++i)
-    check(i == at || index.sizes()[i] <= t.sizes()[i], "Size does not match at dimension ", i, " expected index ", to_string(index.sizes()), " to be no larger than self ", to_string(t.sizes()), " apart from dimension ", at);
+    check(i == at || index.sizes()[i] <= t.sizes()[i], "Size does not match at dimension ", i, " expected index ",
+          to_string(index.sizes()), " to be no larger than self ", to_string(t.sizes()), " apart from dimension ", at);
   Sizes place(t.sizes().size(), 0);
   for (std::int64_t i = 0; i < numbers.numel(); ++i) {
     std::int64_t offset = 0;
-    for (std::size_t k = 0; k < place.size(); ++k) offset += (k == at ? index_in(numbers.data<std::int64_t>()[i], t.sizes()[at]) : place[k]) * t.strides()[k];
+    for (std::size_t k = 0; k < place.size(); ++k)
+      offset += (k == at ? index_in(numbers.data<std::int64_t>()[i], t.sizes()[at]) : place[k]) * t.strides()[k];
     f(offset, i, place);
     for (std::size_t k = place.size(); k-- > 0;) {
       if (++place[k] < index.sizes()[k]) break;
@@ -148,13 +155,15 @@ inline Tensor gather(const Tensor& t, std::int64_t d, const Tensor& index) {
   const Tensor out = Tensor::empty(index.sizes(), t.dtype());
   visit(t.dtype(), [&](auto e) {
     using T = decltype(e);
-    each_along(t, d, index, [&](std::int64_t offset, std::int64_t i, const Sizes&) { out.data<T>()[i] = t.data<T>()[offset]; });
+    each_along(t, d, index,
+               [&](std::int64_t offset, std::int64_t i, const Sizes&) { out.data<T>()[i] = t.data<T>()[offset]; });
   });
   return out;
 }
 
 inline Tensor scatter(const Tensor& self, std::int64_t d, const Tensor& index, const Value& source, bool accumulate) {
-  const Tensor out = clone(self), from = expand(operand(source, self.dtype()), source.isTensor() ? sizes_of(source) : index.sizes());
+  const Tensor out = clone(self),
+               from = expand(operand(source, self.dtype()), source.isTensor() ? sizes_of(source) : index.sizes());
   visit(self.dtype(), [&](auto e) {
     using T = decltype(e);
     each_along(out, d, index, [&](std::int64_t offset, std::int64_t, const Sizes& place) {
@@ -180,7 +189,10 @@ inline Tensor index_select(const Tensor& t, std::int64_t d, const Tensor& index)
 }
 
 inline Tensor one_hot(const Tensor& t, std::int64_t classes) {
-  if (classes < 0) classes = t.numel() == 0 ? 0 : extreme(t, {}, false, true).numel() == 1 ? item<std::int64_t>(extreme(t, {}, false, true)) + 1 : 0;
+  if (classes < 0)
+    classes = t.numel() == 0                             ? 0
+              : extreme(t, {}, false, true).numel() == 1 ? item<std::int64_t>(extreme(t, {}, false, true)) + 1
+                                                         : 0;
   Sizes sizes = t.sizes();
   sizes.push_back(classes);
   return scatter(full(sizes, 0, Dtype::int64), -1, unsqueeze(t, -1), 1, false);
@@ -188,33 +200,47 @@ inline Tensor one_hot(const Tensor& t, std::int64_t classes) {
 
 inline std::vector<Definition> indexing_operators() {
   std::vector<Definition> t = {
-      {"index(Tensor self, any indices)", [](Arguments& a) -> Value { return index(a[0].toTensor(), a[1].elements()); }},
-      {"index_put_(Tensor self, any indices, Tensor values, bool accumulate=False)", [](Arguments& a) -> Value { return index_put_(a[0].toTensor(), a[1].elements(), a[2].toTensor(), a[3].toBool()), a[0]; }},
-      {"index_put(Tensor self, any indices, Tensor values, bool accumulate=False)", [](Arguments& a) -> Value {
+      {"index(Tensor self, any indices)",
+       [](Arguments& a) -> Value { return index(a[0].toTensor(), a[1].elements()); }},
+      {"index_put_(Tensor self, any indices, Tensor values, bool accumulate=False)",
+       [](Arguments& a) -> Value {
+         return index_put_(a[0].toTensor(), a[1].elements(), a[2].toTensor(), a[3].toBool()), a[0];
+       }},
+      {"index_put(Tensor self, any indices, Tensor values, bool accumulate=False)",
+       [](Arguments& a) -> Value {
          const Tensor out = clone(a[0].toTensor());
          index_put_(out, a[1].elements(), a[2].toTensor(), a[3].toBool());
          return out;
        }},
-      {"index_select(Tensor self, int dim, Tensor index)", [](Arguments& a) -> Value { return index_select(a[0].toTensor(), a[1].toInt(), a[2].toTensor()); }},
-      {"gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)", [](Arguments& a) -> Value { return gather(a[0].toTensor(), a[1].toInt(), a[2].toTensor()); }},
-      {"take(Tensor self, Tensor index)", [](Arguments& a) -> Value { return index(reshape(a[0].toTensor(), {-1}), {a[1]}); }},
-      {"masked_select(Tensor self, Tensor mask)", [](Arguments& a) -> Value {
+      {"index_select(Tensor self, int dim, Tensor index)",
+       [](Arguments& a) -> Value { return index_select(a[0].toTensor(), a[1].toInt(), a[2].toTensor()); }},
+      {"gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
+       [](Arguments& a) -> Value { return gather(a[0].toTensor(), a[1].toInt(), a[2].toTensor()); }},
+      {"take(Tensor self, Tensor index)",
+       [](Arguments& a) -> Value { return index(reshape(a[0].toTensor(), {-1}), {a[1]}); }},
+      {"masked_select(Tensor self, Tensor mask)",
+       [](Arguments& a) -> Value {
          const Sizes sizes = broadcast(a[0].toTensor().sizes(), a[1].toTensor().sizes());
          return index(reshape(expand(a[0].toTensor(), sizes), {-1}), {reshape(expand(a[1].toTensor(), sizes), {-1})});
        }},
       {"nonzero(Tensor self)", [](Arguments& a) -> Value { return nonzero(a[0].toTensor()); }},
       {"where(Tensor condition)", [](Arguments& a) -> Value { return tensors(unbind(nonzero(a[0].toTensor()), 1)); }},
       {"argwhere(Tensor self)", [](Arguments& a) -> Value { return nonzero(a[0].toTensor()); }},
-      {"one_hot(Tensor self, int num_classes=-1)", [](Arguments& a) -> Value { return one_hot(a[0].toTensor(), a[1].toInt()); }},
-      {"embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)", [](Arguments& a) -> Value { return index(a[0].toTensor(), {a[1]}); }},
+      {"one_hot(Tensor self, int num_classes=-1)",
+       [](Arguments& a) -> Value { return one_hot(a[0].toTensor(), a[1].toInt()); }},
+      {"embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)",
+       [](Arguments& a) -> Value { return index(a[0].toTensor(), {a[1]}); }},
   };
-  both(t, "scatter", "(Tensor self, int dim, Tensor index, Operand src)", [](Arguments& a) -> Value { return scatter(a[0].toTensor(), a[1].toInt(), a[2].toTensor(), a[3], false); });
-  both(t, "scatter_add", "(Tensor self, int dim, Tensor index, Tensor src)", [](Arguments& a) -> Value { return scatter(a[0].toTensor(), a[1].toInt(), a[2].toTensor(), a[3], true); });
-  both(t, "index_add", "(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)", [](Arguments& a) -> Value {
-    const Tensor out = clone(a[0].toTensor());
-    index_put_(out, along(out, a[1].toInt(), a[2]), scaled(a[3], a[4]).toTensor(), true);
-    return out;
-  });
+  both(t, "scatter", "(Tensor self, int dim, Tensor index, Operand src)",
+       [](Arguments& a) -> Value { return scatter(a[0].toTensor(), a[1].toInt(), a[2].toTensor(), a[3], false); });
+  both(t, "scatter_add", "(Tensor self, int dim, Tensor index, Tensor src)",
+       [](Arguments& a) -> Value { return scatter(a[0].toTensor(), a[1].toInt(), a[2].toTensor(), a[3], true); });
+  both(t, "index_add", "(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
+       [](Arguments& a) -> Value {
+         const Tensor out = clone(a[0].toTensor());
+         index_put_(out, along(out, a[1].toInt(), a[2]), scaled(a[3], a[4]).toTensor(), true);
+         return out;
+       });
   both(t, "index_fill", "(Tensor self, int dim, Tensor index, Operand value)", [](Arguments& a) -> Value {
     const Tensor out = clone(a[0].toTensor());
     index_put_(out, along(out, a[1].toInt(), a[2]), operand(a[3], out.dtype()), false);

@@ -13,17 +13,27 @@ inline std::vector<Definition> linear_algebra_operators() {
   return {
       {"mm(Tensor self, Tensor mat2)", [](Arguments& a) -> Value { return mm(a[0].toTensor(), a[1].toTensor()); }},
       {"bmm(Tensor self, Tensor mat2)", [](Arguments& a) -> Value { return bmm(a[0].toTensor(), a[1].toTensor()); }},
-      {"matmul(Tensor self, Tensor other)", [](Arguments& a) -> Value { return matmul(a[0].toTensor(), a[1].toTensor()); }},
+      {"matmul(Tensor self, Tensor other)",
+       [](Arguments& a) -> Value { return matmul(a[0].toTensor(), a[1].toTensor()); }},
       {"mv(Tensor self, Tensor vec)", [](Arguments& a) -> Value { return matmul(a[0].toTensor(), a[1].toTensor()); }},
-      {"dot(Tensor self, Tensor tensor)", [](Arguments& a) -> Value { return matmul(a[0].toTensor(), a[1].toTensor()); }},
-      {"outer(Tensor self, Tensor vec2)", [](Arguments& a) -> Value { return mul(unsqueeze(a[0].toTensor(), 1), a[1]); }},
-      {"linear(Tensor input, Tensor weight, Tensor? bias=None)", [](Arguments& a) -> Value { return linear(a[0].toTensor(), a[1].toTensor(), a[2]); }},
+      {"dot(Tensor self, Tensor tensor)",
+       [](Arguments& a) -> Value { return matmul(a[0].toTensor(), a[1].toTensor()); }},
+      {"outer(Tensor self, Tensor vec2)",
+       [](Arguments& a) -> Value { return mul(unsqueeze(a[0].toTensor(), 1), a[1]); }},
+      {"linear(Tensor input, Tensor weight, Tensor? bias=None)",
+       [](Arguments& a) -> Value { return linear(a[0].toTensor(), a[1].toTensor(), a[2]); }},
       {"addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
-       [](Arguments& a) -> Value { return add_product(a[0].toTensor(), mm(a[1].toTensor(), a[2].toTensor()), a[3], a[4]); }},
+       [](Arguments& a) -> Value {
+         return add_product(a[0].toTensor(), mm(a[1].toTensor(), a[2].toTensor()), a[3], a[4]);
+       }},
       {"baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
-       [](Arguments& a) -> Value { return add_product(a[0].toTensor(), bmm(a[1].toTensor(), a[2].toTensor()), a[3], a[4]); }},
+       [](Arguments& a) -> Value {
+         return add_product(a[0].toTensor(), bmm(a[1].toTensor(), a[2].toTensor()), a[3], a[4]);
+       }},
       {"addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
-       [](Arguments& a) -> Value { return add_product(a[0].toTensor(), matmul(a[1].toTensor(), a[2].toTensor()), a[3], a[4]); }},
+       [](Arguments& a) -> Value {
+         return add_product(a[0].toTensor(), matmul(a[1].toTensor(), a[2].toTensor()), a[3], a[4]);
+       }},
   };
 }
 

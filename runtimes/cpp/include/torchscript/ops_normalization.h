@@ -17,7 +17,8 @@ inline Tensor softmax(const Tensor& t, std::int64_t d, const Value& dtype, bool 
     double total = 0;
     for (std::int64_t i = 0; i < n; ++i) total += std::exp(double(row[i]) - top);
     const double log_total = std::log(total);
-    for (std::int64_t i = 0; i < n; ++i) to[i] = logarithm ? cast<T>(double(row[i]) - top - log_total) : cast<T>(std::exp(double(row[i]) - top) / total);
+    for (std::int64_t i = 0; i < n; ++i)
+      to[i] = logarithm ? cast<T>(double(row[i]) - top - log_total) : cast<T>(std::exp(double(row[i]) - top) / total);
   });
 }
 
@@ -34,20 +35,26 @@ inline Tensor scale_and_shift(Tensor t, const Value& weight, const Value& bias) 
 }
 
 inline Tensor layer_norm(const Tensor& t, const Sizes& normalized, const Value& weight, const Value& bias, double eps) {
-  check(t.dim() >= std::int64_t(normalized.size()) && std::equal(normalized.rbegin(), normalized.rend(), t.sizes().rbegin()), "Given normalized_shape=",
-        to_string(normalized), ", expected input with shape ending in it, but got input of size ", to_string(t.sizes()));
-  const Tensor rows = map_rows<void>(reshape(t, {-1, product(normalized)}), 1, [=](auto* row, std::int64_t n, auto* to) { normalize_row(row, n, to, eps); });
+  check(t.dim() >= std::int64_t(normalized.size()) &&
+            std::equal(normalized.rbegin(), normalized.rend(), t.sizes().rbegin()),
+        "Given normalized_shape=", to_string(normalized),
+        ", expected input with shape ending in it, but got input of size ", to_string(t.sizes()));
+  const Tensor rows = map_rows<void>(reshape(t, {-1, product(normalized)}), 1,
+                                     [=](auto* row, std::int64_t n, auto* to) { normalize_row(row, n, to, eps); });
   return scale_and_shift(reshape(rows, t.sizes()), weight, bias);
 }
 
 inline Tensor rms_norm(const Tensor& t, const Sizes& normalized, const Value& weight, const Value& eps) {
-  const double epsilon = !eps.isNone() ? eps.toDouble() : t.dtype() == Dtype::float64 ? std::numeric_limits<double>::epsilon() : double(std::numeric_limits<float>::epsilon());
-  const Tensor rows = map_rows<void>(reshape(t, {-1, product(normalized)}), 1, [=](auto* row, std::int64_t n, auto* to) {
-    double total = 0;
-    for (std::int64_t i = 0; i < n; ++i) total += double(row[i]) * double(row[i]);
-    const double scale = 1 / std::sqrt(total / double(n) + epsilon);
-    for (std::int64_t i = 0; i < n; ++i) to[i] = cast<std::decay_t<decltype(*to)>>(double(row[i]) * scale);
-  });
+  const double epsilon = !eps.isNone()                 ? eps.toDouble()
+                         : t.dtype() == Dtype::float64 ? std::numeric_limits<double>::epsilon()
+                                                       : double(std::numeric_limits<float>::epsilon());
+  const Tensor rows =
+      map_rows<void>(reshape(t, {-1, product(normalized)}), 1, [=](auto* row, std::int64_t n, auto* to) {
+        double total = 0;
+        for (std::int64_t i = 0; i < n; ++i) total += double(row[i]) * double(row[i]);
+        const double scale = 1 / std::sqrt(total / double(n) + epsilon);
+        for (std::int64_t i = 0; i < n; ++i) to[i] = cast<std::decay_t<decltype(*to)>>(double(row[i]) * scale);
+      });
   return scale_and_shift(reshape(rows, t.sizes()), weight, {});
 }
 
@@ -60,13 +67,16 @@ inline Value per_channel(const Value& v, std::int64_t dim) {
 }
 
 inline Tensor group_norm(const Tensor& t, std::int64_t groups, const Value& weight, const Value& bias, double eps) {
-  check(t.dim() >= 2 && groups > 0 && t.size(1) % groups == 0, "Expected number of channels in input to be divisible by num_groups");
-  const Tensor rows = map_rows<void>(reshape(t, {t.size(0) * groups, -1}), 1, [=](auto* row, std::int64_t n, auto* to) { normalize_row(row, n, to, eps); });
+  check(t.dim() >= 2 && groups > 0 && t.size(1) % groups == 0,
+        "Expected number of channels in input to be divisible by num_groups");
+  const Tensor rows = map_rows<void>(reshape(t, {t.size(0) * groups, -1}), 1,
+                                     [=](auto* row, std::int64_t n, auto* to) { normalize_row(row, n, to, eps); });
   return scale_and_shift(reshape(rows, t.sizes()), per_channel(weight, t.dim()), per_channel(bias, t.dim()));
 }
 
 // In training the statistics come from the batch, and the running ones move towards them.
-inline Tensor batch_norm(const Tensor& t, const Value& weight, const Value& bias, const Value& running_mean, const Value& running_var, bool training, double momentum, double eps) {
+inline Tensor batch_norm(const Tensor& t, const Value& weight, const Value& bias, const Value& running_mean,
+                         const Value& running_var, bool training, double momentum, double eps) {
   check(t.dim() >= 2, "batch_norm expects an input with at least 2 dimensions");
   Tensor average, spread;
   if (training) {
@@ -93,31 +103,44 @@ inline Tensor batch_norm(const Tensor& t, const Value& weight, const Value& bias
 
 inline std::vector<Definition> normalizations() {
   return {
-      {"softmax(Tensor self, int dim, int? dtype=None)", [](Arguments& a) -> Value { return softmax(a[0].toTensor(), a[1].toInt(), a[2], false); }},
-      {"log_softmax(Tensor self, int dim, int? dtype=None)", [](Arguments& a) -> Value { return softmax(a[0].toTensor(), a[1].toInt(), a[2], true); }},
-      {"layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True)",
-       [](Arguments& a) -> Value { return layer_norm(a[0].toTensor(), a[1].toIntVector(), a[2], a[3], a[4].toDouble()); }},
-      {"rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)", [](Arguments& a) -> Value { return rms_norm(a[0].toTensor(), a[1].toIntVector(), a[2], a[3]); }},
-      {"group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)",
+      {"softmax(Tensor self, int dim, int? dtype=None)",
+       [](Arguments& a) -> Value { return softmax(a[0].toTensor(), a[1].toInt(), a[2], false); }},
+      {"log_softmax(Tensor self, int dim, int? dtype=None)",
+       [](Arguments& a) -> Value { return softmax(a[0].toTensor(), a[1].toInt(), a[2], true); }},
+      {"layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
+       "cudnn_enable=True)",
+       [](Arguments& a) -> Value {
+         return layer_norm(a[0].toTensor(), a[1].toIntVector(), a[2], a[3], a[4].toDouble());
+       }},
+      {"rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)",
+       [](Arguments& a) -> Value { return rms_norm(a[0].toTensor(), a[1].toIntVector(), a[2], a[3]); }},
+      {"group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
+       "cudnn_enabled=True)",
        [](Arguments& a) -> Value { return group_norm(a[0].toTensor(), a[1].toInt(), a[2], a[3], a[4].toDouble()); }},
-      {"instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled)",
+      {"instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+       "use_input_stats, float momentum, float eps, bool cudnn_enabled)",
        [](Arguments& a) -> Value {
          check(a[5].toBool(), "instance_norm with running statistics is not known to this runtime");
          return group_norm(a[0].toTensor(), a[0].toTensor().size(1), a[1], a[2], a[7].toDouble());
        }},
-      {"batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled)",
-       [](Arguments& a) -> Value { return batch_norm(a[0].toTensor(), a[1], a[2], a[3], a[4], a[5].toBool(), a[6].toDouble(), a[7].toDouble()); }},
+      {"batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+       "training, float momentum, float eps, bool cudnn_enabled)",
+       [](Arguments& a) -> Value {
+         return batch_norm(a[0].toTensor(), a[1], a[2], a[3], a[4], a[5].toBool(), a[6].toDouble(), a[7].toDouble());
+       }},
   };
 }
 
 inline Value dropout(Arguments& a) {
-  check(!a[2].toBool() || a[1].toDouble() == 0, "dropout while training needs random numbers, which this runtime does not have");
+  check(!a[2].toBool() || a[1].toDouble() == 0,
+        "dropout while training needs random numbers, which this runtime does not have");
   return a[0];
 }
 
 inline std::vector<Definition> dropouts() {
   std::vector<Definition> t;
-  for (const char* name : {"dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "feature_alpha_dropout"})
+  for (const char* name :
+       {"dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "feature_alpha_dropout"})
     t.push_back({std::string(name) + "(Tensor input, float p, bool train)", dropout});
   return t;
 }

@@ -94,25 +94,50 @@ inline Value parse_float(const std::string& text) {
 inline std::vector<Definition> number_arithmetic() {
   using I = std::int64_t;
   return {
-      arithmetic("add", [](I a, I b) { return wrapping(std::uint64_t(a) + std::uint64_t(b)); }, [](double a, double b) { return a + b; }),
-      arithmetic("sub", [](I a, I b) { return wrapping(std::uint64_t(a) - std::uint64_t(b)); }, [](double a, double b) { return a - b; }),
-      arithmetic("mul", [](I a, I b) { return wrapping(std::uint64_t(a) * std::uint64_t(b)); }, [](double a, double b) { return a * b; }),
-      arithmetic("floordiv", [](I a, I b) { return floor_divide(a, b); }, [](double a, double b) { return std::floor(a / b); }),
-      arithmetic("remainder", [](I a, I b) { return remainder(a, b); }, [](double a, double b) { return remainder(a, b); }),
-      arithmetic("fmod", [](I a, I b) { return std::fmod(double(a), double(b)); }, [](double a, double b) { return std::fmod(a, b); }),
-      arithmetic("pow", [](I a, I b) { return std::pow(double(a), double(b)); }, [](double a, double b) { return std::pow(a, b); }),
-      arithmetic("prim::min", [](I a, I b) { return std::min(a, b); }, [](double a, double b) { return b < a ? b : a; }),
-      arithmetic("prim::max", [](I a, I b) { return std::max(a, b); }, [](double a, double b) { return b > a ? b : a; }),
-      {"div(Scalar a, Scalar b)", [](Arguments& a) -> Value {
+      arithmetic(
+          "add", [](I a, I b) { return wrapping(std::uint64_t(a) + std::uint64_t(b)); },
+          [](double a, double b) { return a + b; }),
+      arithmetic(
+          "sub", [](I a, I b) { return wrapping(std::uint64_t(a) - std::uint64_t(b)); },
+          [](double a, double b) { return a - b; }),
+      arithmetic(
+          "mul", [](I a, I b) { return wrapping(std::uint64_t(a) * std::uint64_t(b)); },
+          [](double a, double b) { return a * b; }),
+      arithmetic(
+          "floordiv", [](I a, I b) { return floor_divide(a, b); },
+          [](double a, double b) { return std::floor(a / b); }),
+      arithmetic(
+          "remainder", [](I a, I b) { return remainder(a, b); }, [](double a, double b) { return remainder(a, b); }),
+      arithmetic(
+          "fmod", [](I a, I b) { return std::fmod(double(a), double(b)); },
+          [](double a, double b) { return std::fmod(a, b); }),
+      arithmetic(
+          "pow", [](I a, I b) { return std::pow(double(a), double(b)); },
+          [](double a, double b) { return std::pow(a, b); }),
+      arithmetic(
+          "prim::min", [](I a, I b) { return std::min(a, b); }, [](double a, double b) { return b < a ? b : a; }),
+      arithmetic(
+          "prim::max", [](I a, I b) { return std::max(a, b); }, [](double a, double b) { return b > a ? b : a; }),
+      {"div(Scalar a, Scalar b)",
+       [](Arguments& a) -> Value {
          check(a[1].toDouble() != 0, "ZeroDivisionError: float division by zero");
          return a[0].toDouble() / a[1].toDouble();
        }},
-      {"divmod(Scalar a, Scalar b)", [](Arguments& a) -> Value {
-         if (both_whole(a[0], a[1])) return Value::tuple({floor_divide(a[0].toInt(), a[1].toInt()), remainder(a[0].toInt(), a[1].toInt())});
-         return Value::tuple({floor_divide(a[0].toDouble(), a[1].toDouble()), remainder(a[0].toDouble(), a[1].toDouble())});
+      {"divmod(Scalar a, Scalar b)",
+       [](Arguments& a) -> Value {
+         if (both_whole(a[0], a[1]))
+           return Value::tuple({floor_divide(a[0].toInt(), a[1].toInt()), remainder(a[0].toInt(), a[1].toInt())});
+         return Value::tuple(
+             {floor_divide(a[0].toDouble(), a[1].toDouble()), remainder(a[0].toDouble(), a[1].toDouble())});
        }},
-      {"neg(Scalar a)", [](Arguments& a) -> Value { return a[0].isDouble() ? Value(-a[0].toDouble()) : Value(wrapping(0 - std::uint64_t(a[0].toInt()))); }},
-      {"prim::abs(Scalar a)", [](Arguments& a) -> Value { return a[0].isDouble() ? Value(std::fabs(a[0].toDouble())) : Value(std::abs(a[0].toInt())); }},
+      {"neg(Scalar a)",
+       [](Arguments& a) -> Value {
+         return a[0].isDouble() ? Value(-a[0].toDouble()) : Value(wrapping(0 - std::uint64_t(a[0].toInt())));
+       }},
+      {"prim::abs(Scalar a)",
+       [](Arguments& a) -> Value {
+         return a[0].isDouble() ? Value(std::fabs(a[0].toDouble())) : Value(std::abs(a[0].toInt()));
+       }},
       bits("__and__", [](I a, I b) { return a & b; }),
       bits("__or__", [](I a, I b) { return a | b; }),
       bits("__xor__", [](I a, I b) { return a ^ b; }),
@@ -131,8 +156,14 @@ inline std::vector<Definition> number_comparisons() {
       comparison("le", [](auto a, auto b) { return a <= b; }),
       comparison("gt", [](auto a, auto b) { return a > b; }),
       comparison("ge", [](auto a, auto b) { return a >= b; }),
-      {"__is__(any self, any obj)", [](Arguments& a) -> Value { return a[0].isNone() || a[1].isNone() ? a[0].isNone() && a[1].isNone() : equal(a[0], a[1]); }},
-      {"__isnot__(any self, any obj)", [](Arguments& a) -> Value { return !(a[0].isNone() || a[1].isNone() ? a[0].isNone() && a[1].isNone() : equal(a[0], a[1])); }},
+      {"__is__(any self, any obj)",
+       [](Arguments& a) -> Value {
+         return a[0].isNone() || a[1].isNone() ? a[0].isNone() && a[1].isNone() : equal(a[0], a[1]);
+       }},
+      {"__isnot__(any self, any obj)",
+       [](Arguments& a) -> Value {
+         return !(a[0].isNone() || a[1].isNone() ? a[0].isNone() && a[1].isNone() : equal(a[0], a[1]));
+       }},
   };
 }
 
@@ -164,9 +195,11 @@ inline std::vector<Definition> number_functions() {
       function_of_float("isnan", [](double x) { return std::isnan(x); }),
       function_of_float("isinf", [](double x) { return std::isinf(x); }),
       function_of_float("isfinite", [](double x) { return std::isfinite(x); }),
-      {"log(Scalar a, Scalar base)", [](Arguments& a) -> Value { return std::log(a[0].toDouble()) / std::log(a[1].toDouble()); }},
+      {"log(Scalar a, Scalar base)",
+       [](Arguments& a) -> Value { return std::log(a[0].toDouble()) / std::log(a[1].toDouble()); }},
       {"atan2(Scalar a, Scalar b)", [](Arguments& a) -> Value { return std::atan2(a[0].toDouble(), a[1].toDouble()); }},
-      {"Int(Scalar a)", [](Arguments& a) -> Value { return a[0].isDouble() ? cast<std::int64_t>(a[0].toDouble()) : a[0].toInt(); }},
+      {"Int(Scalar a)",
+       [](Arguments& a) -> Value { return a[0].isDouble() ? cast<std::int64_t>(a[0].toDouble()) : a[0].toInt(); }},
       {"Int(str a)", [](Arguments& a) -> Value { return parse_int(a[0].toString()); }},
       {"Int(Tensor a)", [](Arguments& a) -> Value { return a[0].toInt(); }},
       {"IntImplicit(Tensor a)", [](Arguments& a) -> Value { return a[0].toInt(); }},
@@ -176,13 +209,15 @@ inline std::vector<Definition> number_functions() {
       {"FloatImplicit(Tensor a)", [](Arguments& a) -> Value { return a[0].toDouble(); }},
       {"Bool(Scalar a)", [](Arguments& a) -> Value { return a[0].toDouble() != 0; }},
       {"Bool(Tensor a)", [](Arguments& a) -> Value { return a[0].toBool(); }},
-      {"__range_length(int lo, int hi, int step)", [](Arguments& a) -> Value {
+      {"__range_length(int lo, int hi, int step)",
+       [](Arguments& a) -> Value {
          const std::int64_t lo = a[0].toInt(), hi = a[1].toInt(), step = a[2].toInt();
          check(step != 0, "range() arg 3 must not be zero");
          if (step > 0 ? lo >= hi : lo <= hi) return 0;
          return step > 0 ? 1 + (hi - 1 - lo) / step : 1 + (lo - 1 - hi) / (0 - step);
        }},
-      {"__derive_index(int index, int start, int step)", [](Arguments& a) -> Value { return a[1].toInt() + a[0].toInt() * a[2].toInt(); }},
+      {"__derive_index(int index, int start, int step)",
+       [](Arguments& a) -> Value { return a[1].toInt() + a[0].toInt() * a[2].toInt(); }},
   };
 }
 

@@ -31,7 +31,8 @@ struct Pool {
   Window window;
   bool ceil_mode = false;
 
-  Pool(const Value& kernel, const Value& stride, const Value& padding, const Value& dilation, const Value& ceil) : ceil_mode(ceil.toBool()) {
+  Pool(const Value& kernel, const Value& stride, const Value& padding, const Value& dilation, const Value& ceil)
+      : ceil_mode(ceil.toBool()) {
     const auto pair = [](const Value& v, const Sizes& otherwise) {
       Sizes s = v.toIntVector();
       if (s.empty()) s = otherwise;
@@ -42,7 +43,8 @@ struct Pool {
     window.kernel = pair(kernel, {});
     window = {window.kernel, pair(stride, window.kernel), pair(padding, {0, 0}), pair(dilation, {1, 1})};
     for (std::size_t d = 0; d < 2; ++d)
-      check(window.padding[d] >= 0 && window.padding[d] * 2 <= window.kernel[d], "pad should be at most half of effective kernel size");
+      check(window.padding[d] >= 0 && window.padding[d] * 2 <= window.kernel[d],
+            "pad should be at most half of effective kernel size");
   }
 
   std::int64_t out_size(std::size_t d, std::int64_t size) const {
@@ -63,7 +65,8 @@ inline Value max_pool2d(const Tensor& t, const Pool& pool, bool with_indices) {
     std::int64_t best = -1;
     for (std::int64_t ky = 0; ky < win.kernel[0]; ++ky)
       for (std::int64_t kx = 0; kx < win.kernel[1]; ++kx) {
-        const std::int64_t iy = y * win.stride[0] - win.padding[0] + ky * win.dilation[0], ix = x * win.stride[1] - win.padding[1] + kx * win.dilation[1];
+        const std::int64_t iy = y * win.stride[0] - win.padding[0] + ky * win.dilation[0],
+                           ix = x * win.stride[1] - win.padding[1] + kx * win.dilation[1];
         if (iy < 0 || iy >= h || ix < 0 || ix >= w) continue;
         const std::int64_t at = iy * w + ix;
         if (best < 0 || image[at] > image[best] || image[at] != image[at]) best = at;
@@ -88,8 +91,10 @@ inline Tensor avg_pool2d(const Tensor& t, const Pool& pool, bool count_padding, 
     for (std::int64_t y = 0; y < out_h; ++y)
       for (std::int64_t x = 0; x < out_w; ++x) {
         const std::int64_t y0 = y * win.stride[0] - win.padding[0], x0 = x * win.stride[1] - win.padding[1];
-        const std::int64_t y1 = std::min(y0 + win.kernel[0], h + win.padding[0]), x1 = std::min(x0 + win.kernel[1], w + win.padding[1]);
-        const std::int64_t top = std::max<std::int64_t>(y0, 0), left = std::max<std::int64_t>(x0, 0), bottom = std::min(y1, h), right = std::min(x1, w);
+        const std::int64_t y1 = std::min(y0 + win.kernel[0], h + win.padding[0]),
+                           x1 = std::min(x0 + win.kernel[1], w + win.padding[1]);
+        const std::int64_t top = std::max<std::int64_t>(y0, 0), left = std::max<std::int64_t>(x0, 0),
+                           bottom = std::min(y1, h), right = std::min(x1, w);
         double total = 0;
         for (std::int64_t iy = top; iy < bottom; ++iy)
           for (std::int64_t ix = left; ix < right; ++ix) total += double(image[iy * w + ix]);
@@ -107,17 +112,20 @@ inline Tensor adaptive_pool(const Tensor& t, Sizes to, bool largest) {
   return map_planes<void>(t, out_h, out_w, [&](auto* image, auto* out) {
     for (std::int64_t y = 0; y < out_h; ++y)
       for (std::int64_t x = 0; x < out_w; ++x) {
-        const std::int64_t y0 = y * h / out_h, y1 = ((y + 1) * h + out_h - 1) / out_h, x0 = x * w / out_w, x1 = ((x + 1) * w + out_w - 1) / out_w;
+        const std::int64_t y0 = y * h / out_h, y1 = ((y + 1) * h + out_h - 1) / out_h, x0 = x * w / out_w,
+                           x1 = ((x + 1) * w + out_w - 1) / out_w;
         double total = 0, top = double(image[y0 * w + x0]);
         for (std::int64_t iy = y0; iy < y1; ++iy)
-          for (std::int64_t ix = x0; ix < x1; ++ix) total += double(image[iy * w + ix]), top = std::max(top, double(image[iy * w + ix]));
+          for (std::int64_t ix = x0; ix < x1; ++ix)
+            total += double(image[iy * w + ix]), top = std::max(top, double(image[iy * w + ix]));
         *out++ = cast<std::decay_t<decltype(*out)>>(largest ? top : total / double((y1 - y0) * (x1 - x0)));
       }
   });
 }
 
 inline Tensor constant_pad(const Tensor& t, const Sizes& pad, double value) {
-  check(pad.size() % 2 == 0 && pad.size() / 2 <= t.sizes().size(), "Length of pad should be no more than twice the number of dimensions of the input");
+  check(pad.size() % 2 == 0 && pad.size() / 2 <= t.sizes().size(),
+        "Length of pad should be no more than twice the number of dimensions of the input");
   Sizes sizes = t.sizes();
   for (std::size_t i = 0; i < pad.size() / 2; ++i) sizes[sizes.size() - 1 - i] += pad[2 * i] + pad[2 * i + 1];
   const Tensor out = full(sizes, value, t.dtype());
@@ -141,7 +149,11 @@ inline Tensor pad(const Tensor& t, const Sizes& pad, const std::string& mode, co
     const std::int64_t n = out.size(d);
     std::vector<Tensor> lines;
     for (std::int64_t k = -pad[2 * i]; k < n + pad[2 * i + 1]; ++k) {
-      std::int64_t at = mode == "replicate" ? std::clamp<std::int64_t>(k, 0, n - 1) : mode == "circular" ? remainder(k, n) : k < 0 ? -k : k >= n ? 2 * (n - 1) - k : k;
+      std::int64_t at = mode == "replicate"  ? std::clamp<std::int64_t>(k, 0, n - 1)
+                        : mode == "circular" ? remainder(k, n)
+                        : k < 0              ? -k
+                        : k >= n             ? 2 * (n - 1) - k
+                                             : k;
       lines.push_back(select(out, d, at));
     }
     out = stack(lines, d);
@@ -157,23 +169,32 @@ inline Tensor resize(const Tensor& t, const Value& output_size, const Value& sca
   std::array<double, 2> scale{};
   for (std::size_t d = 0; d < 2; ++d) {
     const double size = double(t.sizes()[d + 2]);
-    to.push_back(output_size.isNone() ? cast<std::int64_t>(std::floor(size * scales.toList().at(d).toDouble())) : output_size.toIntVector().at(d));
-    scale[d] = linear && align_corners ? (to[d] > 1 ? (size - 1) / double(to[d] - 1) : 0) : scales.isNone() ? size / double(to[d]) : 1 / scales.toList().at(d).toDouble();
+    to.push_back(output_size.isNone() ? cast<std::int64_t>(std::floor(size * scales.toList().at(d).toDouble()))
+                                      : output_size.toIntVector().at(d));
+    scale[d] = linear && align_corners ? (to[d] > 1 ? (size - 1) / double(to[d] - 1) : 0)
+               : scales.isNone()       ? size / double(to[d])
+                                       : 1 / scales.toList().at(d).toDouble();
   }
   return map_planes<void>(t, to[0], to[1], [&](auto* image, auto* out) {
     using T = std::decay_t<decltype(*out)>;
-    const auto source = [&](std::int64_t i, std::size_t d) { return align_corners ? scale[d] * double(i) : std::max(0.0, scale[d] * (double(i) + 0.5) - 0.5); };
+    const auto source = [&](std::int64_t i, std::size_t d) {
+      return align_corners ? scale[d] * double(i) : std::max(0.0, scale[d] * (double(i) + 0.5) - 0.5);
+    };
     for (std::int64_t y = 0; y < to[0]; ++y)
       for (std::int64_t x = 0; x < to[1]; ++x) {
         if (!linear) {
-          *out++ = image[std::min<std::int64_t>(std::int64_t(double(y) * scale[0]), h - 1) * w + std::min<std::int64_t>(std::int64_t(double(x) * scale[1]), w - 1)];
+          *out++ = image[std::min<std::int64_t>(std::int64_t(double(y) * scale[0]), h - 1) * w +
+                         std::min<std::int64_t>(std::int64_t(double(x) * scale[1]), w - 1)];
           continue;
         }
         const double fy = source(y, 0), fx = source(x, 1);
-        const auto y0 = std::min<std::int64_t>(std::int64_t(fy), h - 1), x0 = std::min<std::int64_t>(std::int64_t(fx), w - 1), y1 = std::min(y0 + 1, h - 1), x1 = std::min(x0 + 1, w - 1);
+        const auto y0 = std::min<std::int64_t>(std::int64_t(fy), h - 1),
+                   x0 = std::min<std::int64_t>(std::int64_t(fx), w - 1), y1 = std::min(y0 + 1, h - 1),
+                   x1 = std::min(x0 + 1, w - 1);
         const double wy = fy - double(y0), wx = fx - double(x0);
         const auto at = [&](std::int64_t i, std::int64_t j) { return double(image[i * w + j]); };
-        *out++ = cast<T>((1 - wy) * ((1 - wx) * at(y0, x0) + wx * at(y0, x1)) + wy * ((1 - wx) * at(y1, x0) + wx * at(y1, x1)));
+        *out++ = cast<T>((1 - wy) * ((1 - wx) * at(y0, x0) + wx * at(y0, x1)) +
+                         wy * ((1 - wx) * at(y1, x0) + wx * at(y1, x1)));
       }
   });
 }
@@ -188,39 +209,67 @@ inline Value line_of(const Value& numbers, int neutral) {
 
 inline std::vector<Definition> pooling_operators() {
   return {
-      {"max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)",
+      {"max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
+       "ceil_mode=False)",
        [](Arguments& a) -> Value { return max_pool2d(a[0].toTensor(), Pool(a[1], a[2], a[3], a[4], a[5]), false); }},
-      {"max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)",
+      {"max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
+       "dilation=1, bool ceil_mode=False)",
        [](Arguments& a) -> Value { return max_pool2d(a[0].toTensor(), Pool(a[1], a[2], a[3], a[4], a[5]), true); }},
-      {"max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False)",
+      {"max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool "
+       "ceil_mode=False)",
        [](Arguments& a) -> Value {
-         return squeeze(max_pool2d(as_line(a[0].toTensor()), Pool(line_of(a[1], 1), line_of(a[2], 1), line_of(a[3], 0), line_of(a[4], 1), a[5]), false).toTensor(), -2);
+         return squeeze(
+             max_pool2d(as_line(a[0].toTensor()),
+                        Pool(line_of(a[1], 1), line_of(a[2], 1), line_of(a[3], 0), line_of(a[4], 1), a[5]), false)
+                 .toTensor(),
+             -2);
        }},
-      {"avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)",
-       [](Arguments& a) -> Value { return avg_pool2d(a[0].toTensor(), Pool(a[1], a[2], a[3], 1, a[4]), a[5].toBool(), a[6]); }},
-      {"avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True)",
-       [](Arguments& a) -> Value { return squeeze(avg_pool2d(as_line(a[0].toTensor()), Pool(line_of(a[1], 1), line_of(a[2], 1), line_of(a[3], 0), 1, a[4]), a[5].toBool(), {}), -2); }},
-      {"adaptive_avg_pool2d(Tensor self, int[2] output_size)", [](Arguments& a) -> Value { return adaptive_pool(a[0].toTensor(), a[1].toIntVector(), false); }},
-      {"adaptive_avg_pool1d(Tensor self, int[1] output_size)", [](Arguments& a) -> Value { return squeeze(adaptive_pool(as_line(a[0].toTensor()), line_of(a[1], 1).toIntVector(), false), -2); }},
-      {"adaptive_max_pool2d(Tensor self, int[2] output_size)", [](Arguments& a) -> Value {
+      {"avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
+       "count_include_pad=True, int? divisor_override=None)",
+       [](Arguments& a) -> Value {
+         return avg_pool2d(a[0].toTensor(), Pool(a[1], a[2], a[3], 1, a[4]), a[5].toBool(), a[6]);
+       }},
+      {"avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool "
+       "count_include_pad=True)",
+       [](Arguments& a) -> Value {
+         return squeeze(
+             avg_pool2d(as_line(a[0].toTensor()), Pool(line_of(a[1], 1), line_of(a[2], 1), line_of(a[3], 0), 1, a[4]),
+                        a[5].toBool(), {}),
+             -2);
+       }},
+      {"adaptive_avg_pool2d(Tensor self, int[2] output_size)",
+       [](Arguments& a) -> Value { return adaptive_pool(a[0].toTensor(), a[1].toIntVector(), false); }},
+      {"adaptive_avg_pool1d(Tensor self, int[1] output_size)",
+       [](Arguments& a) -> Value {
+         return squeeze(adaptive_pool(as_line(a[0].toTensor()), line_of(a[1], 1).toIntVector(), false), -2);
+       }},
+      {"adaptive_max_pool2d(Tensor self, int[2] output_size)",
+       [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
          const Tensor values = adaptive_pool(t, a[1].toIntVector(), true);
          return Value::tuple({values, full(values.sizes(), 0, Dtype::int64)});
        }},
-      {"pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None)", [](Arguments& a) -> Value { return pad(a[0].toTensor(), a[1].toIntVector(), a[2].toString(), a[3]); }},
-      {"constant_pad_nd(Tensor self, int[] pad, Scalar value=0)", [](Arguments& a) -> Value { return constant_pad(a[0].toTensor(), a[1].toIntVector(), a[2].toDouble()); }},
-      {"upsample_nearest2d(Tensor input, int[]? output_size, float[]? scale_factors)", [](Arguments& a) -> Value { return resize(a[0].toTensor(), a[1], a[2], false, false); }},
-      {"upsample_bilinear2d(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors)", [](Arguments& a) -> Value { return resize(a[0].toTensor(), a[1], a[3], true, a[2].toBool()); }},
-      {"im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride)", [](Arguments& a) -> Value {
+      {"pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None)",
+       [](Arguments& a) -> Value { return pad(a[0].toTensor(), a[1].toIntVector(), a[2].toString(), a[3]); }},
+      {"constant_pad_nd(Tensor self, int[] pad, Scalar value=0)",
+       [](Arguments& a) -> Value { return constant_pad(a[0].toTensor(), a[1].toIntVector(), a[2].toDouble()); }},
+      {"upsample_nearest2d(Tensor input, int[]? output_size, float[]? scale_factors)",
+       [](Arguments& a) -> Value { return resize(a[0].toTensor(), a[1], a[2], false, false); }},
+      {"upsample_bilinear2d(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors)",
+       [](Arguments& a) -> Value { return resize(a[0].toTensor(), a[1], a[3], true, a[2].toBool()); }},
+      {"im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride)",
+       [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
          check(t.dim() == 4, "im2col expects [N, C, H, W]");
          const Window window{a[1].toIntVector(), a[4].toIntVector(), a[3].toIntVector(), a[2].toIntVector()};
-         const std::int64_t h = window.places(0, t.size(2)), w = window.places(1, t.size(3)), depth = t.size(1) * product(window.kernel);
+         const std::int64_t h = window.places(0, t.size(2)), w = window.places(1, t.size(3)),
+                            depth = t.size(1) * product(window.kernel);
          return visit_compute(t.dtype(), [&](auto e) {
            using T = decltype(e);
            const Tensor x = for_compute(t), out = Tensor::empty({t.size(0), depth, h * w}, dtype_of<T>);
            for (std::int64_t i = 0; i < t.size(0); ++i)
-             im2col(x.data<T>() + i * t.numel() / t.size(0), t.size(1), t.size(2), t.size(3), window, h, w, out.data<T>() + i * depth * h * w);
+             im2col(x.data<T>() + i * t.numel() / t.size(0), t.size(1), t.size(2), t.size(3), window, h, w,
+                    out.data<T>() + i * depth * h * w);
            return to_dtype(out, t.dtype());
          });
        }},

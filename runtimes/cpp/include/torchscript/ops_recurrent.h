@@ -25,24 +25,29 @@ struct RecurrentWeights {
 using State = std::vector<Tensor>;  // {h} of a GRU, {h, c} of an LSTM
 
 inline State lstm_step(const Tensor& x, const State& state, const RecurrentWeights& w) {
-  const auto gates = split(add(linear(x, w.input, w.input_bias), linear(state[0], w.hidden, w.hidden_bias)), state[0].size(-1), -1);
+  const auto gates =
+      split(add(linear(x, w.input, w.input_bias), linear(state[0], w.hidden, w.hidden_bias)), state[0].size(-1), -1);
   const Tensor c = add(mul(sigmoid_of(gates.at(1)), state[1]), mul(sigmoid_of(gates.at(0)), tanh_of(gates.at(2))));
   return {mul(sigmoid_of(gates.at(3)), tanh_of(c)), c};
 }
 
 inline State gru_step(const Tensor& x, const State& state, const RecurrentWeights& w) {
-  const auto from_x = split(linear(x, w.input, w.input_bias), state[0].size(-1), -1), from_h = split(linear(state[0], w.hidden, w.hidden_bias), state[0].size(-1), -1);
-  const Tensor reset = sigmoid_of(add(from_x.at(0), from_h.at(0))), update = sigmoid_of(add(from_x.at(1), from_h.at(1)));
+  const auto from_x = split(linear(x, w.input, w.input_bias), state[0].size(-1), -1),
+             from_h = split(linear(state[0], w.hidden, w.hidden_bias), state[0].size(-1), -1);
+  const Tensor reset = sigmoid_of(add(from_x.at(0), from_h.at(0))),
+               update = sigmoid_of(add(from_x.at(1), from_h.at(1)));
   const Tensor fresh = tanh_of(add(from_x.at(2), mul(reset, from_h.at(2))));
   return {add(fresh, mul(sub(state[0], fresh), update))};
 }
 
 // input [T, N, features]; each state [layers * directions, N, hidden]. Returns the outputs and the last states.
 template <class Step>
-Value recurrent(Tensor x, const State& initial, const std::vector<Tensor>& params, bool has_biases, std::int64_t layers, bool bidirectional, bool batch_first, Step step) {
+Value recurrent(Tensor x, const State& initial, const std::vector<Tensor>& params, bool has_biases, std::int64_t layers,
+                bool bidirectional, bool batch_first, Step step) {
   if (batch_first) x = transpose(x, 0, 1);
   const std::size_t per_layer = has_biases ? 4 : 2, directions = bidirectional ? 2 : 1;
-  check(params.size() == per_layer * directions * std::size_t(layers), "a recurrent network with ", params.size(), " parameters is not known to this runtime");
+  check(params.size() == per_layer * directions * std::size_t(layers), "a recurrent network with ", params.size(),
+        " parameters is not known to this runtime");
   std::vector<std::vector<Tensor>> last(initial.size());
   for (std::size_t layer = 0; layer < std::size_t(layers); ++layer) {
     std::vector<Tensor> outputs;
@@ -68,23 +73,31 @@ Value recurrent(Tensor x, const State& initial, const std::vector<Tensor>& param
   return Value::tuple(result);
 }
 
-inline RecurrentWeights cell_weights(const Arguments& a, std::size_t at) { return {a[at].toTensor(), a[at + 1].toTensor(), a[at + 2], a[at + 3]}; }
+inline RecurrentWeights cell_weights(const Arguments& a, std::size_t at) {
+  return {a[at].toTensor(), a[at + 1].toTensor(), a[at + 2], a[at + 3]};
+}
 
 inline std::vector<Definition> recurrent_operators() {
   return {
-      {"lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)", [](Arguments& a) -> Value {
-         return recurrent(a[0].toTensor(), a[1].toTensorVector(), a[2].toTensorVector(), a[3].toBool(), a[4].toInt(), a[7].toBool(), a[8].toBool(), lstm_step);
+      {"lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+       "bool bidirectional, bool batch_first)",
+       [](Arguments& a) -> Value {
+         return recurrent(a[0].toTensor(), a[1].toTensorVector(), a[2].toTensorVector(), a[3].toBool(), a[4].toInt(),
+                          a[7].toBool(), a[8].toBool(), lstm_step);
        }},
-      {"gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first)", [](Arguments& a) -> Value {
-         return recurrent(a[0].toTensor(), {a[1].toTensor()}, a[2].toTensorVector(), a[3].toBool(), a[4].toInt(), a[7].toBool(), a[8].toBool(), gru_step);
+      {"gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool "
+       "bidirectional, bool batch_first)",
+       [](Arguments& a) -> Value {
+         return recurrent(a[0].toTensor(), {a[1].toTensor()}, a[2].toTensorVector(), a[3].toBool(), a[4].toInt(),
+                          a[7].toBool(), a[8].toBool(), gru_step);
        }},
-      {"lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", [](Arguments& a) -> Value {
+      {"lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)",
+       [](Arguments& a) -> Value {
          const State state = lstm_step(a[0].toTensor(), a[1].toTensorVector(), cell_weights(a, 2));
          return Value::tuple({state[0], state[1]});
        }},
-      {"gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", [](Arguments& a) -> Value {
-         return gru_step(a[0].toTensor(), {a[1].toTensor()}, cell_weights(a, 2))[0];
-       }},
+      {"gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)",
+       [](Arguments& a) -> Value { return gru_step(a[0].toTensor(), {a[1].toTensor()}, cell_weights(a, 2))[0]; }},
   };
 }
 

@@ -13,7 +13,9 @@ namespace torchscript {
 inline Tensor order_of(const Tensor& t, std::int64_t d, bool descending) {
   return map_rows<std::int64_t>(t, d, [=](auto* row, std::int64_t n, std::int64_t* to) {
     std::iota(to, to + n, std::int64_t(0));
-    const auto less = [&](std::int64_t a, std::int64_t b) { return row[a] < row[b] || (row[a] == row[a] && row[b] != row[b]); };
+    const auto less = [&](std::int64_t a, std::int64_t b) {
+      return row[a] < row[b] || (row[a] == row[a] && row[b] != row[b]);
+    };
     std::stable_sort(to, to + n, [&](std::int64_t a, std::int64_t b) { return descending ? less(b, a) : less(a, b); });
   });
 }
@@ -30,32 +32,48 @@ inline Value nth(const Tensor& t, std::int64_t d, std::int64_t k, bool keepdim) 
 inline Tensor unique(const Tensor& t) {
   const Tensor sorted = sort(reshape(t, {-1}), 0, false).toTupleElements()[0].toTensor();
   if (sorted.numel() < 2) return sorted;
-  const Tensor differs = pointwise(slice(sorted, 0, 1, sorted.numel()), slice(sorted, 0, 0, sorted.numel() - 1), Rule::truth, [](auto x, auto y) { return x != y; });
+  const Tensor differs = pointwise(slice(sorted, 0, 1, sorted.numel()), slice(sorted, 0, 0, sorted.numel() - 1),
+                                   Rule::truth, [](auto x, auto y) { return x != y; });
   return index(sorted, {cat({full({1}, 1, Dtype::boolean), differs}, 0)});
 }
 
 inline std::vector<Definition> sorting_operators() {
   return {
-      {"sort(Tensor self, int dim=-1, bool descending=False)", [](Arguments& a) -> Value { return sort(a[0].toTensor(), a[1].toInt(), a[2].toBool()); }},
-      {"sort(Tensor self, *, bool? stable, int dim=-1, bool descending=False)", [](Arguments& a) -> Value { return sort(a[0].toTensor(), a[2].toInt(), a[3].toBool()); }},
-      {"argsort(Tensor self, int dim=-1, bool descending=False)", [](Arguments& a) -> Value { return order_of(a[0].toTensor(), a[1].toInt(), a[2].toBool()); }},
-      {"argsort(Tensor self, *, bool stable, int dim=-1, bool descending=False)", [](Arguments& a) -> Value { return order_of(a[0].toTensor(), a[2].toInt(), a[3].toBool()); }},
-      {"topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)", [](Arguments& a) -> Value {
+      {"sort(Tensor self, int dim=-1, bool descending=False)",
+       [](Arguments& a) -> Value { return sort(a[0].toTensor(), a[1].toInt(), a[2].toBool()); }},
+      {"sort(Tensor self, *, bool? stable, int dim=-1, bool descending=False)",
+       [](Arguments& a) -> Value { return sort(a[0].toTensor(), a[2].toInt(), a[3].toBool()); }},
+      {"argsort(Tensor self, int dim=-1, bool descending=False)",
+       [](Arguments& a) -> Value { return order_of(a[0].toTensor(), a[1].toInt(), a[2].toBool()); }},
+      {"argsort(Tensor self, *, bool stable, int dim=-1, bool descending=False)",
+       [](Arguments& a) -> Value { return order_of(a[0].toTensor(), a[2].toInt(), a[3].toBool()); }},
+      {"topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)",
+       [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
-         check(a[1].toInt() >= 0 && a[1].toInt() <= (t.dim() == 0 ? 1 : t.size(a[2].toInt())), "selected index k out of range");
+         check(a[1].toInt() >= 0 && a[1].toInt() <= (t.dim() == 0 ? 1 : t.size(a[2].toInt())),
+               "selected index k out of range");
          if (t.dim() == 0) return Value::tuple({t, full({}, 0, Dtype::int64)});
          const Tensor order = narrow(order_of(t, a[2].toInt(), a[3].toBool()), a[2].toInt(), 0, a[1].toInt());
          return Value::tuple({gather(t, a[2].toInt(), order), order});
        }},
-      {"kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)", [](Arguments& a) -> Value { return nth(a[0].toTensor(), a[2].toInt(), a[1].toInt() - 1, a[3].toBool()); }},
-      {"median(Tensor self, int dim, bool keepdim=False)", [](Arguments& a) -> Value { return nth(a[0].toTensor(), a[1].toInt(), (a[0].toTensor().size(a[1].toInt()) - 1) / 2, a[2].toBool()); }},
-      {"median(Tensor self)", [](Arguments& a) -> Value { return nth(reshape(a[0].toTensor(), {-1}), 0, (a[0].toTensor().numel() - 1) / 2, false).toTupleElements()[0]; }},
-      {"_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False)", [](Arguments& a) -> Value {
+      {"kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)",
+       [](Arguments& a) -> Value { return nth(a[0].toTensor(), a[2].toInt(), a[1].toInt() - 1, a[3].toBool()); }},
+      {"median(Tensor self, int dim, bool keepdim=False)",
+       [](Arguments& a) -> Value {
+         return nth(a[0].toTensor(), a[1].toInt(), (a[0].toTensor().size(a[1].toInt()) - 1) / 2, a[2].toBool());
+       }},
+      {"median(Tensor self)",
+       [](Arguments& a) -> Value {
+         return nth(reshape(a[0].toTensor(), {-1}), 0, (a[0].toTensor().numel() - 1) / 2, false).toTupleElements()[0];
+       }},
+      {"_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False)",
+       [](Arguments& a) -> Value {
          check(!a[2].toBool() && !a[3].toBool(), "unique with inverse or counts is not known to this runtime");
          const Tensor none = full({0}, 0, Dtype::int64);
          return Value::tuple({unique(a[0].toTensor()), none, none});
        }},
-      {"bincount(Tensor self, Tensor? weights=None, int minlength=0)", [](Arguments& a) -> Value {
+      {"bincount(Tensor self, Tensor? weights=None, int minlength=0)",
+       [](Arguments& a) -> Value {
          check(a[1].isNone(), "bincount with weights is not known to this runtime");
          const Tensor& t = a[0].toTensor();
          const std::int64_t n = t.numel() == 0 ? 0 : item<std::int64_t>(extreme(t, {}, false, true)) + 1;

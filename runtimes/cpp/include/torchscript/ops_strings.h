@@ -58,7 +58,8 @@ inline Value split(const std::string& text, const Value& separator, std::int64_t
   }
   const std::string& by = separator.toString();
   check(!by.empty(), "ValueError: empty separator");
-  for (std::size_t found = text.find(by); found != std::string::npos && std::int64_t(parts.size()) != max; found = text.find(by, at)) {
+  for (std::size_t found = text.find(by); found != std::string::npos && std::int64_t(parts.size()) != max;
+       found = text.find(by, at)) {
     parts.emplace_back(text.substr(at, found - at));
     at = found + by.size();
   }
@@ -107,7 +108,8 @@ Definition all_characters(const char* name, F f) {
 
 template <class F>
 Definition string_comparison(const char* name, F f) {
-  return {std::string(name) + "(str a, str b)", [=](Arguments& a) -> Value { return f(a[0].toString(), a[1].toString()); }};
+  return {std::string(name) + "(str a, str b)",
+          [=](Arguments& a) -> Value { return f(a[0].toString(), a[1].toString()); }};
 }
 
 inline std::vector<Definition> string_operators() {
@@ -127,7 +129,8 @@ inline std::vector<Definition> string_operators() {
       each_character("lower", [=](char c, char) { return lower(c); }),
       each_character("title", [=](char c, char before) { return letter(before) ? lower(c) : upper(c); }),
       each_character("swapcase", [=](char c, char) { return upper(c) == c ? lower(c) : upper(c); }),
-      {"capitalize(str self)", [=](Arguments& a) -> Value {
+      {"capitalize(str self)",
+       [=](Arguments& a) -> Value {
          std::string text = a[0].toString();
          for (std::size_t i = 0; i < text.size(); ++i) text[i] = i == 0 ? upper(text[i]) : lower(text[i]);
          return text;
@@ -138,83 +141,108 @@ inline std::vector<Definition> string_operators() {
       all_characters("isspace", is_space),
       {"len(str s)", [](Arguments& a) -> Value { return std::int64_t(a[0].toString().size()); }},
       {"str(any elem)", [](Arguments& a) -> Value { return to_string(a[0]); }},
-      {"list(str t)", [](Arguments& a) -> Value {
+      {"list(str t)",
+       [](Arguments& a) -> Value {
          std::vector<Value> letters;
          for (const char c : a[0].toString()) letters.emplace_back(std::string(1, c));
          return Value::list(letters);
        }},
       {"format(...)", [](Arguments& a) -> Value { return format(a); }},
-      {"join(str self, str[] values)", [](Arguments& a) -> Value {
+      {"join(str self, str[] values)",
+       [](Arguments& a) -> Value {
          std::string text;
-         for (std::size_t i = 0; i < a[1].toList().size(); ++i) text += (i ? a[0].toString() : "") + a[1].toList()[i].toString();
+         for (std::size_t i = 0; i < a[1].toList().size(); ++i)
+           text += (i ? a[0].toString() : "") + a[1].toList()[i].toString();
          return text;
        }},
-      {"split(str self, str? separator=None, int max=-1)", [](Arguments& a) -> Value { return split(a[0].toString(), a[1], a[2].toInt()); }},
-      {"splitlines(str self, bool keepends=False)", [](Arguments& a) -> Value {
+      {"split(str self, str? separator=None, int max=-1)",
+       [](Arguments& a) -> Value { return split(a[0].toString(), a[1], a[2].toInt()); }},
+      {"splitlines(str self, bool keepends=False)",
+       [](Arguments& a) -> Value {
          std::vector<Value> lines;
          std::istringstream text(a[0].toString());
-         for (std::string line; std::getline(text, line);) lines.emplace_back(line + (a[1].toBool() && !text.eof() ? "\n" : ""));
+         for (std::string line; std::getline(text, line);)
+           lines.emplace_back(line + (a[1].toBool() && !text.eof() ? "\n" : ""));
          return Value::list(lines);
        }},
-      {"strip(str self, str chars=\" \t\n\r\f\v\")", [](Arguments& a) -> Value { return strip(a[0].toString(), a[1].toString(), true, true); }},
-      {"lstrip(str self, str chars=\" \t\n\r\f\v\")", [](Arguments& a) -> Value { return strip(a[0].toString(), a[1].toString(), true, false); }},
-      {"rstrip(str self, str chars=\" \t\n\r\f\v\")", [](Arguments& a) -> Value { return strip(a[0].toString(), a[1].toString(), false, true); }},
-      {"replace(str self, str old, str new, int max=-1)", [](Arguments& a) -> Value { return replace(a[0].toString(), a[1].toString(), a[2].toString(), a[3].toInt()); }},
-      {"find(str self, str substr, int start=0, int end=-1)", [](Arguments& a) -> Value {
+      {"strip(str self, str chars=\" \t\n\r\f\v\")",
+       [](Arguments& a) -> Value { return strip(a[0].toString(), a[1].toString(), true, true); }},
+      {"lstrip(str self, str chars=\" \t\n\r\f\v\")",
+       [](Arguments& a) -> Value { return strip(a[0].toString(), a[1].toString(), true, false); }},
+      {"rstrip(str self, str chars=\" \t\n\r\f\v\")",
+       [](Arguments& a) -> Value { return strip(a[0].toString(), a[1].toString(), false, true); }},
+      {"replace(str self, str old, str new, int max=-1)",
+       [](Arguments& a) -> Value { return replace(a[0].toString(), a[1].toString(), a[2].toString(), a[3].toInt()); }},
+      {"find(str self, str substr, int start=0, int end=-1)",
+       [](Arguments& a) -> Value {
          const auto found = a[0].toString().find(a[1].toString(), std::size_t(std::max<std::int64_t>(a[2].toInt(), 0)));
          return found == std::string::npos ? std::int64_t(-1) : std::int64_t(found);
        }},
-      {"count(str self, str substr, int start=0, int end=-1)", [](Arguments& a) -> Value {
+      {"count(str self, str substr, int start=0, int end=-1)",
+       [](Arguments& a) -> Value {
          const std::string &text = a[0].toString(), &part = a[1].toString();
          if (part.empty()) return std::int64_t(text.size()) + 1;
          std::int64_t n = 0;
          for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
          return n;
        }},
-      {"startswith(str self, str substr, int start=0, int end=-1)", [](Arguments& a) -> Value {
-         return a[0].toString().compare(0, a[1].toString().size(), a[1].toString()) == 0;
-       }},
-      {"endswith(str self, str substr, int start=0, int end=-1)", [](Arguments& a) -> Value {
+      {"startswith(str self, str substr, int start=0, int end=-1)",
+       [](Arguments& a) -> Value { return a[0].toString().compare(0, a[1].toString().size(), a[1].toString()) == 0; }},
+      {"endswith(str self, str substr, int start=0, int end=-1)",
+       [](Arguments& a) -> Value {
          const std::string &text = a[0].toString(), &tail = a[1].toString();
          return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
        }},
-      {"ljust(str self, int width, str fillchar=\" \")", [](Arguments& a) -> Value {
+      {"ljust(str self, int width, str fillchar=\" \")",
+       [](Arguments& a) -> Value {
          const std::string& text = a[0].toString();
-         return text + std::string(std::size_t(std::max<std::int64_t>(a[1].toInt() - std::int64_t(text.size()), 0)), a[2].toString().at(0));
+         return text + std::string(std::size_t(std::max<std::int64_t>(a[1].toInt() - std::int64_t(text.size()), 0)),
+                                   a[2].toString().at(0));
        }},
-      {"rjust(str self, int width, str fillchar=\" \")", [](Arguments& a) -> Value {
+      {"rjust(str self, int width, str fillchar=\" \")",
+       [](Arguments& a) -> Value {
          const std::string& text = a[0].toString();
-         return std::string(std::size_t(std::max<std::int64_t>(a[1].toInt() - std::int64_t(text.size()), 0)), a[2].toString().at(0)) + text;
+         return std::string(std::size_t(std::max<std::int64_t>(a[1].toInt() - std::int64_t(text.size()), 0)),
+                            a[2].toString().at(0)) +
+                text;
        }},
-      {"__contains__(str l, str item)", [](Arguments& a) -> Value { return a[0].toString().find(a[1].toString()) != std::string::npos; }},
-      {"__getitem__(str s, int index)", [](Arguments& a) -> Value {
+      {"__contains__(str l, str item)",
+       [](Arguments& a) -> Value { return a[0].toString().find(a[1].toString()) != std::string::npos; }},
+      {"__getitem__(str s, int index)",
+       [](Arguments& a) -> Value {
          const std::string& text = a[0].toString();
          const std::int64_t n = std::int64_t(text.size()), i = a[1].toInt() < 0 ? a[1].toInt() + n : a[1].toInt();
          check(i >= 0 && i < n, "string index out of range");
          return std::string(1, text[std::size_t(i)]);
        }},
-      {"slice(str string, int? start=None, int? end=None, int step=1)", [](Arguments& a) -> Value {
+      {"slice(str string, int? start=None, int? end=None, int step=1)",
+       [](Arguments& a) -> Value {
          const auto [start, stop] = slice_range(std::int64_t(a[0].toString().size()), a[1], a[2]);
          std::string text;
-         for (std::int64_t i = start; i < stop; i += std::max<std::int64_t>(a[3].toInt(), 1)) text += a[0].toString()[std::size_t(i)];
+         for (std::int64_t i = start; i < stop; i += std::max<std::int64_t>(a[3].toInt(), 1))
+           text += a[0].toString()[std::size_t(i)];
          return text;
        }},
-      {"prim::Print(...)", [](Arguments& a) -> Value {
+      {"prim::Print(...)",
+       [](Arguments& a) -> Value {
          std::string text;
          for (std::size_t i = 0; i < a.size(); ++i) text += (i ? " " : "") + to_string(a[i]);
          std::cout << text + "\n";
          return {};
        }},
-      {"warn(...)", [](Arguments& a) -> Value {
+      {"warn(...)",
+       [](Arguments& a) -> Value {
          std::cerr << "warning: " + to_string(a.at(0)) + "\n";
          return {};
        }},
       {"prim::RaiseException(str msg, str? cls=None)", [](Arguments& a) -> Value { fail(a[0].toString()); }},
       {"device(str a)", [](Arguments& a) -> Value { return Device{a[0].toString()}; }},
-      {"device(str type, int index)", [](Arguments& a) -> Value { return Device{a[0].toString() + ":" + std::to_string(a[1].toInt())}; }},
+      {"device(str type, int index)",
+       [](Arguments& a) -> Value { return Device{a[0].toString() + ":" + std::to_string(a[1].toInt())}; }},
       {"eq(Device a, Device b)", [](Arguments& a) -> Value { return to_string(a[0]) == to_string(a[1]); }},
       {"ne(Device a, Device b)", [](Arguments& a) -> Value { return to_string(a[0]) != to_string(a[1]); }},
-      {"prim::type(Device a)", [](Arguments& a) -> Value { return a[0].toDevice().name.substr(0, a[0].toDevice().name.find(':')); }},
+      {"prim::type(Device a)",
+       [](Arguments& a) -> Value { return a[0].toDevice().name.substr(0, a[0].toDevice().name.find(':')); }},
   };
 }
 

@@ -24,9 +24,11 @@ inline Tensor cat(std::vector<Tensor> tensors, std::int64_t d) {
   Dtype dtype = tensors[0].dtype();
   sizes[std::size_t(at)] = 0;
   for (const Tensor& t : tensors) {
-    check(t.dim() == std::int64_t(sizes.size()), "Tensors must have same number of dimensions: got ", sizes.size(), " and ", t.dim());
+    check(t.dim() == std::int64_t(sizes.size()), "Tensors must have same number of dimensions: got ", sizes.size(),
+          " and ", t.dim());
     for (std::size_t i = 0; i < sizes.size(); ++i)
-      check(std::int64_t(i) == at || t.sizes()[i] == sizes[i], "Sizes of tensors must match except in dimension ", at, ". Expected size ", sizes[i], " but got size ", t.sizes()[i]);
+      check(std::int64_t(i) == at || t.sizes()[i] == sizes[i], "Sizes of tensors must match except in dimension ", at,
+            ". Expected size ", sizes[i], " but got size ", t.sizes()[i]);
     sizes[std::size_t(at)] += t.size(at);
     dtype = promote(dtype, t.dtype());
   }
@@ -43,14 +45,16 @@ inline Tensor stack(std::vector<Tensor> tensors, std::int64_t d) {
   check(!tensors.empty(), "stack expects a non-empty TensorList");
   const Sizes sizes = tensors[0].sizes();
   for (Tensor& t : tensors) {
-    check(t.sizes() == sizes, "stack expects each tensor to be equal size, but got ", to_string(sizes), " and ", to_string(t.sizes()));
+    check(t.sizes() == sizes, "stack expects each tensor to be equal size, but got ", to_string(sizes), " and ",
+          to_string(t.sizes()));
     t = unsqueeze(t, d);
   }
   return cat(tensors, d);
 }
 
 inline Tensor repeat(const Tensor& t, const Sizes& times) {
-  check(std::int64_t(times.size()) >= t.dim(), "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  check(std::int64_t(times.size()) >= t.dim(),
+        "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
   Sizes from(times.size() - t.sizes().size(), 1), interleaved, stretched, out;
   from.insert(from.end(), t.sizes().begin(), t.sizes().end());
   for (std::size_t i = 0; i < times.size(); ++i) {
@@ -88,14 +92,21 @@ inline Value tensors(const std::vector<Tensor>& parts) { return Value::list_of(p
 inline std::vector<Definition> view_operators() {
   constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
   return {
-      {"view(Tensor self, int[] size)", [](Arguments& a) -> Value { return view(a[0].toTensor(), a[1].toIntVector()); }},
-      {"_unsafe_view(Tensor self, int[] size)", [](Arguments& a) -> Value { return view(a[0].toTensor(), a[1].toIntVector()); }},
-      {"view_as(Tensor self, Tensor other)", [](Arguments& a) -> Value { return view(a[0].toTensor(), a[1].toTensor().sizes()); }},
-      {"reshape(Tensor self, int[] shape)", [](Arguments& a) -> Value { return reshape(a[0].toTensor(), a[1].toIntVector()); }},
-      {"reshape_as(Tensor self, Tensor other)", [](Arguments& a) -> Value { return reshape(a[0].toTensor(), a[1].toTensor().sizes()); }},
-      {"flatten(Tensor self, int start_dim=0, int end_dim=-1)", [](Arguments& a) -> Value { return flatten(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
+      {"view(Tensor self, int[] size)",
+       [](Arguments& a) -> Value { return view(a[0].toTensor(), a[1].toIntVector()); }},
+      {"_unsafe_view(Tensor self, int[] size)",
+       [](Arguments& a) -> Value { return view(a[0].toTensor(), a[1].toIntVector()); }},
+      {"view_as(Tensor self, Tensor other)",
+       [](Arguments& a) -> Value { return view(a[0].toTensor(), a[1].toTensor().sizes()); }},
+      {"reshape(Tensor self, int[] shape)",
+       [](Arguments& a) -> Value { return reshape(a[0].toTensor(), a[1].toIntVector()); }},
+      {"reshape_as(Tensor self, Tensor other)",
+       [](Arguments& a) -> Value { return reshape(a[0].toTensor(), a[1].toTensor().sizes()); }},
+      {"flatten(Tensor self, int start_dim=0, int end_dim=-1)",
+       [](Arguments& a) -> Value { return flatten(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
       {"ravel(Tensor self)", [](Arguments& a) -> Value { return reshape(a[0].toTensor(), {-1}); }},
-      {"unflatten(Tensor self, int dim, int[] sizes)", [](Arguments& a) -> Value {
+      {"unflatten(Tensor self, int dim, int[] sizes)",
+       [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
          const std::int64_t at = t.wrap(a[1].toInt());
          Sizes sizes = t.sizes();
@@ -104,75 +115,116 @@ inline std::vector<Definition> view_operators() {
          sizes.insert(sizes.begin() + at, parts.begin(), parts.end());
          return view(t, sizes);
        }},
-      {"permute(Tensor self, int[] dims)", [](Arguments& a) -> Value { return permute(a[0].toTensor(), a[1].toIntVector()); }},
-      {"transpose(Tensor self, int dim0, int dim1)", [](Arguments& a) -> Value { return transpose(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
-      {"swapaxes(Tensor self, int axis0, int axis1)", [](Arguments& a) -> Value { return transpose(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
-      {"swapdims(Tensor self, int dim0, int dim1)", [](Arguments& a) -> Value { return transpose(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
-      {"movedim(Tensor self, int source, int destination)", [](Arguments& a) -> Value { return movedim(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
-      {"t(Tensor self)", [](Arguments& a) -> Value { return a[0].toTensor().dim() < 2 ? a[0].toTensor() : transpose(a[0].toTensor(), 0, 1); }},
+      {"permute(Tensor self, int[] dims)",
+       [](Arguments& a) -> Value { return permute(a[0].toTensor(), a[1].toIntVector()); }},
+      {"transpose(Tensor self, int dim0, int dim1)",
+       [](Arguments& a) -> Value { return transpose(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
+      {"swapaxes(Tensor self, int axis0, int axis1)",
+       [](Arguments& a) -> Value { return transpose(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
+      {"swapdims(Tensor self, int dim0, int dim1)",
+       [](Arguments& a) -> Value { return transpose(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
+      {"movedim(Tensor self, int source, int destination)",
+       [](Arguments& a) -> Value { return movedim(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
+      {"t(Tensor self)",
+       [](Arguments& a) -> Value {
+         return a[0].toTensor().dim() < 2 ? a[0].toTensor() : transpose(a[0].toTensor(), 0, 1);
+       }},
       {"mT(Tensor a)", [](Arguments& a) -> Value { return transpose(a[0].toTensor(), -2, -1); }},
-      {"numpy_T(Tensor a)", [](Arguments& a) -> Value {
+      {"numpy_T(Tensor a)",
+       [](Arguments& a) -> Value {
          Sizes order;
          for (std::int64_t d = a[0].toTensor().dim(); d-- > 0;) order.push_back(d);
          return permute(a[0].toTensor(), order);
        }},
-      {"unsqueeze(Tensor self, int dim)", [](Arguments& a) -> Value { return unsqueeze(a[0].toTensor(), a[1].toInt()); }},
+      {"unsqueeze(Tensor self, int dim)",
+       [](Arguments& a) -> Value { return unsqueeze(a[0].toTensor(), a[1].toInt()); }},
       {"squeeze(Tensor self)", [](Arguments& a) -> Value { return squeeze(a[0].toTensor()); }},
       {"squeeze(Tensor self, int dim)", [](Arguments& a) -> Value { return squeeze(a[0].toTensor(), a[1].toInt()); }},
-      {"select(Tensor self, int dim, int index)", [](Arguments& a) -> Value { return select(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
-      {"slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", [](Arguments& a) -> Value {
-         return slice(a[0].toTensor(), a[1].toInt(), a[2].isNone() ? 0 : a[2].toInt(), a[3].isNone() ? last : a[3].toInt(), a[4].toInt());
+      {"select(Tensor self, int dim, int index)",
+       [](Arguments& a) -> Value { return select(a[0].toTensor(), a[1].toInt(), a[2].toInt()); }},
+      {"slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)",
+       [](Arguments& a) -> Value {
+         return slice(a[0].toTensor(), a[1].toInt(), a[2].isNone() ? 0 : a[2].toInt(),
+                      a[3].isNone() ? last : a[3].toInt(), a[4].toInt());
        }},
-      {"narrow(Tensor self, int dim, int start, int length)", [](Arguments& a) -> Value { return narrow(a[0].toTensor(), a[1].toInt(), a[2].toInt(), a[3].toInt()); }},
-      {"diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1)", [](Arguments& a) -> Value { return diagonal(a[0].toTensor(), a[1].toInt(), a[2].toInt(), a[3].toInt()); }},
-      {"expand(Tensor self, int[] size, *, bool implicit=False)", [](Arguments& a) -> Value { return expand(a[0].toTensor(), a[1].toIntVector()); }},
-      {"expand_as(Tensor self, Tensor other)", [](Arguments& a) -> Value { return expand(a[0].toTensor(), a[1].toTensor().sizes()); }},
-      {"broadcast_to(Tensor self, int[] size)", [](Arguments& a) -> Value { return expand(a[0].toTensor(), a[1].toIntVector()); }},
-      {"broadcast_tensors(Tensor[] tensors)", [](Arguments& a) -> Value {
+      {"narrow(Tensor self, int dim, int start, int length)",
+       [](Arguments& a) -> Value { return narrow(a[0].toTensor(), a[1].toInt(), a[2].toInt(), a[3].toInt()); }},
+      {"diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1)",
+       [](Arguments& a) -> Value { return diagonal(a[0].toTensor(), a[1].toInt(), a[2].toInt(), a[3].toInt()); }},
+      {"expand(Tensor self, int[] size, *, bool implicit=False)",
+       [](Arguments& a) -> Value { return expand(a[0].toTensor(), a[1].toIntVector()); }},
+      {"expand_as(Tensor self, Tensor other)",
+       [](Arguments& a) -> Value { return expand(a[0].toTensor(), a[1].toTensor().sizes()); }},
+      {"broadcast_to(Tensor self, int[] size)",
+       [](Arguments& a) -> Value { return expand(a[0].toTensor(), a[1].toIntVector()); }},
+      {"broadcast_tensors(Tensor[] tensors)",
+       [](Arguments& a) -> Value {
          std::vector<Tensor> all = a[0].toTensorVector();
          Sizes sizes;
          for (const Tensor& t : all) sizes = broadcast(sizes, t.sizes());
          for (Tensor& t : all) t = expand(t, sizes);
          return tensors(all);
        }},
-      {"chunk(Tensor self, int chunks, int dim=0)", [](Arguments& a) -> Value {
+      {"chunk(Tensor self, int chunks, int dim=0)",
+       [](Arguments& a) -> Value {
          const std::int64_t n = a[0].toTensor().size(a[2].toInt()), chunks = a[1].toInt();
          check(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
          return tensors(split(a[0].toTensor(), std::max<std::int64_t>((n + chunks - 1) / chunks, 1), a[2].toInt()));
        }},
-      {"split(Tensor self, int split_size, int dim=0)", [](Arguments& a) -> Value { return tensors(split(a[0].toTensor(), a[1].toInt(), a[2].toInt())); }},
-      {"split(Tensor self, int[] split_size, int dim=0)", [](Arguments& a) -> Value { return tensors(split(a[0].toTensor(), a[1].toIntVector(), a[2].toInt())); }},
-      {"split_with_sizes(Tensor self, int[] split_sizes, int dim=0)", [](Arguments& a) -> Value { return tensors(split(a[0].toTensor(), a[1].toIntVector(), a[2].toInt())); }},
-      {"unbind(Tensor self, int dim=0)", [](Arguments& a) -> Value { return tensors(unbind(a[0].toTensor(), a[1].toInt())); }},
-      {"cat(Tensor[] tensors, int dim=0)", [](Arguments& a) -> Value { return cat(a[0].toTensorVector(), a[1].toInt()); }},
-      {"concat(Tensor[] tensors, int dim=0)", [](Arguments& a) -> Value { return cat(a[0].toTensorVector(), a[1].toInt()); }},
-      {"stack(Tensor[] tensors, int dim=0)", [](Arguments& a) -> Value { return stack(a[0].toTensorVector(), a[1].toInt()); }},
-      {"hstack(Tensor[] tensors)", [](Arguments& a) -> Value { return cat(a[0].toTensorVector(), a[0].toTensorVector().at(0).dim() == 1 ? 0 : 1); }},
-      {"vstack(Tensor[] tensors)", [](Arguments& a) -> Value {
+      {"split(Tensor self, int split_size, int dim=0)",
+       [](Arguments& a) -> Value { return tensors(split(a[0].toTensor(), a[1].toInt(), a[2].toInt())); }},
+      {"split(Tensor self, int[] split_size, int dim=0)",
+       [](Arguments& a) -> Value { return tensors(split(a[0].toTensor(), a[1].toIntVector(), a[2].toInt())); }},
+      {"split_with_sizes(Tensor self, int[] split_sizes, int dim=0)",
+       [](Arguments& a) -> Value { return tensors(split(a[0].toTensor(), a[1].toIntVector(), a[2].toInt())); }},
+      {"unbind(Tensor self, int dim=0)",
+       [](Arguments& a) -> Value { return tensors(unbind(a[0].toTensor(), a[1].toInt())); }},
+      {"cat(Tensor[] tensors, int dim=0)",
+       [](Arguments& a) -> Value { return cat(a[0].toTensorVector(), a[1].toInt()); }},
+      {"concat(Tensor[] tensors, int dim=0)",
+       [](Arguments& a) -> Value { return cat(a[0].toTensorVector(), a[1].toInt()); }},
+      {"stack(Tensor[] tensors, int dim=0)",
+       [](Arguments& a) -> Value { return stack(a[0].toTensorVector(), a[1].toInt()); }},
+      {"hstack(Tensor[] tensors)",
+       [](Arguments& a) -> Value {
+         return cat(a[0].toTensorVector(), a[0].toTensorVector().at(0).dim() == 1 ? 0 : 1);
+       }},
+      {"vstack(Tensor[] tensors)",
+       [](Arguments& a) -> Value {
          std::vector<Tensor> rows = a[0].toTensorVector();
          for (Tensor& t : rows)
            if (t.dim() == 1) t = unsqueeze(t, 0);
          return cat(rows, 0);
        }},
-      {"repeat(Tensor self, int[] repeats)", [](Arguments& a) -> Value { return repeat(a[0].toTensor(), a[1].toIntVector()); }},
-      {"tile(Tensor self, int[] dims)", [](Arguments& a) -> Value {
+      {"repeat(Tensor self, int[] repeats)",
+       [](Arguments& a) -> Value { return repeat(a[0].toTensor(), a[1].toIntVector()); }},
+      {"tile(Tensor self, int[] dims)",
+       [](Arguments& a) -> Value {
          Sizes times = a[1].toIntVector();
          while (std::int64_t(times.size()) < a[0].toTensor().dim()) times.insert(times.begin(), 1);
          return repeat(a[0].toTensor(), times);
        }},
-      {"repeat_interleave(Tensor self, int repeats, int? dim=None, *, int? output_size=None)", [](Arguments& a) -> Value {
+      {"repeat_interleave(Tensor self, int repeats, int? dim=None, *, int? output_size=None)",
+       [](Arguments& a) -> Value {
          const Tensor t = a[2].isNone() ? reshape(a[0].toTensor(), {-1}) : a[0].toTensor();
          const std::int64_t d = a[2].isNone() ? 0 : t.wrap(a[2].toInt());
          Sizes sizes = t.sizes();
          sizes.insert(sizes.begin() + d + 1, a[1].toInt());
          return flatten(clone(expand(unsqueeze(t, d + 1), sizes)), d, d + 1);
        }},
-      {"flip(Tensor self, int[] dims)", [](Arguments& a) -> Value { return flip(a[0].toTensor(), a[1].toIntVector()); }},
-      {"roll(Tensor self, int[1] shifts, int[1] dims=[])", [](Arguments& a) -> Value { return roll(a[0].toTensor(), a[1].toIntVector(), a[2].toIntVector()); }},
-      {"contiguous(Tensor self, *, int memory_format=0)", [](Arguments& a) -> Value { return contiguous(a[0].toTensor()); }},
+      {"flip(Tensor self, int[] dims)",
+       [](Arguments& a) -> Value { return flip(a[0].toTensor(), a[1].toIntVector()); }},
+      {"roll(Tensor self, int[1] shifts, int[1] dims=[])",
+       [](Arguments& a) -> Value { return roll(a[0].toTensor(), a[1].toIntVector(), a[2].toIntVector()); }},
+      {"contiguous(Tensor self, *, int memory_format=0)",
+       [](Arguments& a) -> Value { return contiguous(a[0].toTensor()); }},
       {"clone(Tensor self, *, int? memory_format=None)", [](Arguments& a) -> Value { return clone(a[0].toTensor()); }},
-      {"detach(Tensor self)", [](Arguments& a) -> Value { return a[0].toTensor().view_as(a[0].toTensor().sizes(), a[0].toTensor().strides()); }},
-      {"meshgrid(Tensor[] tensors, *, str indexing=\"ij\")", [](Arguments& a) -> Value {
+      {"detach(Tensor self)",
+       [](Arguments& a) -> Value {
+         return a[0].toTensor().view_as(a[0].toTensor().sizes(), a[0].toTensor().strides());
+       }},
+      {"meshgrid(Tensor[] tensors, *, str indexing=\"ij\")",
+       [](Arguments& a) -> Value {
          std::vector<Tensor> lines = a[0].toTensorVector();
          check(a[1].toString() == "ij", "meshgrid with indexing='xy' is not known to this runtime");
          Sizes sizes;
@@ -184,7 +236,8 @@ inline std::vector<Definition> view_operators() {
          }
          return tensors(lines);
        }},
-      {"pixel_shuffle(Tensor self, int upscale_factor)", [](Arguments& a) -> Value {
+      {"pixel_shuffle(Tensor self, int upscale_factor)",
+       [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
          const std::int64_t r = a[1].toInt(), c = t.size(-3) / (r * r), h = t.size(-2), w = t.size(-1);
          const Tensor parts = reshape(t, {-1, c, r, r, h, w});

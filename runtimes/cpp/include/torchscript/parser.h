@@ -25,7 +25,8 @@ class Parser {
         parse_class();
       } else if (accept("def")) {
         const Function* function = parse_function(module_ + ".");
-        check(program_.function_names.emplace(function->name, function).second, "two functions are named ", function->name);
+        check(program_.function_names.emplace(function->name, function).second, "two functions are named ",
+              function->name);
       } else {  // `import __torch__.x` and `op_version_set = 1` of older archives
         while (!at(Token::newline) && !at(Token::end)) next();
         accept_newline();
@@ -112,7 +113,8 @@ class Parser {
   }
 
   void open_block() {
-    check(accept_kind(Token::newline) && accept_kind(Token::indent), "line ", peek().line, ": expected an indented block");
+    check(accept_kind(Token::newline) && accept_kind(Token::indent), "line ", peek().line,
+          ": expected an indented block");
   }
 
   std::vector<Statement> parse_block() {
@@ -348,15 +350,19 @@ class Parser {
       e.kind = Expr::constant;
       e.value = e.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
     }
-    check(e.kind == Expr::constant && (e.value.isInt() || e.value.isDouble()), "line ", e.line, ": '-' stands before something other than a number");
-    e.value = e.value.isInt() ? Value(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(e.value.toInt()))) : Value(-e.value.toDouble());
+    check(e.kind == Expr::constant && (e.value.isInt() || e.value.isDouble()), "line ", e.line,
+          ": '-' stands before something other than a number");
+    e.value = e.value.isInt() ? Value(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(e.value.toInt())))
+                              : Value(-e.value.toDouble());
     return e;
   }
 
   // Trees as deep as a damaged file wants would exhaust the stack.
   struct Nesting {
     Parser& parser;
-    explicit Nesting(Parser& p) : parser(p) { check(++p.depth_ < 400, "line ", p.peek().line, ": this code is nested too deeply"); }
+    explicit Nesting(Parser& p) : parser(p) {
+      check(++p.depth_ < 400, "line ", p.peek().line, ": this code is nested too deeply");
+    }
     ~Nesting() { --parser.depth_; }
     Nesting(const Nesting&) = delete;
     Nesting& operator=(const Nesting&) = delete;
@@ -378,8 +384,12 @@ class Parser {
     next();
     return true;
   }
-  void accept_newline() { check(accept_kind(Token::newline) || at(Token::end), "line ", peek().line, ": unexpected '", peek().text, "'"); }
-  void expect(const char* text) { check(accept(text), "line ", peek().line, ": expected '", text, "' but found '", peek().text, "'"); }
+  void accept_newline() {
+    check(accept_kind(Token::newline) || at(Token::end), "line ", peek().line, ": unexpected '", peek().text, "'");
+  }
+  void expect(const char* text) {
+    check(accept(text), "line ", peek().line, ": expected '", text, "' but found '", peek().text, "'");
+  }
   std::string expect_name() {
     check(at(Token::name), "line ", peek().line, ": expected a name but found '", peek().text, "'");
     return next().text;

@@ -19,7 +19,10 @@ class Unpickler {
 
   // `prefix`: the folder of the tensors, "data" or "constants".
   Unpickler(const Archive& archive, std::string record, std::string prefix, FindClass find_class)
-      : archive_(archive), record_(std::move(record)), prefix_(std::move(prefix)), find_class_(std::move(find_class)),
+      : archive_(archive),
+        record_(std::move(record)),
+        prefix_(std::move(prefix)),
+        find_class_(std::move(find_class)),
         bytes_(archive.read_checked(record_)) {}
 
   Value run() {
@@ -166,7 +169,8 @@ class Unpickler {
     check(holders <= 2, "changes a ", what, " that is already part of something");
     item.depth = std::max(item.depth, depth_over(added));
     for (auto& entry : memo_)
-      if (entry.second.value.identity() == item.value.identity() && item.value.identity() != nullptr) entry.second.depth = item.depth;
+      if (entry.second.value.identity() == item.value.identity() && item.value.identity() != nullptr)
+        entry.second.depth = item.depth;
     return item;
   }
   void append(const std::vector<Item>& items) {
@@ -216,7 +220,8 @@ class Unpickler {
     } else if (name == "torch device") {
       needs(1);
       push(Device{a[0].toString()});
-    } else if (name == "torch Size" || name == "torch.jit._pickle restore_type_tag" || name.compare(0, 24, "torch.jit._pickle build_") == 0) {
+    } else if (name == "torch Size" || name == "torch.jit._pickle restore_type_tag" ||
+               name.compare(0, 24, "torch.jit._pickle build_") == 0) {
       needs(1);
       push(a[0], arguments.depth);
     } else {
@@ -248,8 +253,9 @@ class Unpickler {
   // tensors ----------------------------------------------------------------------------------------------------------------
   static Dtype storage_dtype(const std::string& name) {
     static const std::map<std::string, Dtype> dtypes = {
-        {"torch FloatStorage", Dtype::float32}, {"torch DoubleStorage", Dtype::float64}, {"torch LongStorage", Dtype::int64},
-        {"torch IntStorage", Dtype::int32},     {"torch ShortStorage", Dtype::int16},    {"torch CharStorage", Dtype::int8},
+        {"torch FloatStorage", Dtype::float32}, {"torch DoubleStorage", Dtype::float64},
+        {"torch LongStorage", Dtype::int64},    {"torch IntStorage", Dtype::int32},
+        {"torch ShortStorage", Dtype::int16},   {"torch CharStorage", Dtype::int8},
         {"torch ByteStorage", Dtype::uint8},    {"torch BoolStorage", Dtype::boolean}};
     const auto found = dtypes.find(name);
     check(found != dtypes.end(), "has a tensor of ", name, ", a type this runtime does not have");
@@ -264,8 +270,10 @@ class Unpickler {
     const std::string record = prefix_ + "/" + parts[2].toString();
     const std::int64_t numel = parts[4].toInt();
     auto& storage = storages_[record];
-    if (storage == nullptr) storage = std::make_shared<Storage>(aligned(archive_.read(record), std::size_t(element_size(dtype))));
-    check(numel >= 0 && numel <= storage->nbytes / element_size(dtype), "record ", record, " has ", storage->nbytes, " bytes, too few for ", numel, " elements");
+    if (storage == nullptr)
+      storage = std::make_shared<Storage>(aligned(archive_.read(record), std::size_t(element_size(dtype))));
+    check(numel >= 0 && numel <= storage->nbytes / element_size(dtype), "record ", record, " has ", storage->nbytes,
+          " bytes, too few for ", numel, " elements");
     return Tensor(storage, {numel}, {1}, 0, dtype);
   }
 
@@ -293,5 +301,11 @@ class Unpickler {
   std::map<std::uint64_t, Item> memo_;
   std::map<std::string, std::shared_ptr<Storage>> storages_;
 };
+
+// What torch.save wrote: tensors, numbers, strings, lists, tuples and dicts.
+inline Value load_values(const std::string& path) {
+  const Archive archive = Archive::open(path);
+  return Unpickler(archive, "data.pkl", "data", nullptr).run();
+}
 
 }  // namespace torchscript

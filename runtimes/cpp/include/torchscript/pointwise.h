@@ -14,11 +14,15 @@ namespace torchscript {
 enum class Rule { same, floating, truth };  // the type of the result: promoted, promoted and not whole, bool
 
 inline Dtype dtype_of_value(const Value& v) {
-  if (v.isTensor()) return v.toTensor().is_wrapped_number() && is_floating(v.toTensor().dtype()) ? Dtype::float32 : v.toTensor().dtype();
+  if (v.isTensor())
+    return v.toTensor().is_wrapped_number() && is_floating(v.toTensor().dtype()) ? Dtype::float32
+                                                                                 : v.toTensor().dtype();
   return v.isBool() ? Dtype::boolean : v.isInt() ? Dtype::int64 : Dtype::float32;
 }
 inline int category(Dtype d) { return d == Dtype::boolean ? 0 : is_floating(d) ? 2 : 1; }
-inline int weight(const Value& v) { return !v.isTensor() || v.toTensor().is_wrapped_number() ? 0 : v.toTensor().dim() == 0 ? 1 : 2; }
+inline int weight(const Value& v) {
+  return !v.isTensor() || v.toTensor().is_wrapped_number() ? 0 : v.toTensor().dim() == 0 ? 1 : 2;
+}
 
 inline Dtype result_dtype(const Value& a, const Value& b) {
   const Dtype x = dtype_of_value(a), y = dtype_of_value(b);
@@ -95,7 +99,9 @@ T times(T a, T b) {
 inline Tensor mul(const Value& a, const Value& b) {
   return pointwise(a, b, Rule::same, [](auto x, auto y) { return times(x, y); });
 }
-inline Value scaled(const Value& v, const Value& alpha) { return equal(alpha, 1) ? v : v.isTensor() ? Value(mul(v, alpha)) : Value(v.toDouble() * alpha.toDouble()); }
+inline Value scaled(const Value& v, const Value& alpha) {
+  return equal(alpha, 1) ? v : v.isTensor() ? Value(mul(v, alpha)) : Value(v.toDouble() * alpha.toDouble());
+}
 inline Tensor add(const Value& a, const Value& b, const Value& alpha = 1) {
   return pointwise(a, scaled(b, alpha), Rule::same, [](auto x, auto y) { return plus(x, y); });
 }
@@ -103,7 +109,8 @@ inline Tensor sub(const Value& a, const Value& b, const Value& alpha = 1) {
   return pointwise(a, scaled(b, alpha), Rule::same, [](auto x, auto y) { return minus(x, y); });
 }
 inline Tensor div(const Value& a, const Value& b) {
-  return pointwise(a, b, Rule::floating, [](auto x, auto y) { return y == 0 && std::is_integral_v<decltype(y)> ? y : x / y; });
+  return pointwise(a, b, Rule::floating,
+                   [](auto x, auto y) { return y == 0 && std::is_integral_v<decltype(y)> ? y : x / y; });
 }
 // `x < y ? y : x` would lose a NaN on one side.
 inline Tensor maximum(const Value& a, const Value& b) {
@@ -138,9 +145,11 @@ inline Value write(const Tensor& self, const Tensor& result) {
 }
 
 // An operator and its in-place form, which writes the result into the first argument.
-inline void both(std::vector<Definition>& table, const std::string& name, const std::string& signature, const Kernel& kernel) {
+inline void both(std::vector<Definition>& table, const std::string& name, const std::string& signature,
+                 const Kernel& kernel) {
   table.push_back({name + signature, kernel});
-  table.push_back({name + "_" + signature, [kernel](Arguments& a) -> Value { return write(a[0].toTensor(), kernel(a).toTensor()); }});
+  table.push_back({name + "_" + signature,
+                   [kernel](Arguments& a) -> Value { return write(a[0].toTensor(), kernel(a).toTensor()); }});
 }
 
 template <class F>

@@ -23,7 +23,19 @@ struct OperatorFamily;
 struct Expr {
   enum Kind { constant, name, attribute, call, subscript, slice, list, tuple, dict, ternary };
   // What a call calls, or a name names: found by the linker.
-  enum Target { unknown, local, op, function, method, construct, instantiate, cast, attribute_by_name, uninitialized, fork };
+  enum Target {
+    unknown,
+    local,
+    op,
+    function,
+    method,
+    construct,
+    instantiate,
+    cast,
+    attribute_by_name,
+    uninitialized,
+    fork
+  };
 
   Kind kind = constant;
   std::string text;                   // a name or attribute, or the name of an operator: "aten::add"
@@ -33,8 +45,9 @@ struct Expr {
   int line = 0;
 
   Target target = unknown;
-  std::size_t slot = 0;                             // of a local variable
-  const OperatorFamily* family = nullptr;           // stays null when there is no such operator here
+  std::size_t slot = 0;                    // of a local variable
+  const OperatorFamily* family = nullptr;  // stays null when there is no such operator here
+  int changed_since = 0;                   // a version: the operator meant something else in this archive's
   const Function* called = nullptr;
   const ClassType* type = nullptr;
   const Statement* closure = nullptr;  // what `fork` runs

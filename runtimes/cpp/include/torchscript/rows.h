@@ -20,8 +20,8 @@ inline std::vector<bool> mask_of_dims(const Tensor& t, const Sizes& dims) {
 }
 
 struct Rows {
-  Tensor matrix;       // [number of rows, length of a row], contiguous, of a compute type
-  Sizes sizes, kept;   // of the result, without and with the reduced dimensions
+  Tensor matrix;      // [number of rows, length of a row], contiguous, of a compute type
+  Sizes sizes, kept;  // of the result, without and with the reduced dimensions
 };
 
 inline Rows rows_of(const Tensor& t, const Sizes& dims) {

@@ -29,13 +29,15 @@ inline bool fits(const Value& value, const std::string& type, bool loosely) {
   if (type.back() == '?') return value.isNone() || fits(value, type.substr(0, type.size() - 1), loosely);
   if (type.size() > 2 && type.compare(type.size() - 2, 2, "[]") == 0) {
     const std::string element = type.substr(0, type.size() - 2);
-    if (!value.isList() && !(loosely && value.isTuple())) return loosely && (element == "int" || element == "float") && value.isInt();
+    if (!value.isList() && !(loosely && value.isTuple()))
+      return loosely && (element == "int" || element == "float") && value.isInt();
     const auto& items = value.elements();
     return items.empty() || fits(items.front(), element, loosely);
   }
   if (type == "Tensor") return value.isTensor();
   if (type == "Operand") return value.isTensor() || value.isScalar();
-  if (loosely && value.isTensor() && (type == "int" || type == "float" || type == "Scalar" || type == "bool")) return value.toTensor().numel() == 1;
+  if (loosely && value.isTensor() && (type == "int" || type == "float" || type == "Scalar" || type == "bool"))
+    return value.toTensor().numel() == 1;
   if (type == "int") return value.isInt() || (loosely && value.isBool());
   if (type == "float") return value.isDouble() || (loosely && value.isInt());
   if (type == "bool") return value.isBool();
@@ -118,7 +120,8 @@ class Schema {
     if (text[0] == '[') {
       std::vector<Value> items;
       std::istringstream numbers(text.substr(1, text.size() - 2));
-      for (std::string number; std::getline(numbers, number, ',');) items.emplace_back(std::int64_t(std::stoll(number)));
+      for (std::string number; std::getline(numbers, number, ',');)
+        items.emplace_back(std::int64_t(std::stoll(number)));
       return Value::list(items);
     }
     const bool whole = text.find_first_of(".e") == std::string::npos && type.compare(0, 5, "float") != 0;

@@ -120,7 +120,8 @@ class Tensor {
   // Dimensions count from the end when negative; a tensor without dimensions takes 0 and -1 too.
   std::int64_t wrap(std::int64_t d, std::int64_t extra = 0) const {
     const std::int64_t n = std::max<std::int64_t>(dim() + extra, 1);
-    check(-n <= d && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d, ")");
+    check(-n <= d && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d,
+          ")");
     return d < 0 ? d + n : d;
   }
   std::int64_t size(std::int64_t d) const {
@@ -148,7 +149,9 @@ class Tensor {
   Tensor view_as(Sizes new_sizes, Sizes new_strides, std::int64_t offset) const {
     return {impl_->storage, std::move(new_sizes), std::move(new_strides), offset, impl_->dtype};
   }
-  Tensor view_as(Sizes new_sizes, Sizes new_strides) const { return view_as(std::move(new_sizes), std::move(new_strides), impl_->offset); }
+  Tensor view_as(Sizes new_sizes, Sizes new_strides) const {
+    return view_as(std::move(new_sizes), std::move(new_strides), impl_->offset);
+  }
 
  private:
   std::shared_ptr<TensorImpl> impl_;

@@ -135,10 +135,7 @@ class Value {
   }
   const std::vector<Value>& elements() const { return isTuple() ? toTupleElements() : toList(); }
 
-  const char* kind() const {
-    static constexpr const char* names[] = {"None", "bool", "int", "float", "str", "Device", "Tensor", "List", "Tuple", "Dict", "Object"};
-    return names[payload_.index()];
-  }
+  const char* kind() const { return kind_names[payload_.index()]; }
   bool same_kind(const Value& other) const { return payload_.index() == other.payload_.index(); }
   const void* identity() const;  // what `is` compares
 
@@ -150,15 +147,23 @@ class Value {
   template <class T>
   const T& get() const {
     const T* found = std::get_if<T>(&payload_);
-    if (found == nullptr) fail("expected a value of type ", Value::name<T>(), " but found ", kind());
+    if (found == nullptr)
+      fail("expected a value of type ", kind_names[index_of<T>(static_cast<Payload*>(nullptr))], " but found ", kind());
     return *found;
   }
-  template <class T>
-  static const char* name() {
-    return Value(T{}).kind();
+  // The place of T among the types of a variant.
+  template <class T, class... Types>
+  static constexpr std::size_t index_of(std::variant<Types...>*) {
+    std::size_t index = 0;
+    (void)((std::is_same_v<T, Types> || (++index, false)) || ...);
+    return index;
   }
 
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, Device, Tensor, ListPtr, TuplePtr, DictPtr, ObjectPtr> payload_;
+  static constexpr const char* kind_names[] = {"None",   "bool", "int",   "float", "str",   "Device",
+                                               "Tensor", "List", "Tuple", "Dict",  "Object"};
+  using Payload = std::variant<std::monostate, bool, std::int64_t, double, std::string, Device, Tensor, ListPtr,
+                               TuplePtr, DictPtr, ObjectPtr>;
+  Payload payload_;
 };
 
 inline const void* Value::identity() const {

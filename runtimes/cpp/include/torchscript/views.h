@@ -14,7 +14,9 @@
 namespace torchscript {
 
 inline Tensor permute(const Tensor& t, const Sizes& dims) {
-  check(std::int64_t(dims.size()) == t.dim(), "permute: the number of dimensions in the tensor input does not match the length of the desired ordering of dimensions");
+  check(std::int64_t(dims.size()) == t.dim(),
+        "permute: the number of dimensions in the tensor input does not match the length of the desired ordering of "
+        "dimensions");
   Sizes sizes, strides;
   std::vector<bool> seen(dims.size(), false);
   for (const std::int64_t d : dims) {
@@ -75,7 +77,8 @@ inline Tensor select(const Tensor& t, std::int64_t d, std::int64_t index) {
   check(t.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   const auto at = std::size_t(t.wrap(d));
   const std::int64_t n = t.sizes()[at], i = index < 0 ? index + n : index;
-  check(i >= 0 && i < n, "select(): index ", index, " out of range for tensor of size ", to_string(t.sizes()), " at dimension ", at);
+  check(i >= 0 && i < n, "select(): index ", index, " out of range for tensor of size ", to_string(t.sizes()),
+        " at dimension ", at);
   Sizes sizes = t.sizes(), strides = t.strides();
   const std::int64_t offset = t.storage_offset() + i * strides[at];
   sizes.erase(sizes.begin() + std::ptrdiff_t(at));
@@ -99,16 +102,20 @@ inline Tensor slice(const Tensor& t, std::int64_t d, std::int64_t start, std::in
 
 inline Tensor narrow(const Tensor& t, std::int64_t d, std::int64_t start, std::int64_t length) {
   const std::int64_t n = t.size(d), a = start < 0 ? start + n : start;
-  check(a >= 0 && length >= 0 && a + length <= n, "start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
+  check(a >= 0 && length >= 0 && a + length <= n, "start (", start, ") + length (", length,
+        ") exceeds dimension size (", n, ").");
   return slice(t, d, a, a + length);
 }
 
 inline Tensor diagonal(const Tensor& t, std::int64_t offset, std::int64_t d1, std::int64_t d2) {
   const auto x = std::size_t(t.wrap(d1)), y = std::size_t(t.wrap(d2));
   check(x != y, "diagonal dimensions cannot be identical");
-  const std::int64_t rows = t.sizes()[x] + std::min<std::int64_t>(offset, 0), columns = t.sizes()[y] - std::max<std::int64_t>(offset, 0);
+  const std::int64_t rows = t.sizes()[x] + std::min<std::int64_t>(offset, 0),
+                     columns = t.sizes()[y] - std::max<std::int64_t>(offset, 0);
   const std::int64_t n = std::max<std::int64_t>(std::min(rows, columns), 0);
-  const std::int64_t start = t.storage_offset() + (n == 0 ? 0 : offset >= 0 ? offset * t.strides()[y] : -offset * t.strides()[x]);
+  const std::int64_t start = t.storage_offset() + (n == 0        ? 0
+                                                   : offset >= 0 ? offset * t.strides()[y]
+                                                                 : -offset * t.strides()[x]);
   Sizes sizes, strides;
   for (std::size_t i = 0; i < t.sizes().size(); ++i)
     if (i != x && i != y) sizes.push_back(t.sizes()[i]), strides.push_back(t.strides()[i]);
@@ -161,7 +168,8 @@ inline Tensor view(const Tensor& t, const Sizes& wanted) {
   const Sizes sizes = infer_size(wanted, t.numel());
   const auto strides = view_strides(t, sizes);
   check(strides.has_value(),
-        "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
+        "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+        "contiguous subspaces). Use .reshape(...) instead.");
   return t.view_as(sizes, *strides);
 }
 
@@ -190,7 +198,8 @@ inline std::vector<Tensor> split(const Tensor& t, const Sizes& lengths, std::int
     parts.push_back(narrow(t, d, at, length));
     at += length;
   }
-  check(at == t.size(d), "split_with_sizes expects split_sizes to sum exactly to ", t.size(d), " (input tensor's size at dimension ", d, "), but got split_sizes=", to_string(lengths));
+  check(at == t.size(d), "split_with_sizes expects split_sizes to sum exactly to ", t.size(d),
+        " (input tensor's size at dimension ", d, "), but got split_sizes=", to_string(lengths));
   return parts;
 }
 inline std::vector<Tensor> split(const Tensor& t, std::int64_t length, std::int64_t d) {

@@ -30,7 +30,9 @@ class Archive {
 
   const std::string& name() const { return name_; }
   bool has(const std::string& record) const { return records_.count(record) != 0; }
-  const std::map<std::string, Record>& records() const { return records_; }  // without the top folder: "data.pkl", "data/0"
+  const std::map<std::string, Record>& records() const {
+    return records_;
+  }  // without the top folder: "data.pkl", "data/0"
 
   // The content of a record: a view of the file where it is stored, memory of its own where it is deflated.
   Bytes read(const std::string& record) const {
@@ -46,7 +48,8 @@ class Archive {
   // The same with its checksum verified, which touches every byte: for code and pickles, not for weights.
   Bytes read_checked(const std::string& record) const {
     Bytes bytes = read(record);
-    check(crc32(bytes.data, bytes.size) == records_.at(record).crc32, name_, ": record ", record, ": checksum does not match");
+    check(crc32(bytes.data, bytes.size) == records_.at(record).crc32, name_, ": record ", record,
+          ": checksum does not match");
     return bytes;
   }
 
@@ -99,7 +102,8 @@ class Archive {
     record.crc32 = std::uint32_t(number(at + 16, 4));
     record.compressed_size = number(at + 20, 4);
     record.size = number(at + 24, 4);
-    const std::uint64_t name_size = number(at + 28, 2), extra_size = number(at + 30, 2), comment_size = number(at + 32, 2);
+    const std::uint64_t name_size = number(at + 28, 2), extra_size = number(at + 30, 2),
+                        comment_size = number(at + 32, 2);
     record.header_offset = number(at + 42, 4);
     const std::uint64_t name_at = at + 46, extra_at = name_at + name_size, end = extra_at + extra_size + comment_size;
     check(end <= file_.size, "ends too early");
