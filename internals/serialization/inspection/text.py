@@ -29,7 +29,8 @@ def as_text(report: Report, wanted: Sequence[str] = (), graph: str | None = None
         if section == "graph":
             blocks += [f"graph\n{indented(graph)}"] if graph else []
         elif limit != 0:
-            blocks += list(SECTIONS[section](report, limit))
+            found = list(SECTIONS[section](report, limit))
+            blocks += found or [f"{section}\n  none in this file"] * (section in wanted)
     return "\n\n".join(blocks)
 
 
