@@ -137,7 +137,7 @@ WRONG: list[tuple[str, list[Any], str]] = [
     ("objects", ["{program}", "--input", "{folder}/objects.npy"], "a .npy file of numbers is needed"),
     ("suffix", ["{program}", "--ones", "2", "--output", "y.txt"], "the suffix must be .npy (one tensor) or .npz (several)"),
     ("two", ["{program}", "--method", "both", "--ones", "2", "--output", "{folder}/y.npy"], "a .npz file holds several"),
-    ("no folder", ["{program}", "--ones", "2", "--output", "{folder}/no/y.npy"], "No such file or directory"),
+    ("no folder", ["{program}", "--ones", "2", "--output", "{folder}/no/y.npy"], "does not exist"),
 ]  # fmt: skip
 
 

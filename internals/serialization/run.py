@@ -14,13 +14,13 @@ import ast
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .container.replaced_file import ReplacedFile
 from .errors import ArchiveError
 from .inspection.inspect import load_program, said
 
@@ -172,22 +172,18 @@ def write(result: Any, path: Path) -> None:
             f"--output {path}: there are {len(arrays)} results ({', '.join(arrays)}); a .npz file holds several"
         )
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise Refused(f"--output {path}: {error.strerror}") from None
+        file = ReplacedFile(path)
+    except (OSError, RuntimeError) as error:
+        raise Refused(f"--output {path}: {said(error)}") from None
     try:
-        with os.fdopen(handle, "wb") as file:
-            if path.suffix == ".npy":
-                np.save(file, arrays["output"])
-            else:
-                np.savez(file, **arrays)  # type: ignore[arg-type]
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # as open() would have made it
-        os.replace(temporary, path)
+        if path.suffix == ".npy":
+            np.save(file.file, arrays["output"])
+        else:
+            np.savez(file.file, **arrays)  # type: ignore[arg-type]
     except BaseException:
-        os.unlink(temporary)
+        file.discard()
         raise
+    file.commit()
 
 
 def flat(result: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:

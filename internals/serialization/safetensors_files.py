@@ -28,7 +28,7 @@ from internals.core.tensor_impl import TensorImpl
 from internals.storage import TypedStorage
 
 from .container.mapped_file import MappedFile, map_source
-from .container.zip_writer import ReplacedFile
+from .container.replaced_file import ReplacedFile
 from .errors import ArchiveError
 from .pickles.pickled_types import view_of
 from .pickles.storages import moved

@@ -57,7 +57,7 @@ def with_version(data: Path, version: str) -> None:
 
 
 def without_debug_records(path: Path) -> None:
-    """Leaves out the tables of source positions, which we do not read: the largest part, and of a trace full of absolute paths."""
+    """Leaves out the tables of source positions, which we do not read; those of a trace are full of absolute paths."""
     with zipfile.ZipFile(path) as archive:
         records = [(entry, archive.read(entry)) for entry in archive.infolist() if not entry.filename.endswith(".debug_pkl")]
     with zipfile.ZipFile(path, "w") as archive:

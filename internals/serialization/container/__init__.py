@@ -6,5 +6,9 @@
     zip_directory.py   reading the directory, and believing nothing in it
     zip_reader.py      records as bytes, or as storages that lie in the file
     mapped_file.py     the file in memory, privately
+    replaced_file.py   a file that appears when it is whole
     serialization_id.py   the name PyTorch gives an archive after its contents
+
+How the real one differs: the zip format is miniz's business (`third_party/miniz`); PyTorch has the alignment, the names and the
+id. It believes what an archive says of itself, and the readers above it find out.
 """

@@ -101,22 +101,12 @@ def find_end(data: Any, archive: str) -> End:
         raise ArchiveError(f"PytorchStreamReader failed reading zip archive: {what}", archive=archive)
     at += tail_start
     end = END.parse(data, at)
-    found, stop, before = End(end.directory, end.directory_size, end.entries), at, at - LOCATOR64.size
+    found, stop = End(end.directory, end.directory_size, end.entries), at
     disks: list[int] = [end.disk, end.directory_disk, end.entries_here - end.entries]
-    if before >= 0 and data[before : before + 4] == LOCATOR64.signature:
-        locator = LOCATOR64.parse(data, before)
-        stop = locator.end64
-        if stop + END64.size > before or data[stop : stop + 4] != END64.signature:
-            raise ArchiveError("the zip64 end record is not where its locator says", archive=archive)
-        end64 = END64.parse(data, stop)
-        if stop + 12 + end64.record_size != before:
-            raise ArchiveError("the zip64 end record does not end where its locator begins", archive=archive)
-        large = End(end64.directory, end64.directory_size, end64.entries)
-        for a, b, saturated in zip(found, large, (MAX32, MAX32, MAX16)):
-            if a != b and a != saturated:
-                raise ArchiveError("the end record and the zip64 end record disagree", archive=archive)
-        found = large
-        disks += [end64.disk, end64.directory_disk, end64.entries_here - end64.entries, locator.disk, locator.disks > 1]
+    locator_at = at - LOCATOR64.size
+    if locator_at >= 0 and data[locator_at : locator_at + 4] == LOCATOR64.signature:
+        found, stop, more_disks = find_end64(data, locator_at, found, archive)
+        disks += more_disks
     if any(disks):
         raise ArchiveError("a part of an archive that spans several disks", archive=archive)
     if found.directory + found.size != stop:
@@ -128,6 +118,26 @@ def find_end(data: Any, archive: str) -> End:
             f"{found.entries} entries do not fit into a directory of {found.size} bytes", archive=archive
         )
     return found
+
+
+def find_end64(data: Any, locator_at: int, small: End, archive: str) -> tuple[End, int, list[int]]:
+    """What the zip64 end record says, where that record is, and its numbers of disks, which should be 0.
+
+    `small` is what the ordinary end record says: the same, or all ones where the value does not fit.
+    """
+    locator = LOCATOR64.parse(data, locator_at)
+    at = locator.end64
+    if at + END64.size > locator_at or data[at : at + 4] != END64.signature:
+        raise ArchiveError("the zip64 end record is not where its locator says", archive=archive)
+    end64 = END64.parse(data, at)
+    if at + 12 + end64.record_size != locator_at:
+        raise ArchiveError("the zip64 end record does not end where its locator begins", archive=archive)
+    large = End(end64.directory, end64.directory_size, end64.entries)
+    for a, b, saturated in zip(small, large, (MAX32, MAX32, MAX16)):
+        if a != b and a != saturated:
+            raise ArchiveError("the end record and the zip64 end record disagree", archive=archive)
+    disks = [end64.disk, end64.directory_disk, end64.entries_here - end64.entries, locator.disk, locator.disks > 1]
+    return large, at, disks
 
 
 def read_entry(data: Any, at: int, limit: int, archive: str) -> tuple[int, bytes, Any]:

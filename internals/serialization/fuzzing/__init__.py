@@ -3,4 +3,6 @@
     fuzz.py        the command and what counts as a finding
     mutations.py   ways to damage a file
     starts.py      the files that are damaged
+
+How the real one differs: PyTorch has no such command; its loaders are fuzzed from outside, by OSS-Fuzz.
 """

@@ -6,4 +6,7 @@
     pickle_listing.py  what a pickle asks for; tree.py: what it describes
     tensors.py         every tensor, its record and its place in it
     report.py, text.py what was found, and how it is written
+
+How the real one differs: `torch.utils.model_dump` shows TorchScript archives, `torch.utils.show_pickle` pickles; neither looks at
+the bytes between the records, and a damaged file ends both.
 """

@@ -14,8 +14,9 @@ import json
 import os
 from typing import Any
 
+from ..container.zip_directory import find_end
 from ..container.zip_reader import ArchiveReader
-from ..container.zip_records import DEFLATED, DESCRIPTOR, DESCRIPTOR64, HAS_DESCRIPTOR, LOCAL_HEADER, MAX32
+from ..container.zip_records import DEFLATED, DESCRIPTOR, DESCRIPTOR64, END64, HAS_DESCRIPTOR, LOCAL_HEADER, MAX32
 from ..errors import ArchiveError
 from ..pickles.pickled_types import find_allowed
 from .pickle_listing import describe
@@ -23,14 +24,6 @@ from .report import RecordFacts, Report, Span
 from .salvage import Salvaged
 from .tensors import ITEMSIZE, TensorFacts, find_tensors
 
-DTYPES_101 = {
-    "FLOAT": "float32", "DOUBLE": "float64", "INT64": "int64", "INT32": "int32", "INT16": "int16", "INT8": "int8",
-    "UINT8": "uint8", "BYTE": "uint8", "FLOAT16": "float16", "BOOL": "bool",
-}  # fmt: skip
-DTYPES_PT2 = {
-    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64", 9: "complex32",
-    10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16", 28: "uint16",
-}  # fmt: skip
 SHORT_TEXTS = (
     "version",
     "byteorder",
@@ -147,18 +140,12 @@ def purpose(name: str, kind: str, folders: set[str]) -> str:
 def end_of_file(report: Report, content: memoryview) -> list[Span]:
     """What is behind the last record: the central directory, and the records that say where it is."""
     last = max((r.end for r in report.records), default=0)
-    tail = bytes(content[-66_000:])
-    end = report.size - len(tail) + tail.rfind(b"PK\5\6")
-    directory = int.from_bytes(content[end + 16 : end + 20], "little")
-    size = int.from_bytes(content[end + 12 : end + 16], "little")
-    stop = min(directory + size, end) if directory != MAX32 else end
-    if directory == MAX32:
-        at = int.from_bytes(content[end - 20 + 8 : end - 20 + 16], "little")
-        directory = int.from_bytes(content[at + 48 : at + 56], "little")
-        stop = at
-    spans = [Span(last, directory - last, "between")] if directory > last else []
-    spans.append(Span(directory, stop - directory, "central directory"))
-    return [*spans, Span(stop, report.size - stop, "end records" if end > stop else "end record")]
+    found = find_end(content.obj, report.name)
+    stop = found.directory + found.size
+    spans = [Span(last, found.directory - last, "between")] if found.directory > last else []
+    spans.append(Span(found.directory, found.size, "central directory"))
+    is_zip64 = content[stop : stop + 4] == END64.signature
+    return [*spans, Span(stop, report.size - stop, "end records" if is_zip64 else "end record")]
 
 
 def check_record(facts: RecordFacts, reader: Any, report: Report) -> None:
@@ -221,6 +208,8 @@ def pickled_tensors(report: Report, reader: Any) -> None:
 
 def tensors_101(report: Report, reader: Any) -> None:
     """The table in model.json. A tensor's path comes from the modules that name it."""
+    from ..layout_101.model_json import DTYPES
+
     model = json.loads(report.texts.get("model.json", "{}"))
     report.facts["producer"] = f"{model.get('producerName', '')} {model.get('producerVersion', '')}".strip()
     names: dict[int, str] = {}
@@ -231,7 +220,8 @@ def tensors_101(report: Report, reader: Any) -> None:
             names.setdefault(int(parameter.get("tensorId", 0)), path + parameter.get("name", ""))
         pending += [(f"{path}{sub.get('name', '')}.", sub) for sub in module.get("submodules", [])]
     for n, entry in enumerate(model.get("tensors", [])):
-        dtype = DTYPES_101.get(entry.get("dataType"), str(entry.get("dataType")).lower())
+        known = DTYPES.get(entry.get("dataType"))
+        dtype = known.name if known is not None else str(entry.get("dataType")).lower()
         report.tensors.append(
             TensorFacts(
                 path=names.get(n, f"CONSTANTS.c{n}"),
@@ -250,6 +240,8 @@ def tensors_101(report: Report, reader: Any) -> None:
 
 def tensors_pt2(report: Report, reader: Any) -> None:
     """The tables of weights and constants."""
+    from internals.export.pt2_archive import DTYPES, OTHERS
+
     model = json.loads(report.texts.get("models/model.json", "{}"))
     if "torch_version" in model:
         report.facts["producer"] = f"torch {model['torch_version']}"
@@ -261,7 +253,8 @@ def tensors_pt2(report: Report, reader: Any) -> None:
             meta = entry.get("tensor_meta")
             if not meta or entry.get("use_pickle"):
                 continue
-            dtype = DTYPES_PT2.get(meta["dtype"], f"dtype {meta['dtype']}")
+            number = meta["dtype"]
+            dtype = DTYPES[number].name if number in DTYPES else OTHERS.get(number, f"dtype {number}")
             report.tensors.append(
                 TensorFacts(
                     path=path,

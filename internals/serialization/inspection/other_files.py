@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import ArchiveError
 from ..legacy_stream import MAGIC_NUMBER
+from ..safetensors_files import DTYPES
 from .archives import note_refused
 from .pickle_listing import Described, Global, Items, describe
 from .report import RecordFacts, Report
@@ -18,9 +19,9 @@ from .tensors import ITEMSIZE, TensorFacts, find_tensors, storage_of, walk
 from .tree import one_line
 
 HEADER_AT_MOST = 100_000_000  # safetensors' own limit
-DTYPES = {
-    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",
-    "I16": "int16", "I8": "int8", "U8": "uint8", "BOOL": "bool", "U16": "uint16", "U32": "uint32", "U64": "uint64",
+# also those that do not exist here
+DTYPE_NAMES = {name: kind.name for name, kind in DTYPES.items()} | {
+    "BF16": "bfloat16", "U16": "uint16", "U32": "uint32", "U64": "uint64",
 }  # fmt: skip
 PARTS = ("magic number", "protocol version", "system", "object", "storage keys")
 
@@ -58,7 +59,7 @@ def fill_safetensors(report: Report, content: memoryview) -> None:
 def add_safetensor(report: Report, name: str, entry: Any, begin: int) -> None:
     """Each tensor is a record of its own, right behind the one before; nothing is shared in this format."""
     first, last = entry["data_offsets"]
-    dtype = DTYPES.get(entry["dtype"], str(entry["dtype"]).lower())
+    dtype = DTYPE_NAMES.get(entry["dtype"], str(entry["dtype"]).lower())
     sizes = tuple(map(int, entry["shape"]))
     strides, step = [], 1
     for size in reversed(sizes):

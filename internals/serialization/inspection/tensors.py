@@ -144,11 +144,9 @@ def step_to(key: Any) -> str:
 
 def tensor_of(node: Any, prefix: str) -> TensorFacts | None:
     """What a call makes, if it makes a tensor, and if its arguments are those of one."""
-    if not isinstance(node, Call) or not isinstance(node.function, Global):
+    if not isinstance(node, Call) or getattr(node.function, "module", "") != "torch._utils":
         return None
     name, arguments = node.function.name, node.arguments
-    if node.function.module != "torch._utils":
-        return None
     if name in PARAMETER and len(arguments) > 1 and isinstance(arguments[0], Call):
         if getattr(arguments[0].function, "name", "") not in REBUILD:
             return None
@@ -160,13 +158,9 @@ def tensor_of(node: Any, prefix: str) -> TensorFacts | None:
         return None
     storage = storage_of(arguments[0].id)
     sizes, strides = integers(arguments[2]), integers(arguments[3])
-    if (
-        storage is None
-        or type(arguments[1]) is not int
-        or sizes is None
-        or strides is None
-        or len(sizes) != len(strides)
-    ):
+    if storage is None or type(arguments[1]) is not int or sizes is None or strides is None:
+        return None
+    if len(sizes) != len(strides):
         return None
     kind, itemsize, key, device, numel = storage
     if name == "_rebuild_tensor_v3" and len(arguments) > 6 and isinstance(arguments[6], Global):

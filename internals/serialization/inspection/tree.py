@@ -8,6 +8,8 @@
 
 What occurs a second time is said to, so that a pickle that contains itself has an end. The text is cut, with a note, at `limit`
 lines.
+
+How the real one differs: `torch.utils.show_pickle` prints the same with Python's `pprint`, which writes shared parts again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Operators of PyTorch 1.0.1 that are not there today, as functions of those that are.
 
 A ReLU was recorded as `torch.threshold(x, 0., 0.)`, `x.argmax(1)` as `torch._argmax(x, 1, False)`. Code of that time is compiled
-with these functions in the place of such operators, as it is where operators changed their meaning (`upgraders.py`).
+with these functions in the place of such operators, as it is where operators changed their meaning (`script/upgraders.py`).
 
 How the real one differs: PyTorch has kept `threshold`; the operators with an underscore went away with the functions they served.
 """

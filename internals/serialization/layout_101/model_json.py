@@ -24,6 +24,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from internals.core import dtype as dt
+
 from ..errors import ArchiveError
 
 M = TypeVar("M")
@@ -33,6 +35,11 @@ DEEPEST = 100  # messages inside messages, as in protobuf
 DATA_TYPES = {
     "UNDEFINED": 0, "FLOAT": 1, "INT32": 2, "BYTE": 3, "STRING": 4, "BOOL": 5, "UINT8": 6, "INT8": 7, "UINT16": 8,
     "INT16": 9, "INT64": 10, "FLOAT16": 12, "DOUBLE": 13,
+}  # fmt: skip
+# Those that tensors have. PyTorch wrote UINT8, never BYTE, and no BOOL before 1.2.
+DTYPES = {
+    "FLOAT": dt.float32, "DOUBLE": dt.float64, "INT64": dt.int64, "INT32": dt.int32, "INT16": dt.int16, "INT8": dt.int8,
+    "BYTE": dt.uint8, "UINT8": dt.uint8, "FLOAT16": dt.float16, "BOOL": dt.bool_,
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 `model.json` has a tree of modules and a table of tensors. Every module becomes one of a class of its own, with the tensors as
 parameters and buffers; its code record has the methods, as functions whose first argument is `self`. The code is TorchScript of
-operators that mostly mean today what they meant; for the few that don't the archive says version 1 (`upgraders.py`).
+operators that mostly mean today what they meant; for the few that don't the archive says version 1 (`script/upgraders.py`).
 
     {"name": "conv1", "parameters": [{"name": "weight", "tensorId": "1"}]}      self.conv1.weight, tensor number 1 of the table
     {"dims": ["2", "3"], "strides": ["3", "1"], "data": {"key": "tensors/1"}}   a view of a record, which stays in the file
@@ -21,8 +21,8 @@ import ast
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from internals.core import dtype as dt
 from internals.core.device import device
+from internals.core.dtype import dtype
 from internals.jit.frontend.source import ParsedFunction
 from internals.jit.frontend.type_expressions import type_of_expr
 from internals.jit.ir import ClassType, TensorType
@@ -42,14 +42,10 @@ from ..script.source_importer import ArchiveSource, SourceImporter, parse
 from ..script.typed_values import check_type
 from ..text_limits import CODE, JSON, TextBudget
 from .functions import Function101, Namespace101
-from .model_json import ModelDef, ModuleDef, TensorDef, read_model
+from .model_json import DTYPES, ModelDef, ModuleDef, TensorDef, read_model
 
 T = TypeVar("T")
 
-DTYPES = {
-    "FLOAT": dt.float32, "DOUBLE": dt.float64, "INT64": dt.int64, "INT32": dt.int32, "INT16": dt.int16, "INT8": dt.int8,
-    "UINT8": dt.uint8, "BYTE": dt.uint8, "FLOAT16": dt.float16, "BOOL": dt.bool_,
-}  # fmt: skip
 MODEL = "model.json"
 
 
@@ -116,7 +112,7 @@ class _Loading:
         except (ArchiveError, RuntimeError) as why:
             raise self.error(path, getattr(why, "message", str(why))) from None
 
-    def storage(self, definition: TensorDef, kind: dt.dtype, path: str) -> TypedStorage:
+    def storage(self, definition: TensorDef, kind: dtype, path: str) -> TypedStorage:
         key = self.required(definition.data.key if definition.data else None, f"{path}.data.key")
         place = self.required(definition.device, f"{path}.device")
         known = self.storages.get(key)

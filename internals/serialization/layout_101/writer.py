@@ -31,13 +31,10 @@ from internals.jit.tracing.traced_module import TopLevelTracedModule, TracedModu
 from ..container.zip_writer import ArchiveWriter
 from ..pickles.storages import storage_bytes
 from .lower import Method, method_101
-from .model_json import ModelDef, ModuleDef, ParameterDef, RecordRef, TensorDef, write_model
+from .model_json import DTYPES, ModelDef, ModuleDef, ParameterDef, RecordRef, TensorDef, write_model
 from .printer import print_101
 
-DATA_TYPE_OF = {
-    "float32": "FLOAT", "float64": "DOUBLE", "int64": "INT64", "int32": "INT32", "int16": "INT16", "int8": "INT8",
-    "uint8": "UINT8", "float16": "FLOAT16",
-}  # fmt: skip
+DATA_TYPE_OF = {kind: name for name, kind in DTYPES.items() if name not in ("BYTE", "BOOL")}
 
 
 def save_101(m: Any, f: Any) -> None:
@@ -118,7 +115,7 @@ class _Saving:
 
     def tensor(self, t: TensorImpl, what: str) -> int:
         """Put a tensor into the table, and its storage among those to be written."""
-        data_type = DATA_TYPE_OF.get(t.dtype.name)
+        data_type = DATA_TYPE_OF.get(t.dtype)
         if data_type is None:
             raise RuntimeError(
                 f"PyTorch 1.0.1 had no tensors of {t.dtype}, such as {what}: convert it, or use the modern format"

@@ -5,4 +5,7 @@
     pickled_types.py   the globals it knows; everything else is refused
     pickle_keys.py     which objects may be keys of a dict
     storages.py        storages beside the pickle: records of the archive
+
+How the real one differs: there are two of each. `torch.save` and `torch.load` use Python's pickler and an unpickler of their own
+(`torch/_weights_only_unpickler.py`, the model of ours), TorchScript those in C++.
 """

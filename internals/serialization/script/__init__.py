@@ -14,4 +14,6 @@ Reading:
     imported_function.py   a function whose body is compiled when first asked for
     typed_values.py     the pickle's values, checked against the attributes' types
     upgraders.py        operators as older archives meant them; absent_operators.py: those that are not here
+
+How the real one differs: it is C++, compiles everything when it loads, and can also write for mobile (flatbuffers, bytecode).
 """

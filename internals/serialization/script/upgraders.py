@@ -13,8 +13,8 @@ the same. The compiler puts the function's nodes where the call is.
 | gelu               | 9             | had no approximation to choose                         |
 | _convolution       | 9             | had no TF32 to allow                                   |
 
-How the real one differs: `logspace`, which we do not have, changed in version 8 as `linspace` did; the calls become nodes of
-the old schema first, which a pass replaces; and a backend that is not PyTorch may ask for the table.
+How the real one differs: `logspace`, which we do not have, changed as `linspace` did, one version later; the calls become nodes
+of the old schema first, which a pass replaces; and a backend that is not PyTorch may ask for the table.
 """
 
 from __future__ import annotations
