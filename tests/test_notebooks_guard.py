@@ -32,6 +32,7 @@ EXPECTED = [
     "14_passes",
     "15_the_interpreter",
     "16_serialization",
+    "17_other_languages",
 ]
 
 
