@@ -35,6 +35,21 @@ def test_the_jit_loads_its_parts_when_they_are_used() -> None:
     assert "internals.jit.ir" in loaded and not parts.intersection(loaded)
 
 
+@pytest.mark.parametrize(
+    "module, absent",
+    [
+        ("internals.jit", ("internals.serialization", "internals.export", "viz")),
+        ("internals.serialization.save_load", ("internals.jit", "internals.nn", "internals.export", "safetensors")),
+        ("internals.serialization.inspection.inspect", ("internals.jit", "internals.nn", "internals.export", "viz")),
+        ("internals.export", ("viz",)),
+    ],
+)
+def test_no_floor_loads_the_one_above_it(module: str, absent: tuple[str, ...]) -> None:
+    program = f"import {module}, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert module in loaded and not [name for name in loaded if name.startswith(absent)]
+
+
 def test_the_probe_sees_a_heavy_import() -> None:
     assert "yaml" in modules_after("import yaml")
 

@@ -4,6 +4,9 @@ Each file of this folder is TorchScript with `@case(inputs...)` above every func
 `load(torch)` runs the files with `torch` being `internals` or real PyTorch, so that one source gives archives of both.
 `python -m runtimes.corpus FOLDER` (`make.py`) writes them: `NAME.pt`, the archive, and `NAME.case.pt`, the calls with what
 eager Python returned. A runtime's `check` runs the one and compares with the other.
+
+How the real one differs: PyTorch's C++ tests load models that Python tests saved (`test/cpp/jit`); there is no second runtime
+to compare with.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@
 // The corpus is described in cases.h. Prints one line per archive and exits with 1 if any failed. With --threads, the first call
 // of each archive is made from N threads at once, on one module, and every thread must get the expected result. (A module whose
 // code sets attributes, `self.n += 1`, is loaded by each thread for itself.)
+//
+// How the real one differs: libtorch/check_libtorch.cpp is this program with PyTorch's own library.
 #include <thread>
 
 #include "cases.h"

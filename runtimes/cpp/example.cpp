@@ -1,6 +1,8 @@
 // The talk's program: load a model, give it ones, print what comes out. No Python anywhere.
 //
 //   example resnet.pt [sizes of the input: 1 3 224 224]
+//
+// How the real one differs: libtorch/main.cpp is the same program with the real library; the lines differ by their namespaces.
 #include <chrono>
 #include <iostream>
 

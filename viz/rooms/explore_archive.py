@@ -2,6 +2,8 @@
 
 A saved program has no Python function to begin with; it has a source of its own, which was printed from a graph when it was
 saved and is compiled to a graph again now. A file without a program ends with its tensors.
+
+How the real one differs: `torch.utils.model_dump` makes a page of the first stages.
 """
 
 from __future__ import annotations

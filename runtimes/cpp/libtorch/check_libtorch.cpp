@@ -4,6 +4,8 @@
 //
 // Only the models run in libtorch. The cases are read by our own pickle reader (torch::pickle_load refuses integers as Python
 // writes them when they have more than four bytes), so values cross over in both directions.
+//
+// How ours differs: ../check.cpp runs the models in our own runtime, also from several threads.
 #include <torch/script.h>
 
 #include "../cases.h"

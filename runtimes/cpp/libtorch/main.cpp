@@ -3,6 +3,8 @@
 //   libtorch_example resnet.pt [sizes of the input: 1 3 224 224]
 //
 // In PyTorch 1.0 `load` gave a shared_ptr<script::Module>, so the slide says `module->forward(inputs)`; today it is a value.
+//
+// How ours differs: ../example.cpp is the same program, and needs no library.
 #include <torch/script.h>
 
 #include <iostream>

@@ -2,6 +2,8 @@
  * The demo page: a dropped archive is opened, shown and run.
  *
  * Everything is rebuilt from the loaded module when something is chosen; there is no other state.
+ *
+ * How the real one differs: PyTorch has no such page; Netron is one, for the graph, and runs nothing.
  */
 "use strict";
 

@@ -1,4 +1,8 @@
-/** Making elements of the page: HTML and SVG. */
+/**
+ * Making elements of the page: HTML and SVG.
+ *
+ * How the real one differs: frameworks (React, Vue) remember what they made and change only what is different the next time.
+ */
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -3,6 +3,8 @@
  *
  * A tensor is described by its sizes and what fills it; any other argument is written as JSON. An empty field leaves an argument
  * with a default out.
+ *
+ * How the real one differs: in Python one would write the call; `python -m internals run` takes the same from a command line.
  */
 "use strict";
 
