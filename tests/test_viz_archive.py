@@ -12,7 +12,7 @@ import pytest
 import internals as torch
 import viz
 from internals import jit, nn
-from internals.serialization import ArchiveError
+from internals.serialization import ArchiveError, ArchiveReader, ArchiveWriter
 from tests.viz_support import assert_good, same_in_two_processes
 from viz.rooms.archive import Archive, RecordRow, strip
 
@@ -221,8 +221,19 @@ def test_exploring_what_others_wrote() -> None:
         "graph as text",
         *RUN,
     ]
-    unknown = viz.explore(ARCHIVES / "pt2" / "choice.pt2")
-    assert "operators that are not known here: torch.ops.higher_order.cond" in unknown.stage("graph")
+    branches = viz.explore(ARCHIVES / "pt2" / "choice.pt2")
+    assert "prim::If" in branches.stage("graph").text()
+
+
+def test_exploring_what_asks_for_an_unknown_operator(tmp_path: Path) -> None:
+    path = tmp_path / "unknown.pt2"
+    with ArchiveReader(ARCHIVES / "pt2" / "choice.pt2") as reader, ArchiveWriter(path, top=reader.top) as writer:
+        for name in reader.records:
+            writer.write(
+                name, reader.read(name).replace(b"torch.ops.aten.relu.default", b"torch.ops.mine.relu.default")
+            )
+    unknown = viz.explore(path)
+    assert "operators that are not known here: torch.ops.mine.relu.default" in unknown.stage("graph")
 
 
 def test_exploring_executes_nothing(tmp_path: Path) -> None:
