@@ -12,6 +12,7 @@ import internals
 from internals.serialization.script.script_reader import load_script
 from tests import jit_corpus
 from tests.serialization_expected import assert_same
+from tests.support import full
 
 torch = pytest.importorskip("torch")
 
@@ -91,8 +92,10 @@ MODULES: dict[str, tuple[Any, tuple[int, ...]]] = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("train", [False, True])
-@pytest.mark.parametrize("name", sorted(MODULES))
+@pytest.mark.parametrize(
+    "name, train",
+    [(name, train) for name in sorted(MODULES) for train in (False, True) if full() or (name, train) != ("encoder", True)],
+)
 def test_modules(name: str, train: bool) -> None:
     make, sizes = MODULES[name]
     torch.manual_seed(0)
@@ -105,15 +108,19 @@ def test_modules(name: str, train: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "squeezenet1_1"])
-def test_models_of_torchvision(name: str) -> None:
+@pytest.mark.parametrize(
+    "name, how",
+    [("resnet18", "trace"), ("squeezenet1_1", "script")]
+    + [("resnet18", "script"), ("squeezenet1_1", "trace"), ("mobilenet_v2", "trace"), ("mobilenet_v2", "script")] * full(),
+)
+def test_models_of_torchvision(name: str, how: str) -> None:
     torchvision = pytest.importorskip("torchvision", reason="the models come from torchvision")
     torch.manual_seed(0)
     m, x = getattr(torchvision.models, name)().eval(), torch.randn(1, 3, 48, 48)
-    for form in (torch.jit.script(m), torch.jit.trace(m, x, check_trace=False)):
-        ours, theirs = both(saved(form))
-        with internals.no_grad(), torch.no_grad():
-            assert_same(ours(as_ours(x)), as_ours(theirs(x)))
+    form = torch.jit.script(m) if how == "script" else torch.jit.trace(m, x, check_trace=False)
+    ours, theirs = both(saved(form))
+    with internals.no_grad(), torch.no_grad():
+        assert_same(ours(as_ours(x)), as_ours(theirs(x)))
 
 
 def test_extra_files_and_errors_are_pytorch_s(tmp_path: Any) -> None:

@@ -15,11 +15,11 @@ from __future__ import annotations
 from typing import Any
 
 from internals.core import dtype as dt
-from internals.core.geometry import geometry
-from internals.core.tensor_impl import make, newly_made
 from internals.serialization.container.zip_reader import ArchiveReader
 from internals.serialization.errors import ArchiveError
 from internals.serialization.json_node import JsonNode
+from internals.serialization.pickles.pickled_types import marked, view_of
+from internals.storage import TypedStorage
 
 MAJOR = range(5, 9)  # versions of the schema whose graphs look like this
 
@@ -66,19 +66,11 @@ def _tensor(reader: ArchiveReader, entry: JsonNode, folder: str) -> Any:
     kind = dtype_of(meta["dtype"])
     sizes = tuple(fixed(each) for each in meta["sizes"])
     strides = tuple(fixed(each) for each in meta["strides"])
-    offset = fixed(meta["storage_offset"])
-    if len(sizes) != len(strides) or any(n < 0 for n in (*sizes, *strides, offset)):
-        raise meta.error("has sizes, strides and offset that fit no tensor")
-    last = offset + sum((n - 1) * s for n, s in zip(sizes, strides))
-    needed = 0 if 0 in sizes else (last + 1) * kind.itemsize
-    storage = reader.storage(folder + entry["path_name"].text(), needed)
-    t = newly_made(make(storage, geometry(sizes, strides, kind, storage.device), offset))
-    if not meta["requires_grad"].boolean():
-        return t
+    storage = TypedStorage(reader.storage(folder + entry["path_name"].text()), kind)
     try:
-        return t.requires_grad_()
-    except RuntimeError as error:
-        raise meta["requires_grad"].error(f"cannot be: {error}") from None
+        return marked(view_of(storage, fixed(meta["storage_offset"]), sizes, strides), meta["requires_grad"].boolean())
+    except ArchiveError as error:
+        raise error if error.record else meta.error(f"fits no tensor: {error.message}") from None
 
 
 def dtype_of(node: JsonNode) -> dt.dtype:

@@ -25,7 +25,6 @@ ENCRYPTED, HAS_DESCRIPTOR, PATCHED, STRONGLY_ENCRYPTED, UTF8, MASKED = 1, 1 << 3
 ALIGNMENT = 64  # kFieldAlignment: every payload begins on a multiple of it
 MAX16, MAX32 = 0xFFFF, 0xFFFFFFFF
 ZIP64_EXTRA = 1  # ids of extra fields
-PADDING_EXTRA = struct.unpack("<H", b"FB")[0]
 
 
 class Field(NamedTuple):

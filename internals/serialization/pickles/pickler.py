@@ -46,6 +46,13 @@ class Reduced(NamedTuple):
     state: Any
 
 
+class Global(NamedTuple):
+    """A class or function among the arguments of another."""
+
+    module: str
+    name: str
+
+
 class Pickler:
     """Writes one pickle. `reduce_object` may say how to write an object that is none of the types known here."""
 
@@ -309,21 +316,8 @@ class Pickler:
         bytes: save_bytes, bytearray: save_bytearray, tuple: save_tuple, list: save_list, dict: save_dict,
         OrderedDict: save_ordered_dict, Counter: save_counter, set: save_set, Size: save_size, dtype: save_dtype,
         device: save_device, layout: save_layout, Storage: save_storage, TypedStorage: save_typed_storage,
+        Global: lambda self, name: self.save_global(*name),
     }  # fmt: skip
-
-
-class Global(NamedTuple):
-    """A class or function among the arguments of another."""
-
-    module: str
-    name: str
-
-
-def _save_global(self: Pickler, obj: Global) -> None:
-    self.save_global(*obj)
-
-
-Pickler.writers[Global] = _save_global
 
 
 class NotSavable(Exception):

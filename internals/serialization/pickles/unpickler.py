@@ -232,8 +232,7 @@ class Machine:
 
     def global_(self) -> None:
         """Puts on the stack what the allow-list has under this name."""
-        module, name = self.line(), self.line()
-        self.stack.append(self.find_global(module, name))
+        self.stack.append(self.find_global(self.line(), self.line()))
 
     def reduce(self) -> None:
         """Calls a constructor."""
@@ -257,9 +256,9 @@ class Machine:
         self.is_outside = True
         try:
             value = self.persistent_load(name)
-        except ArchiveError as error:
+        except ArchiveError:
             self.is_outside = False
-            raise error
+            raise
         self.is_outside = False
         self.stack.append(value)
 
@@ -276,17 +275,15 @@ class Machine:
         if end > len(self.data):
             there = len(self.data) - self.at
             raise ArchiveError(f"{self._opcode()} is followed by {n} bytes, but only {there} are there")
-        taken = self.data[self.at : end]
         self.at = end
-        return taken
+        return self.data[end - n : end]
 
     def line(self) -> str:
         end = self.data.find(b"\n", self.at)
         if end < 0:
             raise ArchiveError(f"{self._opcode()} is followed by a name, but that has no end")
-        taken = self.data[self.at : end]
-        self.at = end + 1
-        return str(taken, "utf-8")
+        start, self.at = self.at, end + 1
+        return str(self.data[start:end], "utf-8")
 
     def above_mark(self) -> list[Any]:
         if not self.below:
