@@ -1,4 +1,4 @@
-"""Operators of PyTorch 1.0.1 that are not there today, as functions of those that are.
+"""Operators of PyTorch 1.0.1 that are not there today, or are seldom what was meant, as functions of those that are.
 
 A ReLU was recorded as `torch.threshold(x, 0., 0.)`, `x.argmax(1)` as `torch._argmax(x, 1, False)`. Code of that time is compiled
 with these functions in the place of such operators, as it is where operators changed their meaning (`script/upgraders.py`).
@@ -9,10 +9,6 @@ How the real one differs: PyTorch has kept `threshold`; the operators with an un
 from __future__ import annotations
 
 from typing import Any
-
-from internals.jit.ir import TensorType
-from internals.jit.operators import find_operators
-from internals.jit.operators.registry import Operator
 
 from ..script.archive_names import Namespace
 from ..script.imported_function import ImportedFunction
@@ -90,14 +86,9 @@ class Namespace101(Namespace):
 
     def upgrades(self, symbol: str) -> dict[str, Any]:
         found = dict(super().upgrades(symbol))
-        if symbol in _BY_SYMBOL and not any(map(_is_of_tensors, find_operators(symbol))):
-            found["1.0.1"] = compiled(_BY_SYMBOL[symbol])
+        if symbol in _BY_SYMBOL:
+            found[""] = compiled(_BY_SYMBOL[symbol])  # beside overloads for numbers, which have names
         return found
-
-
-def _is_of_tensors(operator: Operator) -> bool:
-    """Some of these names are those of functions of numbers."""
-    return isinstance(operator.schema.arguments[0].type, TensorType)
 
 
 class Function101(ImportedFunction):
