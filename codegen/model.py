@@ -83,6 +83,8 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
         variants: tuple[str, ...]
         if function.python_module:  # of a namespace, like nn.elu_: never methods
             variants = ("function",)
+        elif s.name in _FUNCTION_INPLACE_ONLY:
+            variants = ("function",)
         elif "function" in function.variants and s.name in _FUNCTION_INPLACE:
             variants = ("function", "method")
         else:
@@ -124,6 +126,7 @@ def _identifier(schema: FunctionSchema) -> str:
 
 
 # In-place twins that PyTorch also offers as functions: torch.relu_(x), torch.exp_(x), ...
+_FUNCTION_INPLACE_ONLY = {"celu", "threshold"}
 _FUNCTION_INPLACE = {
     "abs", "acos", "as_strided", "asin", "atan", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "detach", "dropout",
     "erf", "exp", "expm1", "floor", "frac", "log", "log1p", "log2", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid",

@@ -154,3 +154,105 @@ def col2im(s: Stream) -> dict[str, Any]:
     pairs = (given[k] for k in ("kernel_size", "dilation", "padding", "stride"))
     places = [(n + 2 * p - d * (k - 1) - 1) // st + 1 for n, k, d, p, st in zip([5, 6], *pairs)]
     return {**given, "self": (n(s), n(s) * given["kernel_size"][0] * given["kernel_size"][1], places[0] * places[1])}
+
+
+def convolve(dims: int, transposed: bool = False) -> Recipe:
+    """A small convolution, its padding in numbers or by name."""
+
+    def recipe(s: Stream) -> dict[str, Any]:
+        cin, cout, kernel = n(s, 1, 3), n(s, 1, 3), n(s, 1, 3)
+        sizes = tuple(n(s, 2, 4) for _ in range(dims))
+        return {
+            "input": (1, cin, *sizes), "weight": (cin, cout, *[kernel] * dims) if transposed else (cout, cin, *[kernel] * dims),
+            "bias": (cout,) if s.random() < 0.5 else None, "stride": [1] * dims, "dilation": [1] * dims, "groups": 1,
+            "padding": [n(s, 0, 2)] * dims, "output_padding": [0] * dims, "floating": True,
+        }  # fmt: skip
+
+    return recipe
+
+
+def convolve_by_name(s: Stream) -> dict[str, Any]:
+    return {**convolve(n(s, 1, 3))(s), "padding": ["same", "valid"][n(s, 0, 2)]}
+
+
+def windows(dims: int) -> Recipe:
+    """Pooling over windows, and over as many windows as are asked for."""
+
+    def recipe(s: Stream) -> dict[str, Any]:
+        sizes = tuple(n(s, 2, 4) for _ in range(dims))
+        return {
+            "self": (1, n(s, 1, 3), *sizes), "kernel_size": [n(s, 2, 3)] * dims, "stride": [n(s, 1, 3)] * dims,
+            "padding": [n(s, 0, 2)] * dims, "dilation": [1] * dims, "divisor_override": None,
+            "output_size": [n(s, 1, 4) for _ in range(dims)], "floating": True,
+        }  # fmt: skip
+
+    return recipe
+
+
+def resample(dims: int) -> Recipe:
+    def recipe(s: Stream) -> dict[str, Any]:
+        image = (1, 1, *(n(s, 2, 5 - dims // 2) for _ in range(dims)))
+        scales = dict.fromkeys(["scales", "scales_d", "scales_h", "scales_w", "scale_factors"])
+        return {
+            "self": image,
+            "input": image,
+            "output_size": [n(s, 1, 5 - dims // 2) for _ in range(dims)],
+            **scales,
+            "floating": True,
+        }
+
+    return recipe
+
+
+def shuffle(s: Stream) -> dict[str, Any]:
+    return {"self": (1, 4, 2, 2), "upscale_factor": 2, "downscale_factor": 2, "groups": 2, "floating": True}
+
+
+def instance_norm(s: Stream) -> dict[str, Any]:
+    c = n(s, 1, 3)
+    return {
+        "input": (2, c, n(s, 2, 5)), "weight": (c,), "bias": (c,), "running_mean": None, "running_var": None,
+        "use_input_stats": True, "momentum": 0.1, "eps": 1e-5, "cudnn_enabled": False, "floating": True,
+    }  # fmt: skip
+
+
+def rms_norm(s: Stream) -> dict[str, Any]:
+    size = n(s)
+    return {
+        "input": (n(s), size),
+        "normalized_shape": [size],
+        "weight": (size,),
+        "eps": [None, 1e-3][n(s, 0, 2)],
+        "floating": True,
+    }
+
+
+def bilinear(s: Stream) -> dict[str, Any]:
+    i, j, out, rows = n(s, 1, 3), n(s, 1, 3), n(s, 1, 3), n(s, 1, 4)
+    return {"input1": (rows, i), "input2": (rows, j), "weight": (out, i, j), "bias": (out,), "floating": True}
+
+
+def distance(s: Stream) -> dict[str, Any]:
+    sizes = (n(s), n(s))
+    return {"x1": sizes, "x2": sizes, "p": 2.0, "eps": 1e-6, "floating": True}
+
+
+def learned_slope(s: Stream) -> dict[str, Any]:
+    c = n(s)
+    return {"self": (n(s), c, n(s)), "weight": ((c,), (1,))[n(s, 0, 2)], "floating": True}
+
+
+def activation(s: Stream) -> dict[str, Any]:
+    return {
+        "lambd": 0.4, "alpha": [0.5, 1.0, 2.0][n(s, 0, 3)], "threshold": 0.3, "value": 2.0, "lower": 0.1, "upper": 0.4,
+        "training": False, "generator": None, "floating": True,
+    }  # fmt: skip
+
+
+def channels(s: Stream) -> dict[str, Any]:
+    sizes = (n(s), n(s), n(s))
+    return {"input": sizes, "self": sizes, "p": [0.0, 1.0, 0.5][n(s, 0, 3)], "floating": True}
+
+
+def halves(s: Stream) -> dict[str, Any]:
+    return {"self": (n(s), 2 * n(s, 1, 3)), "dim": [1, -1][n(s, 0, 2)], "floating": True}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import internals
 from internals import nn
-from internals.nn import _recurrent
+from internals.aten.native import recurrent as _recurrent
 from tests.layers import cases, compare, layer_tests
 from tests.side_by_side import check, expression, ours
 from tests.support import assert_same, examples, to_numpy

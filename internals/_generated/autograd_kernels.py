@@ -3713,6 +3713,174 @@ def log_sigmoid_forward(op, keys, self):
     return result
 
 
+def hardsigmoid(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.HardsigmoidBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def hardsigmoid_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.HardsigmoidBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def hardswish(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.HardswishBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def hardswish_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.HardswishBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def mish(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.MishBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def mish_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.MishBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def glu(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.GluBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_dim = dim
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result, node)
+    return result
+
+
+def hardshrink(op, keys, self, lambd):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, lambd) if hot.off else op.table[keys](self, lambd)
+    edges = (gradient_edge(self),)
+    node = nodes.HardshrinkBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_lambd = lambd
+    result = below(op, keys, self, lambd) if hot.off else op.table[keys](self, lambd)
+    set_history(result, node)
+    return result
+
+
+def softshrink(op, keys, self, lambd):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, lambd) if hot.off else op.table[keys](self, lambd)
+    edges = (gradient_edge(self),)
+    node = nodes.SoftshrinkBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_lambd = lambd
+    result = below(op, keys, self, lambd) if hot.off else op.table[keys](self, lambd)
+    set_history(result, node)
+    return result
+
+
+def threshold(op, keys, self, threshold, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, threshold, value) if hot.off else op.table[keys](self, threshold, value)
+    edges = (gradient_edge(self),)
+    node = nodes.ThresholdBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_threshold = threshold
+    result = below(op, keys, self, threshold, value) if hot.off else op.table[keys](self, threshold, value)
+    set_history(result, node)
+    return result
+
+
+def threshold_(op, keys, self, threshold, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, threshold, value) if hot.off else op.table[keys](self, threshold, value)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ThresholdBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_threshold = threshold
+    below(op, keys, self, threshold, value) if hot.off else op.table[keys](self, threshold, value)
+    rebase_history(self, node)
+    return self
+
+
+def celu(op, keys, self, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, alpha) if hot.off else op.table[keys](self, alpha)
+    edges = (gradient_edge(self),)
+    node = nodes.CeluBackward0()
+    node.next_edges = edges
+    node._saved_alpha = alpha
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, alpha) if hot.off else op.table[keys](self, alpha)
+    set_history(result, node)
+    return result
+
+
+def celu_(op, keys, self, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, alpha) if hot.off else op.table[keys](self, alpha)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.CeluBackward0()
+    node.next_edges = edges
+    node._saved_alpha = alpha
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self, alpha) if hot.off else op.table[keys](self, alpha)
+    rebase_history(self, node)
+    return self
+
+
 def threshold_backward(op, keys, grad_output, self, threshold):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_output, self, threshold) if hot.off else op.table[keys](grad_output, self, threshold)
@@ -4243,6 +4411,32 @@ def _adaptive_avg_pool2d_backward(op, keys, grad_output, self):
     return result
 
 
+def adaptive_max_pool2d(op, keys, self, output_size):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
+    edges = (gradient_edge(self),)
+    node = nodes.AdaptiveMaxPool2DBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
+    set_history(result[0], node, 0)
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
+def adaptive_max_pool3d(op, keys, self, output_size):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
+    edges = (gradient_edge(self),)
+    node = nodes.AdaptiveMaxPool3DBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
+    set_history(result[0], node, 0)
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
 def constant_pad_nd(op, keys, self, pad, value):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, pad, value) if hot.off else op.table[keys](self, pad, value)
@@ -4305,6 +4499,337 @@ def upsample_bilinear2d_backward(op, keys, grad_output, output_size, input_size,
         return below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
     edges = (gradient_edge(grad_output),)
     node = nodes.UpsampleBilinear2DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_align_corners = align_corners
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def upsample_nearest1d(op, keys, self, output_size, scales):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, scales) if hot.off else op.table[keys](self, output_size, scales)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleNearest1DBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_scales = scales
+    result = below(op, keys, self, output_size, scales) if hot.off else op.table[keys](self, output_size, scales)
+    set_history(result, node)
+    return result
+
+
+def upsample_nearest1d_backward(op, keys, grad_output, output_size, input_size, scales):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, scales) if hot.off else op.table[keys](grad_output, output_size, input_size, scales)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleNearest1DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_scales = scales
+    result = below(op, keys, grad_output, output_size, input_size, scales) if hot.off else op.table[keys](grad_output, output_size, input_size, scales)
+    set_history(result, node)
+    return result
+
+
+def upsample_nearest3d(op, keys, self, output_size, scales_d, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, scales_d, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, scales_d, scales_h, scales_w)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleNearest3DBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_scales_d = scales_d
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, self, output_size, scales_d, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, scales_d, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def upsample_nearest3d_backward(op, keys, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, scales_d, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleNearest3DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_scales_d = scales_d
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, grad_output, output_size, input_size, scales_d, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_nearest_exact1d(op, keys, self, output_size, scales):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, scales) if hot.off else op.table[keys](self, output_size, scales)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleNearestExact1DBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_scales = scales
+    result = below(op, keys, self, output_size, scales) if hot.off else op.table[keys](self, output_size, scales)
+    set_history(result, node)
+    return result
+
+
+def _upsample_nearest_exact1d_backward(op, keys, grad_output, output_size, input_size, scales):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, scales) if hot.off else op.table[keys](grad_output, output_size, input_size, scales)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleNearestExact1DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_scales = scales
+    result = below(op, keys, grad_output, output_size, input_size, scales) if hot.off else op.table[keys](grad_output, output_size, input_size, scales)
+    set_history(result, node)
+    return result
+
+
+def _upsample_nearest_exact2d(op, keys, self, output_size, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, scales_h, scales_w)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleNearestExact2DBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, self, output_size, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_nearest_exact2d_backward(op, keys, grad_output, output_size, input_size, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, scales_h, scales_w)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleNearestExact2DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, grad_output, output_size, input_size, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_nearest_exact3d(op, keys, self, output_size, scales_d, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, scales_d, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, scales_d, scales_h, scales_w)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleNearestExact3DBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_scales_d = scales_d
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, self, output_size, scales_d, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, scales_d, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_nearest_exact3d_backward(op, keys, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, scales_d, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleNearestExact3DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_scales_d = scales_d
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, grad_output, output_size, input_size, scales_d, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def upsample_linear1d(op, keys, self, output_size, align_corners, scales):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, align_corners, scales) if hot.off else op.table[keys](self, output_size, align_corners, scales)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleLinear1DBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_align_corners = align_corners
+    node._saved_scales = scales
+    result = below(op, keys, self, output_size, align_corners, scales) if hot.off else op.table[keys](self, output_size, align_corners, scales)
+    set_history(result, node)
+    return result
+
+
+def upsample_linear1d_backward(op, keys, grad_output, output_size, input_size, align_corners, scales):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, align_corners, scales) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleLinear1DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_align_corners = align_corners
+    node._saved_scales = scales
+    result = below(op, keys, grad_output, output_size, input_size, align_corners, scales) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales)
+    set_history(result, node)
+    return result
+
+
+def upsample_trilinear3d(op, keys, self, output_size, align_corners, scales_d, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, align_corners, scales_d, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_d, scales_h, scales_w)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleTrilinear3DBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_align_corners = align_corners
+    node._saved_scales_d = scales_d
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, self, output_size, align_corners, scales_d, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_d, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def upsample_trilinear3d_backward(op, keys, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleTrilinear3DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_align_corners = align_corners
+    node._saved_scales_d = scales_d
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def upsample_bicubic2d(op, keys, self, output_size, align_corners, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_h, scales_w)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleBicubic2DBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_align_corners = align_corners
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, self, output_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def upsample_bicubic2d_backward(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleBicubic2DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_align_corners = align_corners
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_bilinear2d_aa(op, keys, self, output_size, align_corners, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_h, scales_w)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleBilinear2DAaBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_align_corners = align_corners
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, self, output_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_bilinear2d_aa_backward(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleBilinear2DAaBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_align_corners = align_corners
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_bicubic2d_aa(op, keys, self, output_size, align_corners, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_h, scales_w)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleBicubic2DAaBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_align_corners = align_corners
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, self, output_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_bicubic2d_aa_backward(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleBicubic2DAaBackwardBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_align_corners = align_corners
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_lanczos2d_aa(op, keys, self, output_size, align_corners, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_h, scales_w)
+    edges = (gradient_edge(self),)
+    node = nodes.UpsampleLanczos2DAaBackward0()
+    node.next_edges = edges
+    node._saved_output_size = tuple(output_size)
+    node._saved_self_shape = self.shape
+    node._saved_align_corners = align_corners
+    node._saved_scales_h = scales_h
+    node._saved_scales_w = scales_w
+    result = below(op, keys, self, output_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](self, output_size, align_corners, scales_h, scales_w)
+    set_history(result, node)
+    return result
+
+
+def _upsample_lanczos2d_aa_backward(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, output_size, input_size, align_corners, scales_h, scales_w) if hot.off else op.table[keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    edges = (gradient_edge(grad_output),)
+    node = nodes.UpsampleLanczos2DAaBackwardBackward0()
     node.next_edges = edges
     node._saved_output_size = tuple(output_size)
     node._saved_align_corners = align_corners

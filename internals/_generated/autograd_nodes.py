@@ -7,10 +7,11 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
 from internals._generated.functions import _adaptive_avg_pool2d, view_as_complex, view_as_real, where, zeros_like
-from internals._generated.nn_functions import avg_pool2d, col2im, im2col, nll_loss, nll_loss2d, upsample_bilinear2d, upsample_nearest2d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, _log_softmax_backward_data, _softmax_backward_data, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bilinear2d_backward, upsample_nearest2d_backward
+from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, col2im, im2col, nll_loss, nll_loss2d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
+from internals._generated.ops import _adaptive_avg_pool2d_backward, _log_softmax_backward_data, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
 from internals.autograd.formulas.convolution import convolution_double_backward
+from internals.autograd.formulas.gates import glu_gradient, hardsigmoid_gradient, hardswish_gradient, mish_gradient, shrink_gradient
 from internals.autograd.formulas.indexing import gather_backward, index_backward, index_put_self_backward, index_put_values_backward, index_select_backward, masked_select_backward, scatter_not_implemented
 from internals.autograd.formulas.joining import cat_tensors_backward, repeat_backward, roll_backward, stack_tensors_backward
 from internals.autograd.formulas.linear_algebra import bmm_mat1_backward, bmm_mat2_backward, mm_mat1_backward, mm_mat2_backward
@@ -19,7 +20,7 @@ from internals.autograd.formulas.moments import std_backward, std_mean_backward,
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
 from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, derivative_not_implemented, div_other_backward, div_self_backward, grad_where, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
-from internals.autograd.formulas.pooling import constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
+from internals.autograd.formulas.pooling import adaptive_max_pool_gradient, constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
 from internals.autograd.formulas.reductions import amax_backward, evenly_distribute_backward, mean_backward, sum_backward, value_selecting_reduction_backward
 from internals.autograd.formulas.scans import cumprod_backward, cumsum_backward, prod_backward, prod_dim_backward
 from internals.autograd.formulas.svd import svd_backward
@@ -3234,6 +3235,155 @@ class LogSigmoidBackward0(Node):
         release(node._raw_saved_self, node._raw_saved_buffer)
 
 
+class HardsigmoidBackward0(Node):
+    """aten::hardsigmoid(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (hardsigmoid_gradient(grad, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class HardswishBackward0(Node):
+    """aten::hardswish(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (hardswish_gradient(grad, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class MishBackward0(Node):
+    """aten::mish(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (mish_gradient(grad, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class GluBackward0(Node):
+    """aten::glu(Tensor self, int dim=-1) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_dim', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        dim = node._saved_dim
+        return (glu_gradient(grad, self, dim),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class HardshrinkBackward0(Node):
+    """aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_lambd', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        lambd = node._saved_lambd
+        return (shrink_gradient(grad, self, lambd),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class SoftshrinkBackward0(Node):
+    """aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_lambd', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        lambd = node._saved_lambd
+        return (shrink_gradient(grad, self, lambd),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ThresholdBackward0(Node):
+    """aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_threshold', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        threshold = node._saved_threshold
+        return (threshold_backward(grad, self, threshold),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class CeluBackward0(Node):
+    """aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor"""
+
+    __slots__ = ('_saved_alpha', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        alpha = node._saved_alpha
+        self = node._raw_saved_self.unpack(node)
+        return (elu_backward(grad, alpha, 1, 1.0 / alpha, False, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
 class SoftmaxBackward0(Node):
     """aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
 
@@ -3975,6 +4125,44 @@ class AdaptiveAvgPool2DBackwardBackward0(Node):
         return grad_grad_output, grad_self
 
 
+class AdaptiveMaxPool2DBackward0(Node):
+    """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_result1', '_saved_self_shape', )
+    saved_names = ('result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result1 = node._raw_saved_result1.unpack(node)
+        self_shape = node._saved_self_shape
+        return (adaptive_max_pool_gradient(grad, result1, self_shape, 2),)
+
+    def release_variables(node):
+        release(node._raw_saved_result1)
+
+
+class AdaptiveMaxPool3DBackward0(Node):
+    """aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_result1', '_saved_self_shape', )
+    saved_names = ('result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result1 = node._raw_saved_result1.unpack(node)
+        self_shape = node._saved_self_shape
+        return (adaptive_max_pool_gradient(grad, result1, self_shape, 3),)
+
+    def release_variables(node):
+        release(node._raw_saved_result1)
+
+
 class ConstantPadNdBackward0(Node):
     """aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor"""
 
@@ -4050,6 +4238,359 @@ class UpsampleBilinear2DBackwardBackward0(Node):
         scales_h = node._saved_scales_h
         scales_w = node._saved_scales_w
         return (upsample_bilinear2d(grad, output_size, align_corners, scales_h, scales_w),)
+
+
+class UpsampleNearest1DBackward0(Node):
+    """aten::upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        scales = node._saved_scales
+        return (upsample_nearest1d_backward(grad, output_size, self_shape, scales),)
+
+
+class UpsampleNearest1DBackwardBackward0(Node):
+    """aten::upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_scales', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        scales = node._saved_scales
+        return (upsample_nearest1d(grad, output_size, scales),)
+
+
+class UpsampleNearest3DBackward0(Node):
+    """aten::upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        scales_d = node._saved_scales_d
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (upsample_nearest3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w),)
+
+
+class UpsampleNearest3DBackwardBackward0(Node):
+    """aten::upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        scales_d = node._saved_scales_d
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (upsample_nearest3d(grad, output_size, scales_d, scales_h, scales_w),)
+
+
+class UpsampleNearestExact1DBackward0(Node):
+    """aten::_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        scales = node._saved_scales
+        return (_upsample_nearest_exact1d_backward(grad, output_size, self_shape, scales),)
+
+
+class UpsampleNearestExact1DBackwardBackward0(Node):
+    """aten::_upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_scales', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        scales = node._saved_scales
+        return (_upsample_nearest_exact1d(grad, output_size, scales),)
+
+
+class UpsampleNearestExact2DBackward0(Node):
+    """aten::_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_nearest_exact2d_backward(grad, output_size, self_shape, scales_h, scales_w),)
+
+
+class UpsampleNearestExact2DBackwardBackward0(Node):
+    """aten::_upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_nearest_exact2d(grad, output_size, scales_h, scales_w),)
+
+
+class UpsampleNearestExact3DBackward0(Node):
+    """aten::_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        scales_d = node._saved_scales_d
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_nearest_exact3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w),)
+
+
+class UpsampleNearestExact3DBackwardBackward0(Node):
+    """aten::_upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        scales_d = node._saved_scales_d
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_nearest_exact3d(grad, output_size, scales_d, scales_h, scales_w),)
+
+
+class UpsampleLinear1DBackward0(Node):
+    """aten::upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        align_corners = node._saved_align_corners
+        scales = node._saved_scales
+        return (upsample_linear1d_backward(grad, output_size, self_shape, align_corners, scales),)
+
+
+class UpsampleLinear1DBackwardBackward0(Node):
+    """aten::upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        align_corners = node._saved_align_corners
+        scales = node._saved_scales
+        return (upsample_linear1d(grad, output_size, align_corners, scales),)
+
+
+class UpsampleTrilinear3DBackward0(Node):
+    """aten::upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        align_corners = node._saved_align_corners
+        scales_d = node._saved_scales_d
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (upsample_trilinear3d_backward(grad, output_size, self_shape, align_corners, scales_d, scales_h, scales_w),)
+
+
+class UpsampleTrilinear3DBackwardBackward0(Node):
+    """aten::upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_d', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        align_corners = node._saved_align_corners
+        scales_d = node._saved_scales_d
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (upsample_trilinear3d(grad, output_size, align_corners, scales_d, scales_h, scales_w),)
+
+
+class UpsampleBicubic2DBackward0(Node):
+    """aten::upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        align_corners = node._saved_align_corners
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (upsample_bicubic2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w),)
+
+
+class UpsampleBicubic2DBackwardBackward0(Node):
+    """aten::upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        align_corners = node._saved_align_corners
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (upsample_bicubic2d(grad, output_size, align_corners, scales_h, scales_w),)
+
+
+class UpsampleBilinear2DAaBackward0(Node):
+    """aten::_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        align_corners = node._saved_align_corners
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_bilinear2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w),)
+
+
+class UpsampleBilinear2DAaBackwardBackward0(Node):
+    """aten::_upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        align_corners = node._saved_align_corners
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_bilinear2d_aa(grad, output_size, align_corners, scales_h, scales_w),)
+
+
+class UpsampleBicubic2DAaBackward0(Node):
+    """aten::_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        align_corners = node._saved_align_corners
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_bicubic2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w),)
+
+
+class UpsampleBicubic2DAaBackwardBackward0(Node):
+    """aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        align_corners = node._saved_align_corners
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_bicubic2d_aa(grad, output_size, align_corners, scales_h, scales_w),)
+
+
+class UpsampleLanczos2DAaBackward0(Node):
+    """aten::_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_self_shape', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        self_shape = node._saved_self_shape
+        align_corners = node._saved_align_corners
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_lanczos2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w),)
+
+
+class UpsampleLanczos2DAaBackwardBackward0(Node):
+    """aten::_upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+
+    __slots__ = ('_saved_output_size', '_saved_align_corners', '_saved_scales_h', '_saved_scales_w', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        output_size = node._saved_output_size
+        align_corners = node._saved_align_corners
+        scales_h = node._saved_scales_h
+        scales_w = node._saved_scales_w
+        return (_upsample_lanczos2d_aa(grad, output_size, align_corners, scales_h, scales_w),)
 
 
 class Im2ColBackward0(Node):

@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'as_strided', 'as_strided_', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'detach_', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'view_as_real', 'view_as_complex', 'real', 'imag', 'conj', 'conj_physical', 'adjoint', 'matrix_H', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'negative_', 'absolute', 'absolute_', 'clip', 'clip_', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'nuclear_norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'relu', 'relu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'embedding_renorm_', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'dropout_', 'convolution', '_convolution', 'conv1d', 'conv2d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'constant_pad_nd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
+__all__ = ['empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'fill', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero', 'as_strided', 'as_strided_', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'detach_', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'unsafe_chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'view_as_real', 'view_as_complex', 'real', 'imag', 'conj', 'conj_physical', 'adjoint', 'matrix_H', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'negative_', 'absolute', 'absolute_', 'clip', 'clip_', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'nuclear_norm', 'logsumexp', 'cumsum', 'cumprod', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'sort', 'topk', 'argsort', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'relu', 'relu_', 'hardshrink', 'threshold', 'threshold_', 'celu', 'celu_', 'selu', 'selu_', 'prelu', 'rrelu', 'rrelu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'embedding_renorm_', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'dropout_', 'instance_norm', 'rms_norm', 'bilinear', 'pairwise_distance', 'feature_dropout', 'feature_dropout_', 'alpha_dropout', 'alpha_dropout_', 'feature_alpha_dropout', 'feature_alpha_dropout_', 'convolution', '_convolution', 'conv1d', 'conv2d', 'conv3d', '_convolution_mode', 'conv_transpose1d', 'conv_transpose3d', 'conv_transpose2d', '_adaptive_avg_pool2d', 'max_pool2d', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool3d', 'avg_pool1d', 'adaptive_avg_pool1d', 'adaptive_max_pool1d', 'pixel_shuffle', 'pixel_unshuffle', 'channel_shuffle', 'constant_pad_nd', 'lstm', 'gru', 'rnn_tanh', 'rnn_relu', 'lstm_cell', 'gru_cell', 'rnn_tanh_cell', 'rnn_relu_cell', '_native_multi_head_attention', '_transformer_encoder_layer_fwd', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity']
 
 _parse_empty = PythonArgParser('empty', [(ops.empty_memory_format_op, ops.empty_memory_format, ops.empty_out_op, ops.empty_out)], False)
 def empty(*args, **kwargs):
@@ -268,6 +268,11 @@ _parse_chunk = PythonArgParser('chunk', [(ops.chunk_op, ops.chunk)], False)
 def chunk(*args, **kwargs):
     """aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]"""
     return _parse_chunk(args, kwargs)
+
+_parse_unsafe_chunk = PythonArgParser('unsafe_chunk', [(ops.unsafe_chunk_op, ops.unsafe_chunk)], False)
+def unsafe_chunk(*args, **kwargs):
+    """aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
+    return _parse_unsafe_chunk(args, kwargs)
 
 _parse_movedim = PythonArgParser('movedim', [(ops.movedim_int_op, ops.movedim_int), (ops.movedim_intlist_op, ops.movedim_intlist)], False)
 def movedim(*args, **kwargs):
@@ -1134,6 +1139,56 @@ def relu_(*args, **kwargs):
     """aten::relu_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_relu_(args, kwargs)
 
+_parse_hardshrink = PythonArgParser('hardshrink', [(ops.hardshrink_op, ops.hardshrink, ops.hardshrink_out_op, ops.hardshrink_out)], False)
+def hardshrink(*args, **kwargs):
+    """aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
+    return _parse_hardshrink(args, kwargs)
+
+_parse_threshold = PythonArgParser('threshold', [(ops.threshold_op, ops.threshold, ops.threshold_out_op, ops.threshold_out)], False)
+def threshold(*args, **kwargs):
+    """aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"""
+    return _parse_threshold(args, kwargs)
+
+_parse_threshold_ = PythonArgParser('threshold_', [(ops.threshold__op, ops.threshold_)], False)
+def threshold_(*args, **kwargs):
+    """aten::threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)"""
+    return _parse_threshold_(args, kwargs)
+
+_parse_celu = PythonArgParser('celu', [(ops.celu_op, ops.celu)], False)
+def celu(*args, **kwargs):
+    """aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor"""
+    return _parse_celu(args, kwargs)
+
+_parse_celu_ = PythonArgParser('celu_', [(ops.celu__op, ops.celu_)], False)
+def celu_(*args, **kwargs):
+    """aten::celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)"""
+    return _parse_celu_(args, kwargs)
+
+_parse_selu = PythonArgParser('selu', [(ops.selu_op, ops.selu)], False)
+def selu(*args, **kwargs):
+    """aten::selu(Tensor self) -> Tensor"""
+    return _parse_selu(args, kwargs)
+
+_parse_selu_ = PythonArgParser('selu_', [(ops.selu__op, ops.selu_)], False)
+def selu_(*args, **kwargs):
+    """aten::selu_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_selu_(args, kwargs)
+
+_parse_prelu = PythonArgParser('prelu', [(ops.prelu_op, ops.prelu)], False)
+def prelu(*args, **kwargs):
+    """aten::prelu(Tensor self, Tensor weight) -> Tensor"""
+    return _parse_prelu(args, kwargs)
+
+_parse_rrelu = PythonArgParser('rrelu', [(ops.rrelu_op, ops.rrelu)], False)
+def rrelu(*args, **kwargs):
+    """aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor"""
+    return _parse_rrelu(args, kwargs)
+
+_parse_rrelu_ = PythonArgParser('rrelu_', [(ops.rrelu__op, ops.rrelu_)], False)
+def rrelu_(*args, **kwargs):
+    """aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)"""
+    return _parse_rrelu_(args, kwargs)
+
 _parse__softmax = PythonArgParser('_softmax', [(ops._softmax_op, ops._softmax, ops._softmax_out_op, ops._softmax_out)], False)
 def _softmax(*args, **kwargs):
     """aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"""
@@ -1204,6 +1259,56 @@ def dropout_(*args, **kwargs):
     """aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
     return _parse_dropout_(args, kwargs)
 
+_parse_instance_norm = PythonArgParser('instance_norm', [(ops.instance_norm_op, ops.instance_norm)], False)
+def instance_norm(*args, **kwargs):
+    """aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"""
+    return _parse_instance_norm(args, kwargs)
+
+_parse_rms_norm = PythonArgParser('rms_norm', [(ops.rms_norm_op, ops.rms_norm)], False)
+def rms_norm(*args, **kwargs):
+    """aten::rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor"""
+    return _parse_rms_norm(args, kwargs)
+
+_parse_bilinear = PythonArgParser('bilinear', [(ops.bilinear_op, ops.bilinear)], False)
+def bilinear(*args, **kwargs):
+    """aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"""
+    return _parse_bilinear(args, kwargs)
+
+_parse_pairwise_distance = PythonArgParser('pairwise_distance', [(ops.pairwise_distance_op, ops.pairwise_distance)], False)
+def pairwise_distance(*args, **kwargs):
+    """aten::pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor"""
+    return _parse_pairwise_distance(args, kwargs)
+
+_parse_feature_dropout = PythonArgParser('feature_dropout', [(ops.feature_dropout_op, ops.feature_dropout)], False)
+def feature_dropout(*args, **kwargs):
+    """aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"""
+    return _parse_feature_dropout(args, kwargs)
+
+_parse_feature_dropout_ = PythonArgParser('feature_dropout_', [(ops.feature_dropout__op, ops.feature_dropout_)], False)
+def feature_dropout_(*args, **kwargs):
+    """aten::feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
+    return _parse_feature_dropout_(args, kwargs)
+
+_parse_alpha_dropout = PythonArgParser('alpha_dropout', [(ops.alpha_dropout_op, ops.alpha_dropout)], False)
+def alpha_dropout(*args, **kwargs):
+    """aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"""
+    return _parse_alpha_dropout(args, kwargs)
+
+_parse_alpha_dropout_ = PythonArgParser('alpha_dropout_', [(ops.alpha_dropout__op, ops.alpha_dropout_)], False)
+def alpha_dropout_(*args, **kwargs):
+    """aten::alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
+    return _parse_alpha_dropout_(args, kwargs)
+
+_parse_feature_alpha_dropout = PythonArgParser('feature_alpha_dropout', [(ops.feature_alpha_dropout_op, ops.feature_alpha_dropout)], False)
+def feature_alpha_dropout(*args, **kwargs):
+    """aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"""
+    return _parse_feature_alpha_dropout(args, kwargs)
+
+_parse_feature_alpha_dropout_ = PythonArgParser('feature_alpha_dropout_', [(ops.feature_alpha_dropout__op, ops.feature_alpha_dropout_)], False)
+def feature_alpha_dropout_(*args, **kwargs):
+    """aten::feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)"""
+    return _parse_feature_alpha_dropout_(args, kwargs)
+
 _parse_convolution = PythonArgParser('convolution', [(ops.convolution_op, ops.convolution)], False)
 def convolution(*args, **kwargs):
     """aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor"""
@@ -1224,6 +1329,26 @@ def conv2d(*args, **kwargs):
     """aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor\naten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding="valid", int[2] dilation=1, int groups=1) -> Tensor"""
     return _parse_conv2d(args, kwargs)
 
+_parse_conv3d = PythonArgParser('conv3d', [(ops.conv3d_op, ops.conv3d), (ops.conv3d_padding_op, ops.conv3d_padding)], False)
+def conv3d(*args, **kwargs):
+    """aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor\naten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1) -> Tensor"""
+    return _parse_conv3d(args, kwargs)
+
+_parse__convolution_mode = PythonArgParser('_convolution_mode', [(ops._convolution_mode_op, ops._convolution_mode)], False)
+def _convolution_mode(*args, **kwargs):
+    """aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor"""
+    return _parse__convolution_mode(args, kwargs)
+
+_parse_conv_transpose1d = PythonArgParser('conv_transpose1d', [(ops.conv_transpose1d_op, ops.conv_transpose1d)], False)
+def conv_transpose1d(*args, **kwargs):
+    """aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor"""
+    return _parse_conv_transpose1d(args, kwargs)
+
+_parse_conv_transpose3d = PythonArgParser('conv_transpose3d', [(ops.conv_transpose3d_input_op, ops.conv_transpose3d_input)], False)
+def conv_transpose3d(*args, **kwargs):
+    """aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor"""
+    return _parse_conv_transpose3d(args, kwargs)
+
 _parse_conv_transpose2d = PythonArgParser('conv_transpose2d', [(ops.conv_transpose2d_input_op, ops.conv_transpose2d_input)], False)
 def conv_transpose2d(*args, **kwargs):
     """aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor"""
@@ -1239,10 +1364,105 @@ def max_pool2d(*args, **kwargs):
     """aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"""
     return _parse_max_pool2d(args, kwargs)
 
+_parse_max_pool1d = PythonArgParser('max_pool1d', [(ops.max_pool1d_op, ops.max_pool1d)], False)
+def max_pool1d(*args, **kwargs):
+    """aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor"""
+    return _parse_max_pool1d(args, kwargs)
+
+_parse_max_pool1d_with_indices = PythonArgParser('max_pool1d_with_indices', [(ops.max_pool1d_with_indices_op, ops.max_pool1d_with_indices)], False)
+def max_pool1d_with_indices(*args, **kwargs):
+    """aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
+    return _parse_max_pool1d_with_indices(args, kwargs)
+
+_parse_max_pool3d = PythonArgParser('max_pool3d', [(ops.max_pool3d_op, ops.max_pool3d)], False)
+def max_pool3d(*args, **kwargs):
+    """aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor"""
+    return _parse_max_pool3d(args, kwargs)
+
+_parse_avg_pool1d = PythonArgParser('avg_pool1d', [(ops.avg_pool1d_op, ops.avg_pool1d)], False)
+def avg_pool1d(*args, **kwargs):
+    """aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor"""
+    return _parse_avg_pool1d(args, kwargs)
+
+_parse_adaptive_avg_pool1d = PythonArgParser('adaptive_avg_pool1d', [(ops.adaptive_avg_pool1d_op, ops.adaptive_avg_pool1d)], False)
+def adaptive_avg_pool1d(*args, **kwargs):
+    """aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor"""
+    return _parse_adaptive_avg_pool1d(args, kwargs)
+
+_parse_adaptive_max_pool1d = PythonArgParser('adaptive_max_pool1d', [(ops.adaptive_max_pool1d_op, ops.adaptive_max_pool1d)], False)
+def adaptive_max_pool1d(*args, **kwargs):
+    """aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"""
+    return _parse_adaptive_max_pool1d(args, kwargs)
+
+_parse_pixel_shuffle = PythonArgParser('pixel_shuffle', [(ops.pixel_shuffle_op, ops.pixel_shuffle)], False)
+def pixel_shuffle(*args, **kwargs):
+    """aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"""
+    return _parse_pixel_shuffle(args, kwargs)
+
+_parse_pixel_unshuffle = PythonArgParser('pixel_unshuffle', [(ops.pixel_unshuffle_op, ops.pixel_unshuffle)], False)
+def pixel_unshuffle(*args, **kwargs):
+    """aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"""
+    return _parse_pixel_unshuffle(args, kwargs)
+
+_parse_channel_shuffle = PythonArgParser('channel_shuffle', [(ops.channel_shuffle_op, ops.channel_shuffle)], False)
+def channel_shuffle(*args, **kwargs):
+    """aten::channel_shuffle(Tensor self, int groups) -> Tensor"""
+    return _parse_channel_shuffle(args, kwargs)
+
 _parse_constant_pad_nd = PythonArgParser('constant_pad_nd', [(ops.constant_pad_nd_op, ops.constant_pad_nd)], False)
 def constant_pad_nd(*args, **kwargs):
     """aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor"""
     return _parse_constant_pad_nd(args, kwargs)
+
+_parse_lstm = PythonArgParser('lstm', [(ops.lstm_data_op, ops.lstm_data), (ops.lstm_input_op, ops.lstm_input)], False)
+def lstm(*args, **kwargs):
+    """aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)\naten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)"""
+    return _parse_lstm(args, kwargs)
+
+_parse_gru = PythonArgParser('gru', [(ops.gru_data_op, ops.gru_data), (ops.gru_input_op, ops.gru_input)], False)
+def gru(*args, **kwargs):
+    """aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)\naten::gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"""
+    return _parse_gru(args, kwargs)
+
+_parse_rnn_tanh = PythonArgParser('rnn_tanh', [(ops.rnn_tanh_data_op, ops.rnn_tanh_data), (ops.rnn_tanh_input_op, ops.rnn_tanh_input)], False)
+def rnn_tanh(*args, **kwargs):
+    """aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)\naten::rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"""
+    return _parse_rnn_tanh(args, kwargs)
+
+_parse_rnn_relu = PythonArgParser('rnn_relu', [(ops.rnn_relu_data_op, ops.rnn_relu_data), (ops.rnn_relu_input_op, ops.rnn_relu_input)], False)
+def rnn_relu(*args, **kwargs):
+    """aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)\naten::rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"""
+    return _parse_rnn_relu(args, kwargs)
+
+_parse_lstm_cell = PythonArgParser('lstm_cell', [(ops.lstm_cell_op, ops.lstm_cell)], False)
+def lstm_cell(*args, **kwargs):
+    """aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"""
+    return _parse_lstm_cell(args, kwargs)
+
+_parse_gru_cell = PythonArgParser('gru_cell', [(ops.gru_cell_op, ops.gru_cell)], False)
+def gru_cell(*args, **kwargs):
+    """aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"""
+    return _parse_gru_cell(args, kwargs)
+
+_parse_rnn_tanh_cell = PythonArgParser('rnn_tanh_cell', [(ops.rnn_tanh_cell_op, ops.rnn_tanh_cell)], False)
+def rnn_tanh_cell(*args, **kwargs):
+    """aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"""
+    return _parse_rnn_tanh_cell(args, kwargs)
+
+_parse_rnn_relu_cell = PythonArgParser('rnn_relu_cell', [(ops.rnn_relu_cell_op, ops.rnn_relu_cell)], False)
+def rnn_relu_cell(*args, **kwargs):
+    """aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"""
+    return _parse_rnn_relu_cell(args, kwargs)
+
+_parse__native_multi_head_attention = PythonArgParser('_native_multi_head_attention', [(ops._native_multi_head_attention_op, ops._native_multi_head_attention)], False)
+def _native_multi_head_attention(*args, **kwargs):
+    """aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)"""
+    return _parse__native_multi_head_attention(args, kwargs)
+
+_parse__transformer_encoder_layer_fwd = PythonArgParser('_transformer_encoder_layer_fwd', [(ops._transformer_encoder_layer_fwd_op, ops._transformer_encoder_layer_fwd)], False)
+def _transformer_encoder_layer_fwd(*args, **kwargs):
+    """aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor"""
+    return _parse__transformer_encoder_layer_fwd(args, kwargs)
 
 _parse_binary_cross_entropy_with_logits = PythonArgParser('binary_cross_entropy_with_logits', [(ops.binary_cross_entropy_with_logits_op, ops.binary_cross_entropy_with_logits)], False)
 def binary_cross_entropy_with_logits(*args, **kwargs):

@@ -238,6 +238,10 @@ class TensorMethods:
         """aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]"""
         return _chunk((self, *args), kwargs)
 
+    def unsafe_chunk(self, *args, **kwargs):
+        """aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"""
+        return _unsafe_chunk((self, *args), kwargs)
+
     def movedim(self, *args, **kwargs):
         """aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\naten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"""
         return _movedim((self, *args), kwargs)
@@ -1058,6 +1062,14 @@ class TensorMethods:
         """aten::relu_(Tensor(a!) self) -> Tensor(a!)"""
         return ops.relu_(self)
 
+    def hardshrink(self, *args, **kwargs):
+        """aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
+        return _hardshrink((self, *args), kwargs)
+
+    def prelu(self, *args, **kwargs):
+        """aten::prelu(Tensor self, Tensor weight) -> Tensor"""
+        return _prelu((self, *args), kwargs)
+
     def softmax(self, *args, **kwargs):
         """aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
         return _softmax((self, *args), kwargs)
@@ -1438,6 +1450,7 @@ _expand_as = PythonArgParser('expand_as', [(ops.expand_as_op, ops.expand_as)], T
 _broadcast_to = PythonArgParser('broadcast_to', [(ops.broadcast_to_op, ops.broadcast_to)], True)
 _narrow = PythonArgParser('narrow', [(ops.narrow_Tensor_op, ops.narrow_Tensor), (ops.narrow_op, ops.narrow)], True)
 _chunk = PythonArgParser('chunk', [(ops.chunk_op, ops.chunk)], True)
+_unsafe_chunk = PythonArgParser('unsafe_chunk', [(ops.unsafe_chunk_op, ops.unsafe_chunk)], True)
 _movedim = PythonArgParser('movedim', [(ops.movedim_int_op, ops.movedim_int), (ops.movedim_intlist_op, ops.movedim_intlist)], True)
 _moveaxis = PythonArgParser('moveaxis', [(ops.moveaxis_int_op, ops.moveaxis_int), (ops.moveaxis_intlist_op, ops.moveaxis_intlist)], True)
 _swapaxes = PythonArgParser('swapaxes', [(ops.swapaxes_op, ops.swapaxes)], True)
@@ -1570,5 +1583,7 @@ _baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm)], True)
 _baddbmm_ = PythonArgParser('baddbmm_', [(ops.baddbmm__op, ops.baddbmm_)], True)
 _outer = PythonArgParser('outer', [(ops.outer_op, ops.outer)], True)
 _matmul = PythonArgParser('matmul', [(ops.matmul_op, ops.matmul)], True)
+_hardshrink = PythonArgParser('hardshrink', [(ops.hardshrink_op, ops.hardshrink)], True)
+_prelu = PythonArgParser('prelu', [(ops.prelu_op, ops.prelu)], True)
 _softmax = PythonArgParser('softmax', [(ops.softmax_int_op, ops.softmax_int)], True)
 _log_softmax = PythonArgParser('log_softmax', [(ops.log_softmax_int_op, ops.log_softmax_int)], True)

@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'upsample_nearest2d', 'upsample_bilinear2d', 'im2col', 'col2im', 'pad', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
+__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'scaled_dot_product_attention']
 
 _parse_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):
@@ -84,6 +84,46 @@ def log_sigmoid(*args, **kwargs):
     """aten::log_sigmoid(Tensor self) -> Tensor"""
     return _parse_log_sigmoid(args, kwargs)
 
+_parse_hardsigmoid = PythonArgParser('hardsigmoid', [(ops.hardsigmoid_op, ops.hardsigmoid, ops.hardsigmoid_out_op, ops.hardsigmoid_out)], False)
+def hardsigmoid(*args, **kwargs):
+    """aten::hardsigmoid(Tensor self) -> Tensor"""
+    return _parse_hardsigmoid(args, kwargs)
+
+_parse_hardsigmoid_ = PythonArgParser('hardsigmoid_', [(ops.hardsigmoid__op, ops.hardsigmoid_)], False)
+def hardsigmoid_(*args, **kwargs):
+    """aten::hardsigmoid_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_hardsigmoid_(args, kwargs)
+
+_parse_hardswish = PythonArgParser('hardswish', [(ops.hardswish_op, ops.hardswish, ops.hardswish_out_op, ops.hardswish_out)], False)
+def hardswish(*args, **kwargs):
+    """aten::hardswish(Tensor self) -> Tensor"""
+    return _parse_hardswish(args, kwargs)
+
+_parse_hardswish_ = PythonArgParser('hardswish_', [(ops.hardswish__op, ops.hardswish_)], False)
+def hardswish_(*args, **kwargs):
+    """aten::hardswish_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_hardswish_(args, kwargs)
+
+_parse_mish = PythonArgParser('mish', [(ops.mish_op, ops.mish, ops.mish_out_op, ops.mish_out)], False)
+def mish(*args, **kwargs):
+    """aten::mish(Tensor self) -> Tensor"""
+    return _parse_mish(args, kwargs)
+
+_parse_mish_ = PythonArgParser('mish_', [(ops.mish__op, ops.mish_)], False)
+def mish_(*args, **kwargs):
+    """aten::mish_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_mish_(args, kwargs)
+
+_parse_glu = PythonArgParser('glu', [(ops.glu_op, ops.glu, ops.glu_out_op, ops.glu_out)], False)
+def glu(*args, **kwargs):
+    """aten::glu(Tensor self, int dim=-1) -> Tensor"""
+    return _parse_glu(args, kwargs)
+
+_parse_softshrink = PythonArgParser('softshrink', [(ops.softshrink_op, ops.softshrink, ops.softshrink_out_op, ops.softshrink_out)], False)
+def softshrink(*args, **kwargs):
+    """aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor"""
+    return _parse_softshrink(args, kwargs)
+
 _parse_max_pool2d_with_indices = PythonArgParser('max_pool2d_with_indices', [(ops.max_pool2d_with_indices_op, ops.max_pool2d_with_indices, ops.max_pool2d_with_indices_out_op, ops.max_pool2d_with_indices_out)], False)
 def max_pool2d_with_indices(*args, **kwargs):
     """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
@@ -99,6 +139,26 @@ def adaptive_avg_pool2d(*args, **kwargs):
     """aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor"""
     return _parse_adaptive_avg_pool2d(args, kwargs)
 
+_parse_avg_pool3d = PythonArgParser('avg_pool3d', [(ops.avg_pool3d_op, ops.avg_pool3d)], False)
+def avg_pool3d(*args, **kwargs):
+    """aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
+    return _parse_avg_pool3d(args, kwargs)
+
+_parse_adaptive_avg_pool3d = PythonArgParser('adaptive_avg_pool3d', [(ops.adaptive_avg_pool3d_op, ops.adaptive_avg_pool3d)], False)
+def adaptive_avg_pool3d(*args, **kwargs):
+    """aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor"""
+    return _parse_adaptive_avg_pool3d(args, kwargs)
+
+_parse_adaptive_max_pool2d = PythonArgParser('adaptive_max_pool2d', [(ops.adaptive_max_pool2d_op, ops.adaptive_max_pool2d)], False)
+def adaptive_max_pool2d(*args, **kwargs):
+    """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"""
+    return _parse_adaptive_max_pool2d(args, kwargs)
+
+_parse_adaptive_max_pool3d = PythonArgParser('adaptive_max_pool3d', [(ops.adaptive_max_pool3d_op, ops.adaptive_max_pool3d)], False)
+def adaptive_max_pool3d(*args, **kwargs):
+    """aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"""
+    return _parse_adaptive_max_pool3d(args, kwargs)
+
 _parse_upsample_nearest2d = PythonArgParser('upsample_nearest2d', [(ops.upsample_nearest2d_vec_op, ops.upsample_nearest2d_vec), (ops.upsample_nearest2d_op, ops.upsample_nearest2d, ops.upsample_nearest2d_out_op, ops.upsample_nearest2d_out)], False)
 def upsample_nearest2d(*args, **kwargs):
     """aten::upsample_nearest2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor\naten::upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
@@ -108,6 +168,61 @@ _parse_upsample_bilinear2d = PythonArgParser('upsample_bilinear2d', [(ops.upsamp
 def upsample_bilinear2d(*args, **kwargs):
     """aten::upsample_bilinear2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor\naten::upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
     return _parse_upsample_bilinear2d(args, kwargs)
+
+_parse_upsample_nearest1d = PythonArgParser('upsample_nearest1d', [(ops.upsample_nearest1d_vec_op, ops.upsample_nearest1d_vec), (ops.upsample_nearest1d_op, ops.upsample_nearest1d, ops.upsample_nearest1d_out_op, ops.upsample_nearest1d_out)], False)
+def upsample_nearest1d(*args, **kwargs):
+    """aten::upsample_nearest1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor\naten::upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor"""
+    return _parse_upsample_nearest1d(args, kwargs)
+
+_parse_upsample_nearest3d = PythonArgParser('upsample_nearest3d', [(ops.upsample_nearest3d_vec_op, ops.upsample_nearest3d_vec), (ops.upsample_nearest3d_op, ops.upsample_nearest3d, ops.upsample_nearest3d_out_op, ops.upsample_nearest3d_out)], False)
+def upsample_nearest3d(*args, **kwargs):
+    """aten::upsample_nearest3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor\naten::upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return _parse_upsample_nearest3d(args, kwargs)
+
+_parse__upsample_nearest_exact1d = PythonArgParser('_upsample_nearest_exact1d', [(ops._upsample_nearest_exact1d_vec_op, ops._upsample_nearest_exact1d_vec), (ops._upsample_nearest_exact1d_op, ops._upsample_nearest_exact1d, ops._upsample_nearest_exact1d_out_op, ops._upsample_nearest_exact1d_out)], False)
+def _upsample_nearest_exact1d(*args, **kwargs):
+    """aten::_upsample_nearest_exact1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor\naten::_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor"""
+    return _parse__upsample_nearest_exact1d(args, kwargs)
+
+_parse__upsample_nearest_exact2d = PythonArgParser('_upsample_nearest_exact2d', [(ops._upsample_nearest_exact2d_vec_op, ops._upsample_nearest_exact2d_vec), (ops._upsample_nearest_exact2d_op, ops._upsample_nearest_exact2d, ops._upsample_nearest_exact2d_out_op, ops._upsample_nearest_exact2d_out)], False)
+def _upsample_nearest_exact2d(*args, **kwargs):
+    """aten::_upsample_nearest_exact2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor\naten::_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return _parse__upsample_nearest_exact2d(args, kwargs)
+
+_parse__upsample_nearest_exact3d = PythonArgParser('_upsample_nearest_exact3d', [(ops._upsample_nearest_exact3d_vec_op, ops._upsample_nearest_exact3d_vec), (ops._upsample_nearest_exact3d_op, ops._upsample_nearest_exact3d, ops._upsample_nearest_exact3d_out_op, ops._upsample_nearest_exact3d_out)], False)
+def _upsample_nearest_exact3d(*args, **kwargs):
+    """aten::_upsample_nearest_exact3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor\naten::_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return _parse__upsample_nearest_exact3d(args, kwargs)
+
+_parse_upsample_linear1d = PythonArgParser('upsample_linear1d', [(ops.upsample_linear1d_vec_op, ops.upsample_linear1d_vec), (ops.upsample_linear1d_op, ops.upsample_linear1d, ops.upsample_linear1d_out_op, ops.upsample_linear1d_out)], False)
+def upsample_linear1d(*args, **kwargs):
+    """aten::upsample_linear1d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor\naten::upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor"""
+    return _parse_upsample_linear1d(args, kwargs)
+
+_parse_upsample_trilinear3d = PythonArgParser('upsample_trilinear3d', [(ops.upsample_trilinear3d_vec_op, ops.upsample_trilinear3d_vec), (ops.upsample_trilinear3d_op, ops.upsample_trilinear3d, ops.upsample_trilinear3d_out_op, ops.upsample_trilinear3d_out)], False)
+def upsample_trilinear3d(*args, **kwargs):
+    """aten::upsample_trilinear3d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor\naten::upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return _parse_upsample_trilinear3d(args, kwargs)
+
+_parse_upsample_bicubic2d = PythonArgParser('upsample_bicubic2d', [(ops.upsample_bicubic2d_vec_op, ops.upsample_bicubic2d_vec), (ops.upsample_bicubic2d_op, ops.upsample_bicubic2d, ops.upsample_bicubic2d_out_op, ops.upsample_bicubic2d_out)], False)
+def upsample_bicubic2d(*args, **kwargs):
+    """aten::upsample_bicubic2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor\naten::upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return _parse_upsample_bicubic2d(args, kwargs)
+
+_parse__upsample_bilinear2d_aa = PythonArgParser('_upsample_bilinear2d_aa', [(ops._upsample_bilinear2d_aa_vec_op, ops._upsample_bilinear2d_aa_vec), (ops._upsample_bilinear2d_aa_op, ops._upsample_bilinear2d_aa, ops._upsample_bilinear2d_aa_out_op, ops._upsample_bilinear2d_aa_out)], False)
+def _upsample_bilinear2d_aa(*args, **kwargs):
+    """aten::_upsample_bilinear2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor\naten::_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return _parse__upsample_bilinear2d_aa(args, kwargs)
+
+_parse__upsample_bicubic2d_aa = PythonArgParser('_upsample_bicubic2d_aa', [(ops._upsample_bicubic2d_aa_vec_op, ops._upsample_bicubic2d_aa_vec), (ops._upsample_bicubic2d_aa_op, ops._upsample_bicubic2d_aa, ops._upsample_bicubic2d_aa_out_op, ops._upsample_bicubic2d_aa_out)], False)
+def _upsample_bicubic2d_aa(*args, **kwargs):
+    """aten::_upsample_bicubic2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor\naten::_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return _parse__upsample_bicubic2d_aa(args, kwargs)
+
+_parse__upsample_lanczos2d_aa = PythonArgParser('_upsample_lanczos2d_aa', [(ops._upsample_lanczos2d_aa_vec_op, ops._upsample_lanczos2d_aa_vec), (ops._upsample_lanczos2d_aa_op, ops._upsample_lanczos2d_aa, ops._upsample_lanczos2d_aa_out_op, ops._upsample_lanczos2d_aa_out)], False)
+def _upsample_lanczos2d_aa(*args, **kwargs):
+    """aten::_upsample_lanczos2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor\naten::_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"""
+    return _parse__upsample_lanczos2d_aa(args, kwargs)
 
 _parse_im2col = PythonArgParser('im2col', [(ops.im2col_op, ops.im2col, ops.im2col_out_op, ops.im2col_out)], False)
 def im2col(*args, **kwargs):

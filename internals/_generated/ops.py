@@ -836,6 +836,12 @@ def chunk(self, chunks, dim, _table=chunk_op.table):
         return chunk_op(self, chunks, dim)
     return _table[self._geometry.keys](self, chunks, dim)
 
+unsafe_chunk_op = define('unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]', CompositeImplicitAutograd='view_composites.chunk')
+def unsafe_chunk(self, chunks, dim, _table=unsafe_chunk_op.table):
+    if hot.off:
+        return unsafe_chunk_op(self, chunks, dim)
+    return _table[self._geometry.keys](self, chunks, dim)
+
 movedim_intlist_op = define('movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', CompositeImplicitAutograd='view_composites.movedim_intlist')
 def movedim_intlist(self, source, destination, _table=movedim_intlist_op.table):
     if hot.off:
@@ -3824,6 +3830,156 @@ def log_sigmoid_out(self, out, _table=log_sigmoid_out_op.table):
         return log_sigmoid_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
+hardsigmoid_op = define('hardsigmoid(Tensor self) -> Tensor', CPU='activations_composed.hardsigmoid', Autograd='_generated.autograd_kernels.hardsigmoid')
+def hardsigmoid(self, _table=hardsigmoid_op.table):
+    if hot.off:
+        return hardsigmoid_op(self)
+    return _table[self._geometry.keys](self)
+
+hardsigmoid__op = define('hardsigmoid_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.hardsigmoid_', Autograd='_generated.autograd_kernels.hardsigmoid_')
+def hardsigmoid_(self, _table=hardsigmoid__op.table):
+    if hot.off:
+        return hardsigmoid__op(self)
+    return _table[self._geometry.keys](self)
+
+hardsigmoid_out_op = define('hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardsigmoid_out', Autograd='autograd.manual.out_variant')
+def hardsigmoid_out(self, out, _table=hardsigmoid_out_op.table):
+    if hot.off:
+        return hardsigmoid_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+hardswish_op = define('hardswish(Tensor self) -> Tensor', CPU='activations_composed.hardswish', Autograd='_generated.autograd_kernels.hardswish')
+def hardswish(self, _table=hardswish_op.table):
+    if hot.off:
+        return hardswish_op(self)
+    return _table[self._geometry.keys](self)
+
+hardswish__op = define('hardswish_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.hardswish_', Autograd='_generated.autograd_kernels.hardswish_')
+def hardswish_(self, _table=hardswish__op.table):
+    if hot.off:
+        return hardswish__op(self)
+    return _table[self._geometry.keys](self)
+
+hardswish_out_op = define('hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardswish_out', Autograd='autograd.manual.out_variant')
+def hardswish_out(self, out, _table=hardswish_out_op.table):
+    if hot.off:
+        return hardswish_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+mish_op = define('mish(Tensor self) -> Tensor', CPU='activations_composed.mish', Autograd='_generated.autograd_kernels.mish')
+def mish(self, _table=mish_op.table):
+    if hot.off:
+        return mish_op(self)
+    return _table[self._geometry.keys](self)
+
+mish__op = define('mish_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.mish_', Autograd='_generated.autograd_kernels.mish_')
+def mish_(self, _table=mish__op.table):
+    if hot.off:
+        return mish__op(self)
+    return _table[self._geometry.keys](self)
+
+mish_out_op = define('mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mish_out', Autograd='autograd.manual.out_variant')
+def mish_out(self, out, _table=mish_out_op.table):
+    if hot.off:
+        return mish_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+glu_op = define('glu(Tensor self, int dim=-1) -> Tensor', CPU='activations_composed.glu', Autograd='_generated.autograd_kernels.glu')
+def glu(self, dim, _table=glu_op.table):
+    if hot.off:
+        return glu_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+glu_out_op = define('glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.glu_out', Autograd='autograd.manual.out_variant')
+def glu_out(self, dim, out, _table=glu_out_op.table):
+    if hot.off:
+        return glu_out_op(self, dim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
+
+hardshrink_op = define('hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor', CPU='activations_composed.hardshrink', Autograd='_generated.autograd_kernels.hardshrink')
+def hardshrink(self, lambd, _table=hardshrink_op.table):
+    if hot.off:
+        return hardshrink_op(self, lambd)
+    return _table[self._geometry.keys](self, lambd)
+
+hardshrink_out_op = define('hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardshrink_out', Autograd='autograd.manual.out_variant')
+def hardshrink_out(self, lambd, out, _table=hardshrink_out_op.table):
+    if hot.off:
+        return hardshrink_out_op(self, lambd, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, lambd, out)
+
+softshrink_op = define('softshrink(Tensor self, Scalar lambd=0.5) -> Tensor', CPU='activations_composed.softshrink', Autograd='_generated.autograd_kernels.softshrink')
+def softshrink(self, lambd, _table=softshrink_op.table):
+    if hot.off:
+        return softshrink_op(self, lambd)
+    return _table[self._geometry.keys](self, lambd)
+
+softshrink_out_op = define('softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.softshrink_out', Autograd='autograd.manual.out_variant')
+def softshrink_out(self, lambd, out, _table=softshrink_out_op.table):
+    if hot.off:
+        return softshrink_out_op(self, lambd, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, lambd, out)
+
+threshold_op = define('threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor', CPU='activations_composed.threshold', Autograd='_generated.autograd_kernels.threshold')
+def threshold(self, threshold, value, _table=threshold_op.table):
+    if hot.off:
+        return threshold_op(self, threshold, value)
+    return _table[self._geometry.keys](self, threshold, value)
+
+threshold__op = define('threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)', CPU='_generated.variants.threshold_', Autograd='_generated.autograd_kernels.threshold_')
+def threshold_(self, threshold, value, _table=threshold__op.table):
+    if hot.off:
+        return threshold__op(self, threshold, value)
+    return _table[self._geometry.keys](self, threshold, value)
+
+threshold_out_op = define('threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.threshold_out', Autograd='autograd.manual.out_variant')
+def threshold_out(self, threshold, value, out, _table=threshold_out_op.table):
+    if hot.off:
+        return threshold_out_op(self, threshold, value, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, threshold, value, out)
+
+celu_op = define('celu(Tensor self, Scalar alpha=1.0) -> Tensor', CompositeExplicitAutograd='activations_composed.celu', Autograd='_generated.autograd_kernels.celu')
+def celu(self, alpha, _table=celu_op.table):
+    if hot.off:
+        return celu_op(self, alpha)
+    return _table[self._geometry.keys](self, alpha)
+
+celu__op = define('celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.celu_', Autograd='_generated.autograd_kernels.celu_')
+def celu_(self, alpha, _table=celu__op.table):
+    if hot.off:
+        return celu__op(self, alpha)
+    return _table[self._geometry.keys](self, alpha)
+
+selu_op = define('selu(Tensor self) -> Tensor', CompositeImplicitAutograd='activations_composed.selu')
+def selu(self, _table=selu_op.table):
+    if hot.off:
+        return selu_op(self)
+    return _table[self._geometry.keys](self)
+
+selu__op = define('selu_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='activations_composed.selu_')
+def selu_(self, _table=selu__op.table):
+    if hot.off:
+        return selu__op(self)
+    return _table[self._geometry.keys](self)
+
+prelu_op = define('prelu(Tensor self, Tensor weight) -> Tensor', CompositeImplicitAutograd='activations_composed.prelu')
+def prelu(self, weight, _table=prelu_op.table):
+    if hot.off:
+        return prelu_op(self, weight)
+    return _table[self._geometry.keys | weight._geometry.keys](self, weight)
+
+rrelu_op = define('rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor', CompositeImplicitAutograd='activations_composed.rrelu')
+def rrelu(self, lower, upper, training, generator, _table=rrelu_op.table):
+    if hot.off:
+        return rrelu_op(self, lower, upper, training, generator)
+    return _table[self._geometry.keys](self, lower, upper, training, generator)
+
+rrelu__op = define('rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)', CompositeImplicitAutograd='activations_composed.rrelu_')
+def rrelu_(self, lower, upper, training, generator, _table=rrelu__op.table):
+    if hot.off:
+        return rrelu__op(self, lower, upper, training, generator)
+    return _table[self._geometry.keys](self, lower, upper, training, generator)
+
 threshold_backward_op = define('threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', CPU='activations_backward.threshold_backward', Autograd='_generated.autograd_kernels.threshold_backward')
 def threshold_backward(grad_output, self, threshold, _table=threshold_backward_op.table):
     if hot.off:
@@ -4034,6 +4190,66 @@ def dropout_(self, p, train, _table=dropout__op.table):
         return dropout__op(self, p, train)
     return _table[self._geometry.keys](self, p, train)
 
+instance_norm_op = define('instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor', CompositeImplicitAutograd='normalization_composed.instance_norm')
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled, _table=instance_norm_op.table):
+    if hot.off:
+        return instance_norm_op(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled)
+    return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys)](input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled)
+
+rms_norm_op = define('rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor', CompositeImplicitAutograd='normalization_composed.rms_norm')
+def rms_norm(input, normalized_shape, weight, eps, _table=rms_norm_op.table):
+    if hot.off:
+        return rms_norm_op(input, normalized_shape, weight, eps)
+    return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys)](input, normalized_shape, weight, eps)
+
+bilinear_op = define('bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor', CompositeImplicitAutograd='bilinear.bilinear')
+def bilinear(input1, input2, weight, bias, _table=bilinear_op.table):
+    if hot.off:
+        return bilinear_op(input1, input2, weight, bias)
+    return _table[input1._geometry.keys | input2._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input1, input2, weight, bias)
+
+pairwise_distance_op = define('pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='bilinear.pairwise_distance')
+def pairwise_distance(x1, x2, p, eps, keepdim, _table=pairwise_distance_op.table):
+    if hot.off:
+        return pairwise_distance_op(x1, x2, p, eps, keepdim)
+    return _table[x1._geometry.keys | x2._geometry.keys](x1, x2, p, eps, keepdim)
+
+feature_dropout_op = define('feature_dropout(Tensor input, float p, bool train) -> Tensor', CompositeImplicitAutograd='dropout.feature_dropout')
+def feature_dropout(input, p, train, _table=feature_dropout_op.table):
+    if hot.off:
+        return feature_dropout_op(input, p, train)
+    return _table[input._geometry.keys](input, p, train)
+
+feature_dropout__op = define('feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)', CompositeImplicitAutograd='dropout.feature_dropout_')
+def feature_dropout_(self, p, train, _table=feature_dropout__op.table):
+    if hot.off:
+        return feature_dropout__op(self, p, train)
+    return _table[self._geometry.keys](self, p, train)
+
+alpha_dropout_op = define('alpha_dropout(Tensor input, float p, bool train) -> Tensor', CompositeImplicitAutograd='dropout.alpha_dropout')
+def alpha_dropout(input, p, train, _table=alpha_dropout_op.table):
+    if hot.off:
+        return alpha_dropout_op(input, p, train)
+    return _table[input._geometry.keys](input, p, train)
+
+alpha_dropout__op = define('alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)', CompositeImplicitAutograd='dropout.alpha_dropout_')
+def alpha_dropout_(self, p, train, _table=alpha_dropout__op.table):
+    if hot.off:
+        return alpha_dropout__op(self, p, train)
+    return _table[self._geometry.keys](self, p, train)
+
+feature_alpha_dropout_op = define('feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor', CompositeImplicitAutograd='dropout.feature_alpha_dropout')
+def feature_alpha_dropout(input, p, train, _table=feature_alpha_dropout_op.table):
+    if hot.off:
+        return feature_alpha_dropout_op(input, p, train)
+    return _table[input._geometry.keys](input, p, train)
+
+feature_alpha_dropout__op = define('feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)', CompositeImplicitAutograd='dropout.feature_alpha_dropout_')
+def feature_alpha_dropout_(self, p, train, _table=feature_alpha_dropout__op.table):
+    if hot.off:
+        return feature_alpha_dropout__op(self, p, train)
+    return _table[self._geometry.keys](self, p, train)
+
 convolution_op = define('convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor', CPU='convolution.convolution', Autograd='_generated.autograd_kernels.convolution')
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, _table=convolution_op.table):
     if hot.off:
@@ -4075,6 +4291,36 @@ def conv2d_padding(input, weight, bias, stride, padding, dilation, groups, _tabl
     if hot.off:
         return conv2d_padding_op(input, weight, bias, stride, padding, dilation, groups)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, groups)
+
+conv3d_op = define('conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv3d')
+def conv3d(input, weight, bias, stride, padding, dilation, groups, _table=conv3d_op.table):
+    if hot.off:
+        return conv3d_op(input, weight, bias, stride, padding, dilation, groups)
+    return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, groups)
+
+conv3d_padding_op = define('conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding="valid", int[3] dilation=1, int groups=1) -> Tensor', CompositeImplicitAutograd='convolution.conv3d_padding')
+def conv3d_padding(input, weight, bias, stride, padding, dilation, groups, _table=conv3d_padding_op.table):
+    if hot.off:
+        return conv3d_padding_op(input, weight, bias, stride, padding, dilation, groups)
+    return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, groups)
+
+_convolution_mode_op = define('_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor', CompositeImplicitAutograd='convolution._convolution_mode')
+def _convolution_mode(input, weight, bias, stride, padding, dilation, groups, _table=_convolution_mode_op.table):
+    if hot.off:
+        return _convolution_mode_op(input, weight, bias, stride, padding, dilation, groups)
+    return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, groups)
+
+conv_transpose1d_op = define('conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor', CompositeImplicitAutograd='convolution.conv_transpose1d')
+def conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation, _table=conv_transpose1d_op.table):
+    if hot.off:
+        return conv_transpose1d_op(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+conv_transpose3d_input_op = define('conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor', CompositeImplicitAutograd='convolution.conv_transpose3d')
+def conv_transpose3d_input(input, weight, bias, stride, padding, output_padding, groups, dilation, _table=conv_transpose3d_input_op.table):
+    if hot.off:
+        return conv_transpose3d_input_op(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 conv_transpose2d_input_op = define('conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor', CompositeImplicitAutograd='convolution.conv_transpose2d')
 def conv_transpose2d_input(input, weight, bias, stride, padding, output_padding, groups, dilation, _table=conv_transpose2d_input_op.table):
@@ -4148,6 +4394,84 @@ def adaptive_avg_pool2d_out(self, output_size, out, _table=adaptive_avg_pool2d_o
         return adaptive_avg_pool2d_out_op(self, output_size, out)
     return _table[self._geometry.keys | out._geometry.keys](self, output_size, out)
 
+max_pool1d_op = define('max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.max_pool1d')
+def max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool1d_op.table):
+    if hot.off:
+        return max_pool1d_op(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
+
+max_pool1d_with_indices_op = define('max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CompositeImplicitAutograd='pooling_1d_3d.max_pool1d_with_indices')
+def max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool1d_with_indices_op.table):
+    if hot.off:
+        return max_pool1d_with_indices_op(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
+
+max_pool3d_op = define('max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.max_pool3d')
+def max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool3d_op.table):
+    if hot.off:
+        return max_pool3d_op(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
+
+avg_pool1d_op = define('avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.avg_pool1d')
+def avg_pool1d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, _table=avg_pool1d_op.table):
+    if hot.off:
+        return avg_pool1d_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _table[self._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+avg_pool3d_op = define('avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.avg_pool3d')
+def avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool3d_op.table):
+    if hot.off:
+        return avg_pool3d_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _table[self._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+adaptive_avg_pool1d_op = define('adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.adaptive_avg_pool1d')
+def adaptive_avg_pool1d(self, output_size, _table=adaptive_avg_pool1d_op.table):
+    if hot.off:
+        return adaptive_avg_pool1d_op(self, output_size)
+    return _table[self._geometry.keys](self, output_size)
+
+adaptive_avg_pool3d_op = define('adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.adaptive_avg_pool3d')
+def adaptive_avg_pool3d(self, output_size, _table=adaptive_avg_pool3d_op.table):
+    if hot.off:
+        return adaptive_avg_pool3d_op(self, output_size)
+    return _table[self._geometry.keys](self, output_size)
+
+adaptive_max_pool1d_op = define('adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)', CompositeImplicitAutograd='adaptive_max_pooling.adaptive_max_pool1d')
+def adaptive_max_pool1d(self, output_size, _table=adaptive_max_pool1d_op.table):
+    if hot.off:
+        return adaptive_max_pool1d_op(self, output_size)
+    return _table[self._geometry.keys](self, output_size)
+
+adaptive_max_pool2d_op = define('adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)', CPU='adaptive_max_pooling.adaptive_max_pool2d', Autograd='_generated.autograd_kernels.adaptive_max_pool2d')
+def adaptive_max_pool2d(self, output_size, _table=adaptive_max_pool2d_op.table):
+    if hot.off:
+        return adaptive_max_pool2d_op(self, output_size)
+    return _table[self._geometry.keys](self, output_size)
+
+adaptive_max_pool3d_op = define('adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)', CPU='adaptive_max_pooling.adaptive_max_pool3d', Autograd='_generated.autograd_kernels.adaptive_max_pool3d')
+def adaptive_max_pool3d(self, output_size, _table=adaptive_max_pool3d_op.table):
+    if hot.off:
+        return adaptive_max_pool3d_op(self, output_size)
+    return _table[self._geometry.keys](self, output_size)
+
+pixel_shuffle_op = define('pixel_shuffle(Tensor self, int upscale_factor) -> Tensor', CompositeImplicitAutograd='shuffling.pixel_shuffle')
+def pixel_shuffle(self, upscale_factor, _table=pixel_shuffle_op.table):
+    if hot.off:
+        return pixel_shuffle_op(self, upscale_factor)
+    return _table[self._geometry.keys](self, upscale_factor)
+
+pixel_unshuffle_op = define('pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor', CompositeImplicitAutograd='shuffling.pixel_unshuffle')
+def pixel_unshuffle(self, downscale_factor, _table=pixel_unshuffle_op.table):
+    if hot.off:
+        return pixel_unshuffle_op(self, downscale_factor)
+    return _table[self._geometry.keys](self, downscale_factor)
+
+channel_shuffle_op = define('channel_shuffle(Tensor self, int groups) -> Tensor', CompositeImplicitAutograd='shuffling.channel_shuffle')
+def channel_shuffle(self, groups, _table=channel_shuffle_op.table):
+    if hot.off:
+        return channel_shuffle_op(self, groups)
+    return _table[self._geometry.keys](self, groups)
+
 constant_pad_nd_op = define('constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor', CPU='padding.constant_pad_nd', Autograd='_generated.autograd_kernels.constant_pad_nd')
 def constant_pad_nd(self, pad, value, _table=constant_pad_nd_op.table):
     if hot.off:
@@ -4202,6 +4526,270 @@ def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_cor
         return upsample_bilinear2d_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
     return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
 
+upsample_nearest1d_vec_op = define('upsample_nearest1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling.upsample_nearest1d_vec')
+def upsample_nearest1d_vec(input, output_size, scale_factors, _table=upsample_nearest1d_vec_op.table):
+    if hot.off:
+        return upsample_nearest1d_vec_op(input, output_size, scale_factors)
+    return _table[input._geometry.keys](input, output_size, scale_factors)
+
+upsample_nearest1d_op = define('upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor', CPU='upsampling.upsample_nearest1d', Autograd='_generated.autograd_kernels.upsample_nearest1d')
+def upsample_nearest1d(self, output_size, scales, _table=upsample_nearest1d_op.table):
+    if hot.off:
+        return upsample_nearest1d_op(self, output_size, scales)
+    return _table[self._geometry.keys](self, output_size, scales)
+
+upsample_nearest1d_out_op = define('upsample_nearest1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_nearest1d_out', Autograd='autograd.manual.out_variant')
+def upsample_nearest1d_out(self, output_size, scales, out, _table=upsample_nearest1d_out_op.table):
+    if hot.off:
+        return upsample_nearest1d_out_op(self, output_size, scales, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, scales, out)
+
+upsample_nearest1d_backward_op = define('upsample_nearest1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor', CPU='upsampling.upsample_nearest1d_backward', Autograd='_generated.autograd_kernels.upsample_nearest1d_backward')
+def upsample_nearest1d_backward(grad_output, output_size, input_size, scales, _table=upsample_nearest1d_backward_op.table):
+    if hot.off:
+        return upsample_nearest1d_backward_op(grad_output, output_size, input_size, scales)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, scales)
+
+upsample_nearest3d_vec_op = define('upsample_nearest3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling.upsample_nearest3d_vec')
+def upsample_nearest3d_vec(input, output_size, scale_factors, _table=upsample_nearest3d_vec_op.table):
+    if hot.off:
+        return upsample_nearest3d_vec_op(input, output_size, scale_factors)
+    return _table[input._geometry.keys](input, output_size, scale_factors)
+
+upsample_nearest3d_op = define('upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling.upsample_nearest3d', Autograd='_generated.autograd_kernels.upsample_nearest3d')
+def upsample_nearest3d(self, output_size, scales_d, scales_h, scales_w, _table=upsample_nearest3d_op.table):
+    if hot.off:
+        return upsample_nearest3d_op(self, output_size, scales_d, scales_h, scales_w)
+    return _table[self._geometry.keys](self, output_size, scales_d, scales_h, scales_w)
+
+upsample_nearest3d_out_op = define('upsample_nearest3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_nearest3d_out', Autograd='autograd.manual.out_variant')
+def upsample_nearest3d_out(self, output_size, scales_d, scales_h, scales_w, out, _table=upsample_nearest3d_out_op.table):
+    if hot.off:
+        return upsample_nearest3d_out_op(self, output_size, scales_d, scales_h, scales_w, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, scales_d, scales_h, scales_w, out)
+
+upsample_nearest3d_backward_op = define('upsample_nearest3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling.upsample_nearest3d_backward', Autograd='_generated.autograd_kernels.upsample_nearest3d_backward')
+def upsample_nearest3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w, _table=upsample_nearest3d_backward_op.table):
+    if hot.off:
+        return upsample_nearest3d_backward_op(grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+
+_upsample_nearest_exact1d_vec_op = define('_upsample_nearest_exact1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling._upsample_nearest_exact1d_vec')
+def _upsample_nearest_exact1d_vec(input, output_size, scale_factors, _table=_upsample_nearest_exact1d_vec_op.table):
+    if hot.off:
+        return _upsample_nearest_exact1d_vec_op(input, output_size, scale_factors)
+    return _table[input._geometry.keys](input, output_size, scale_factors)
+
+_upsample_nearest_exact1d_op = define('_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor', CPU='upsampling._upsample_nearest_exact1d', Autograd='_generated.autograd_kernels._upsample_nearest_exact1d')
+def _upsample_nearest_exact1d(self, output_size, scales, _table=_upsample_nearest_exact1d_op.table):
+    if hot.off:
+        return _upsample_nearest_exact1d_op(self, output_size, scales)
+    return _table[self._geometry.keys](self, output_size, scales)
+
+_upsample_nearest_exact1d_out_op = define('_upsample_nearest_exact1d.out(Tensor self, int[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._upsample_nearest_exact1d_out', Autograd='autograd.manual.out_variant')
+def _upsample_nearest_exact1d_out(self, output_size, scales, out, _table=_upsample_nearest_exact1d_out_op.table):
+    if hot.off:
+        return _upsample_nearest_exact1d_out_op(self, output_size, scales, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, scales, out)
+
+_upsample_nearest_exact1d_backward_op = define('_upsample_nearest_exact1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, float? scales=None) -> Tensor', CPU='upsampling._upsample_nearest_exact1d_backward', Autograd='_generated.autograd_kernels._upsample_nearest_exact1d_backward')
+def _upsample_nearest_exact1d_backward(grad_output, output_size, input_size, scales, _table=_upsample_nearest_exact1d_backward_op.table):
+    if hot.off:
+        return _upsample_nearest_exact1d_backward_op(grad_output, output_size, input_size, scales)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, scales)
+
+_upsample_nearest_exact2d_vec_op = define('_upsample_nearest_exact2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling._upsample_nearest_exact2d_vec')
+def _upsample_nearest_exact2d_vec(input, output_size, scale_factors, _table=_upsample_nearest_exact2d_vec_op.table):
+    if hot.off:
+        return _upsample_nearest_exact2d_vec_op(input, output_size, scale_factors)
+    return _table[input._geometry.keys](input, output_size, scale_factors)
+
+_upsample_nearest_exact2d_op = define('_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_nearest_exact2d', Autograd='_generated.autograd_kernels._upsample_nearest_exact2d')
+def _upsample_nearest_exact2d(self, output_size, scales_h, scales_w, _table=_upsample_nearest_exact2d_op.table):
+    if hot.off:
+        return _upsample_nearest_exact2d_op(self, output_size, scales_h, scales_w)
+    return _table[self._geometry.keys](self, output_size, scales_h, scales_w)
+
+_upsample_nearest_exact2d_out_op = define('_upsample_nearest_exact2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._upsample_nearest_exact2d_out', Autograd='autograd.manual.out_variant')
+def _upsample_nearest_exact2d_out(self, output_size, scales_h, scales_w, out, _table=_upsample_nearest_exact2d_out_op.table):
+    if hot.off:
+        return _upsample_nearest_exact2d_out_op(self, output_size, scales_h, scales_w, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, scales_h, scales_w, out)
+
+_upsample_nearest_exact2d_backward_op = define('_upsample_nearest_exact2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_nearest_exact2d_backward', Autograd='_generated.autograd_kernels._upsample_nearest_exact2d_backward')
+def _upsample_nearest_exact2d_backward(grad_output, output_size, input_size, scales_h, scales_w, _table=_upsample_nearest_exact2d_backward_op.table):
+    if hot.off:
+        return _upsample_nearest_exact2d_backward_op(grad_output, output_size, input_size, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, scales_h, scales_w)
+
+_upsample_nearest_exact3d_vec_op = define('_upsample_nearest_exact3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling._upsample_nearest_exact3d_vec')
+def _upsample_nearest_exact3d_vec(input, output_size, scale_factors, _table=_upsample_nearest_exact3d_vec_op.table):
+    if hot.off:
+        return _upsample_nearest_exact3d_vec_op(input, output_size, scale_factors)
+    return _table[input._geometry.keys](input, output_size, scale_factors)
+
+_upsample_nearest_exact3d_op = define('_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_nearest_exact3d', Autograd='_generated.autograd_kernels._upsample_nearest_exact3d')
+def _upsample_nearest_exact3d(self, output_size, scales_d, scales_h, scales_w, _table=_upsample_nearest_exact3d_op.table):
+    if hot.off:
+        return _upsample_nearest_exact3d_op(self, output_size, scales_d, scales_h, scales_w)
+    return _table[self._geometry.keys](self, output_size, scales_d, scales_h, scales_w)
+
+_upsample_nearest_exact3d_out_op = define('_upsample_nearest_exact3d.out(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._upsample_nearest_exact3d_out', Autograd='autograd.manual.out_variant')
+def _upsample_nearest_exact3d_out(self, output_size, scales_d, scales_h, scales_w, out, _table=_upsample_nearest_exact3d_out_op.table):
+    if hot.off:
+        return _upsample_nearest_exact3d_out_op(self, output_size, scales_d, scales_h, scales_w, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, scales_d, scales_h, scales_w, out)
+
+_upsample_nearest_exact3d_backward_op = define('_upsample_nearest_exact3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_nearest_exact3d_backward', Autograd='_generated.autograd_kernels._upsample_nearest_exact3d_backward')
+def _upsample_nearest_exact3d_backward(grad_output, output_size, input_size, scales_d, scales_h, scales_w, _table=_upsample_nearest_exact3d_backward_op.table):
+    if hot.off:
+        return _upsample_nearest_exact3d_backward_op(grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+
+upsample_linear1d_vec_op = define('upsample_linear1d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling.upsample_linear1d_vec')
+def upsample_linear1d_vec(input, output_size, align_corners, scale_factors, _table=upsample_linear1d_vec_op.table):
+    if hot.off:
+        return upsample_linear1d_vec_op(input, output_size, align_corners, scale_factors)
+    return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
+
+upsample_linear1d_op = define('upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor', CPU='upsampling.upsample_linear1d', Autograd='_generated.autograd_kernels.upsample_linear1d')
+def upsample_linear1d(self, output_size, align_corners, scales, _table=upsample_linear1d_op.table):
+    if hot.off:
+        return upsample_linear1d_op(self, output_size, align_corners, scales)
+    return _table[self._geometry.keys](self, output_size, align_corners, scales)
+
+upsample_linear1d_out_op = define('upsample_linear1d.out(Tensor self, int[1] output_size, bool align_corners, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_linear1d_out', Autograd='autograd.manual.out_variant')
+def upsample_linear1d_out(self, output_size, align_corners, scales, out, _table=upsample_linear1d_out_op.table):
+    if hot.off:
+        return upsample_linear1d_out_op(self, output_size, align_corners, scales, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales, out)
+
+upsample_linear1d_backward_op = define('upsample_linear1d_backward(Tensor grad_output, int[1] output_size, int[3] input_size, bool align_corners, float? scales=None) -> Tensor', CPU='upsampling.upsample_linear1d_backward', Autograd='_generated.autograd_kernels.upsample_linear1d_backward')
+def upsample_linear1d_backward(grad_output, output_size, input_size, align_corners, scales, _table=upsample_linear1d_backward_op.table):
+    if hot.off:
+        return upsample_linear1d_backward_op(grad_output, output_size, input_size, align_corners, scales)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales)
+
+upsample_trilinear3d_vec_op = define('upsample_trilinear3d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling.upsample_trilinear3d_vec')
+def upsample_trilinear3d_vec(input, output_size, align_corners, scale_factors, _table=upsample_trilinear3d_vec_op.table):
+    if hot.off:
+        return upsample_trilinear3d_vec_op(input, output_size, align_corners, scale_factors)
+    return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
+
+upsample_trilinear3d_op = define('upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling.upsample_trilinear3d', Autograd='_generated.autograd_kernels.upsample_trilinear3d')
+def upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, scales_w, _table=upsample_trilinear3d_op.table):
+    if hot.off:
+        return upsample_trilinear3d_op(self, output_size, align_corners, scales_d, scales_h, scales_w)
+    return _table[self._geometry.keys](self, output_size, align_corners, scales_d, scales_h, scales_w)
+
+upsample_trilinear3d_out_op = define('upsample_trilinear3d.out(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_trilinear3d_out', Autograd='autograd.manual.out_variant')
+def upsample_trilinear3d_out(self, output_size, align_corners, scales_d, scales_h, scales_w, out, _table=upsample_trilinear3d_out_op.table):
+    if hot.off:
+        return upsample_trilinear3d_out_op(self, output_size, align_corners, scales_d, scales_h, scales_w, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_d, scales_h, scales_w, out)
+
+upsample_trilinear3d_backward_op = define('upsample_trilinear3d_backward(Tensor grad_output, int[3] output_size, int[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling.upsample_trilinear3d_backward', Autograd='_generated.autograd_kernels.upsample_trilinear3d_backward')
+def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w, _table=upsample_trilinear3d_backward_op.table):
+    if hot.off:
+        return upsample_trilinear3d_backward_op(grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+
+upsample_bicubic2d_vec_op = define('upsample_bicubic2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling.upsample_bicubic2d_vec')
+def upsample_bicubic2d_vec(input, output_size, align_corners, scale_factors, _table=upsample_bicubic2d_vec_op.table):
+    if hot.off:
+        return upsample_bicubic2d_vec_op(input, output_size, align_corners, scale_factors)
+    return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
+
+upsample_bicubic2d_op = define('upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling.upsample_bicubic2d', Autograd='_generated.autograd_kernels.upsample_bicubic2d')
+def upsample_bicubic2d(self, output_size, align_corners, scales_h, scales_w, _table=upsample_bicubic2d_op.table):
+    if hot.off:
+        return upsample_bicubic2d_op(self, output_size, align_corners, scales_h, scales_w)
+    return _table[self._geometry.keys](self, output_size, align_corners, scales_h, scales_w)
+
+upsample_bicubic2d_out_op = define('upsample_bicubic2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_bicubic2d_out', Autograd='autograd.manual.out_variant')
+def upsample_bicubic2d_out(self, output_size, align_corners, scales_h, scales_w, out, _table=upsample_bicubic2d_out_op.table):
+    if hot.off:
+        return upsample_bicubic2d_out_op(self, output_size, align_corners, scales_h, scales_w, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_h, scales_w, out)
+
+upsample_bicubic2d_backward_op = define('upsample_bicubic2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling.upsample_bicubic2d_backward', Autograd='_generated.autograd_kernels.upsample_bicubic2d_backward')
+def upsample_bicubic2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w, _table=upsample_bicubic2d_backward_op.table):
+    if hot.off:
+        return upsample_bicubic2d_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
+_upsample_bilinear2d_aa_vec_op = define('_upsample_bilinear2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling._upsample_bilinear2d_aa_vec')
+def _upsample_bilinear2d_aa_vec(input, output_size, align_corners, scale_factors, _table=_upsample_bilinear2d_aa_vec_op.table):
+    if hot.off:
+        return _upsample_bilinear2d_aa_vec_op(input, output_size, align_corners, scale_factors)
+    return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
+
+_upsample_bilinear2d_aa_op = define('_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_bilinear2d_aa', Autograd='_generated.autograd_kernels._upsample_bilinear2d_aa')
+def _upsample_bilinear2d_aa(self, output_size, align_corners, scales_h, scales_w, _table=_upsample_bilinear2d_aa_op.table):
+    if hot.off:
+        return _upsample_bilinear2d_aa_op(self, output_size, align_corners, scales_h, scales_w)
+    return _table[self._geometry.keys](self, output_size, align_corners, scales_h, scales_w)
+
+_upsample_bilinear2d_aa_out_op = define('_upsample_bilinear2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._upsample_bilinear2d_aa_out', Autograd='autograd.manual.out_variant')
+def _upsample_bilinear2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out, _table=_upsample_bilinear2d_aa_out_op.table):
+    if hot.off:
+        return _upsample_bilinear2d_aa_out_op(self, output_size, align_corners, scales_h, scales_w, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_h, scales_w, out)
+
+_upsample_bilinear2d_aa_backward_op = define('_upsample_bilinear2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_bilinear2d_aa_backward', Autograd='_generated.autograd_kernels._upsample_bilinear2d_aa_backward')
+def _upsample_bilinear2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w, _table=_upsample_bilinear2d_aa_backward_op.table):
+    if hot.off:
+        return _upsample_bilinear2d_aa_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
+_upsample_bicubic2d_aa_vec_op = define('_upsample_bicubic2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling._upsample_bicubic2d_aa_vec')
+def _upsample_bicubic2d_aa_vec(input, output_size, align_corners, scale_factors, _table=_upsample_bicubic2d_aa_vec_op.table):
+    if hot.off:
+        return _upsample_bicubic2d_aa_vec_op(input, output_size, align_corners, scale_factors)
+    return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
+
+_upsample_bicubic2d_aa_op = define('_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_bicubic2d_aa', Autograd='_generated.autograd_kernels._upsample_bicubic2d_aa')
+def _upsample_bicubic2d_aa(self, output_size, align_corners, scales_h, scales_w, _table=_upsample_bicubic2d_aa_op.table):
+    if hot.off:
+        return _upsample_bicubic2d_aa_op(self, output_size, align_corners, scales_h, scales_w)
+    return _table[self._geometry.keys](self, output_size, align_corners, scales_h, scales_w)
+
+_upsample_bicubic2d_aa_out_op = define('_upsample_bicubic2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._upsample_bicubic2d_aa_out', Autograd='autograd.manual.out_variant')
+def _upsample_bicubic2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out, _table=_upsample_bicubic2d_aa_out_op.table):
+    if hot.off:
+        return _upsample_bicubic2d_aa_out_op(self, output_size, align_corners, scales_h, scales_w, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_h, scales_w, out)
+
+_upsample_bicubic2d_aa_backward_op = define('_upsample_bicubic2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_bicubic2d_aa_backward', Autograd='_generated.autograd_kernels._upsample_bicubic2d_aa_backward')
+def _upsample_bicubic2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w, _table=_upsample_bicubic2d_aa_backward_op.table):
+    if hot.off:
+        return _upsample_bicubic2d_aa_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
+_upsample_lanczos2d_aa_vec_op = define('_upsample_lanczos2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', CompositeImplicitAutograd='upsampling._upsample_lanczos2d_aa_vec')
+def _upsample_lanczos2d_aa_vec(input, output_size, align_corners, scale_factors, _table=_upsample_lanczos2d_aa_vec_op.table):
+    if hot.off:
+        return _upsample_lanczos2d_aa_vec_op(input, output_size, align_corners, scale_factors)
+    return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
+
+_upsample_lanczos2d_aa_op = define('_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_lanczos2d_aa', Autograd='_generated.autograd_kernels._upsample_lanczos2d_aa')
+def _upsample_lanczos2d_aa(self, output_size, align_corners, scales_h, scales_w, _table=_upsample_lanczos2d_aa_op.table):
+    if hot.off:
+        return _upsample_lanczos2d_aa_op(self, output_size, align_corners, scales_h, scales_w)
+    return _table[self._geometry.keys](self, output_size, align_corners, scales_h, scales_w)
+
+_upsample_lanczos2d_aa_out_op = define('_upsample_lanczos2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._upsample_lanczos2d_aa_out', Autograd='autograd.manual.out_variant')
+def _upsample_lanczos2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out, _table=_upsample_lanczos2d_aa_out_op.table):
+    if hot.off:
+        return _upsample_lanczos2d_aa_out_op(self, output_size, align_corners, scales_h, scales_w, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_h, scales_w, out)
+
+_upsample_lanczos2d_aa_backward_op = define('_upsample_lanczos2d_aa_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='upsampling._upsample_lanczos2d_aa_backward', Autograd='_generated.autograd_kernels._upsample_lanczos2d_aa_backward')
+def _upsample_lanczos2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w, _table=_upsample_lanczos2d_aa_backward_op.table):
+    if hot.off:
+        return _upsample_lanczos2d_aa_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+    return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
 im2col_op = define('im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.im2col', Autograd='_generated.autograd_kernels.im2col')
 def im2col(self, kernel_size, dilation, padding, stride, _table=im2col_op.table):
     if hot.off:
@@ -4231,6 +4819,90 @@ def pad(self, pad, mode, value, _table=pad_op.table):
     if hot.off:
         return pad_op(self, pad, mode, value)
     return _table[self._geometry.keys](self, pad, mode, value)
+
+lstm_input_op = define('lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)', CompositeImplicitAutograd='recurrent.lstm')
+def lstm_input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, _table=lstm_input_op.table):
+    if hot.off:
+        return lstm_input_op(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    return _table[input._geometry.keys | list_keys(hx) | list_keys(params)](input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+lstm_data_op = define('lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)', CompositeImplicitAutograd='recurrent.lstm_data')
+def lstm_data(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, _table=lstm_data_op.table):
+    if hot.off:
+        return lstm_data_op(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    return _table[data._geometry.keys | batch_sizes._geometry.keys | list_keys(hx) | list_keys(params)](data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+
+gru_input_op = define('gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)', CompositeImplicitAutograd='recurrent.gru')
+def gru_input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, _table=gru_input_op.table):
+    if hot.off:
+        return gru_input_op(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    return _table[input._geometry.keys | hx._geometry.keys | list_keys(params)](input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+gru_data_op = define('gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)', CompositeImplicitAutograd='recurrent.gru_data')
+def gru_data(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, _table=gru_data_op.table):
+    if hot.off:
+        return gru_data_op(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    return _table[data._geometry.keys | batch_sizes._geometry.keys | hx._geometry.keys | list_keys(params)](data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+
+rnn_tanh_input_op = define('rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)', CompositeImplicitAutograd='recurrent.rnn_tanh')
+def rnn_tanh_input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, _table=rnn_tanh_input_op.table):
+    if hot.off:
+        return rnn_tanh_input_op(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    return _table[input._geometry.keys | hx._geometry.keys | list_keys(params)](input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+rnn_tanh_data_op = define('rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)', CompositeImplicitAutograd='recurrent.rnn_tanh_data')
+def rnn_tanh_data(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, _table=rnn_tanh_data_op.table):
+    if hot.off:
+        return rnn_tanh_data_op(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    return _table[data._geometry.keys | batch_sizes._geometry.keys | hx._geometry.keys | list_keys(params)](data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+
+rnn_relu_input_op = define('rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)', CompositeImplicitAutograd='recurrent.rnn_relu')
+def rnn_relu_input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, _table=rnn_relu_input_op.table):
+    if hot.off:
+        return rnn_relu_input_op(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    return _table[input._geometry.keys | hx._geometry.keys | list_keys(params)](input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+rnn_relu_data_op = define('rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)', CompositeImplicitAutograd='recurrent.rnn_relu_data')
+def rnn_relu_data(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, _table=rnn_relu_data_op.table):
+    if hot.off:
+        return rnn_relu_data_op(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    return _table[data._geometry.keys | batch_sizes._geometry.keys | hx._geometry.keys | list_keys(params)](data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+
+lstm_cell_op = define('lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)', CompositeImplicitAutograd='recurrent.lstm_cell')
+def lstm_cell(input, hx, w_ih, w_hh, b_ih, b_hh, _table=lstm_cell_op.table):
+    if hot.off:
+        return lstm_cell_op(input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _table[input._geometry.keys | list_keys(hx) | w_ih._geometry.keys | w_hh._geometry.keys | (0 if b_ih is None else b_ih._geometry.keys) | (0 if b_hh is None else b_hh._geometry.keys)](input, hx, w_ih, w_hh, b_ih, b_hh)
+
+gru_cell_op = define('gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor', CompositeImplicitAutograd='recurrent.gru_cell')
+def gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, _table=gru_cell_op.table):
+    if hot.off:
+        return gru_cell_op(input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _table[input._geometry.keys | hx._geometry.keys | w_ih._geometry.keys | w_hh._geometry.keys | (0 if b_ih is None else b_ih._geometry.keys) | (0 if b_hh is None else b_hh._geometry.keys)](input, hx, w_ih, w_hh, b_ih, b_hh)
+
+rnn_tanh_cell_op = define('rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor', CompositeImplicitAutograd='recurrent.rnn_tanh_cell')
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, _table=rnn_tanh_cell_op.table):
+    if hot.off:
+        return rnn_tanh_cell_op(input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _table[input._geometry.keys | hx._geometry.keys | w_ih._geometry.keys | w_hh._geometry.keys | (0 if b_ih is None else b_ih._geometry.keys) | (0 if b_hh is None else b_hh._geometry.keys)](input, hx, w_ih, w_hh, b_ih, b_hh)
+
+rnn_relu_cell_op = define('rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor', CompositeImplicitAutograd='recurrent.rnn_relu_cell')
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, _table=rnn_relu_cell_op.table):
+    if hot.off:
+        return rnn_relu_cell_op(input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _table[input._geometry.keys | hx._geometry.keys | w_ih._geometry.keys | w_hh._geometry.keys | (0 if b_ih is None else b_ih._geometry.keys) | (0 if b_hh is None else b_hh._geometry.keys)](input, hx, w_ih, w_hh, b_ih, b_hh)
+
+_native_multi_head_attention_op = define('_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)', CompositeImplicitAutograd='native_attention._native_multi_head_attention')
+def _native_multi_head_attention(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, need_weights, average_attn_weights, mask_type, _table=_native_multi_head_attention_op.table):
+    if hot.off:
+        return _native_multi_head_attention_op(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, need_weights, average_attn_weights, mask_type)
+    return _table[query._geometry.keys | key._geometry.keys | value._geometry.keys | qkv_weight._geometry.keys | qkv_bias._geometry.keys | proj_weight._geometry.keys | proj_bias._geometry.keys | (0 if mask is None else mask._geometry.keys)](query, key, value, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, need_weights, average_attn_weights, mask_type)
+
+_transformer_encoder_layer_fwd_op = define('_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor', CompositeImplicitAutograd='native_attention._transformer_encoder_layer_fwd')
+def _transformer_encoder_layer_fwd(src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type, _table=_transformer_encoder_layer_fwd_op.table):
+    if hot.off:
+        return _transformer_encoder_layer_fwd_op(src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type)
+    return _table[src._geometry.keys | qkv_weight._geometry.keys | qkv_bias._geometry.keys | proj_weight._geometry.keys | proj_bias._geometry.keys | norm_weight_1._geometry.keys | norm_bias_1._geometry.keys | norm_weight_2._geometry.keys | norm_bias_2._geometry.keys | ffn_weight_1._geometry.keys | ffn_bias_1._geometry.keys | ffn_weight_2._geometry.keys | ffn_bias_2._geometry.keys | (0 if mask is None else mask._geometry.keys)](src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type)
 
 nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss_forward', Autograd='_generated.autograd_kernels.nll_loss_forward')
 def nll_loss_forward(self, target, weight, reduction, ignore_index, _table=nll_loss_forward_op.table):

@@ -7,6 +7,7 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 from internals._generated import ops
 from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_inplace, write_out, write_outs
 from internals.aten.native import activations
+from internals.aten.native import activations_composed
 from internals.aten.native import bitwise
 from internals.aten.native import clamping
 from internals.aten.native import comparison
@@ -31,6 +32,7 @@ from internals.aten.native import scatter_gather
 from internals.aten.native import shape
 from internals.aten.native import softmax
 from internals.aten.native import sorting
+from internals.aten.native import upsampling
 from internals.aten.native import views
 from internals.aten.native import windows
 
@@ -883,6 +885,42 @@ def hardtanh_out(self, min_val, max_val, out):
 def log_sigmoid_out(self, out):
     return write_out(out, ops.log_sigmoid(self))
 
+def hardsigmoid_(self):
+    return activations_composed.hardsigmoid(self, out=self)
+
+def hardsigmoid_out(self, out):
+    return activations_composed.hardsigmoid(self, out=out)
+
+def hardswish_(self):
+    return activations_composed.hardswish(self, out=self)
+
+def hardswish_out(self, out):
+    return activations_composed.hardswish(self, out=out)
+
+def mish_(self):
+    return activations_composed.mish(self, out=self)
+
+def mish_out(self, out):
+    return activations_composed.mish(self, out=out)
+
+def glu_out(self, dim, out):
+    return write_out(out, activations_composed.glu(self, dim))
+
+def hardshrink_out(self, lambd, out):
+    return activations_composed.hardshrink(self, lambd, out=out)
+
+def softshrink_out(self, lambd, out):
+    return activations_composed.softshrink(self, lambd, out=out)
+
+def threshold_(self, threshold, value):
+    return write_inplace(self, activations_composed.threshold(self, threshold, value))
+
+def threshold_out(self, threshold, value, out):
+    return write_out(out, activations_composed.threshold(self, threshold, value))
+
+def celu_(self, alpha):
+    return write_inplace(self, activations_composed.celu(self, alpha))
+
 def _softmax_out(self, dim, half_to_float, out):
     return softmax._softmax(self, dim, half_to_float, out=out)
 
@@ -912,6 +950,39 @@ def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):
 
 def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out):
     return write_exact_out(out, resampling.upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w))
+
+def upsample_nearest1d_out(self, output_size, scales, out):
+    return write_exact_out(out, upsampling.upsample_nearest1d(self, output_size, scales))
+
+def upsample_nearest3d_out(self, output_size, scales_d, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling.upsample_nearest3d(self, output_size, scales_d, scales_h, scales_w))
+
+def _upsample_nearest_exact1d_out(self, output_size, scales, out):
+    return write_exact_out(out, upsampling._upsample_nearest_exact1d(self, output_size, scales))
+
+def _upsample_nearest_exact2d_out(self, output_size, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling._upsample_nearest_exact2d(self, output_size, scales_h, scales_w))
+
+def _upsample_nearest_exact3d_out(self, output_size, scales_d, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling._upsample_nearest_exact3d(self, output_size, scales_d, scales_h, scales_w))
+
+def upsample_linear1d_out(self, output_size, align_corners, scales, out):
+    return write_exact_out(out, upsampling.upsample_linear1d(self, output_size, align_corners, scales))
+
+def upsample_trilinear3d_out(self, output_size, align_corners, scales_d, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling.upsample_trilinear3d(self, output_size, align_corners, scales_d, scales_h, scales_w))
+
+def upsample_bicubic2d_out(self, output_size, align_corners, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling.upsample_bicubic2d(self, output_size, align_corners, scales_h, scales_w))
+
+def _upsample_bilinear2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling._upsample_bilinear2d_aa(self, output_size, align_corners, scales_h, scales_w))
+
+def _upsample_bicubic2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling._upsample_bicubic2d_aa(self, output_size, align_corners, scales_h, scales_w))
+
+def _upsample_lanczos2d_aa_out(self, output_size, align_corners, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling._upsample_lanczos2d_aa(self, output_size, align_corners, scales_h, scales_w))
 
 def im2col_out(self, kernel_size, dilation, padding, stride, out):
     return write_exact_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))

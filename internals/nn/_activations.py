@@ -53,11 +53,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     """The first half of `input` along `dim`, times the sigmoid of the second half. Raises RuntimeError for an odd size."""
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    if input.shape[dim] % 2:
-        at = dim % input.dim()
-        raise RuntimeError(f"Halving dimension must be even, but dimension {at} is size {input.shape[dim]}")
-    half, gate = input.chunk(2, dim)
-    return half * gate.sigmoid()
+    return nn.glu(input, dim)
 
 
 def sigmoid(input: Any) -> Any:

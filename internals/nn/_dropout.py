@@ -3,13 +3,15 @@
 Neighbouring pixels of a feature map say nearly the same; zeroing single ones hides little. So one coin is thrown for each
 channel of each sample: the noise has shape (N, C, 1, 1, ...) and is broadcast over the rest.
 
-How the real one differs: `feature_dropout` is an operator there, and there are three-dimensional and alpha variants.
+How the real one differs: there are three-dimensional and alpha variants too.
 """
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
+
+from internals._generated import functions as F
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -55,16 +57,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 def _feature_dropout(input: Any, p: float, training: bool, inplace: bool) -> Any:
-    if p == 0 or not training or input.numel() == 0:
-        return input
-    if input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    if p == 1:
-        noise = input.new_zeros([])
-    else:
-        sizes = [*input.shape[:2]] + [1] * (input.dim() - 2)
-        noise = input.new_empty(sizes).bernoulli_(1 - p).div_(1 - p)
-    return input.mul_(noise) if inplace else input * noise
+    return F.feature_dropout_(input, p, training) if inplace else F.feature_dropout(input, p, training)
 
 
 def _check_probability(p: float) -> None:

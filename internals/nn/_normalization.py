@@ -10,8 +10,6 @@ from math import prod
 from typing import Any
 
 from internals._generated import functions as F
-from internals.aten.dtype_checks import not_implemented
-from internals.core.dtype import finfo, float16, float32
 from internals.core.size import Size
 
 
@@ -52,56 +50,20 @@ def instance_norm(
     input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
     use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
-    """Normalize each channel of each sample by itself: `batch_norm` of (1, N * C, ...), the running statistics averaged over N.
+    """Normalize each channel of each sample by itself; the running statistics are averaged over the samples.
 
     Raises ValueError when a channel has a single value.
     """
-    n, c, *space = input.shape
-    if use_input_stats and prod(space) == 1:
+    if use_input_stats and prod(input.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size internals.Size({list(input.shape)})"
         )
-    if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-    scale, shift, mean, var = (None if t is None else t.repeat(n) for t in (weight, bias, running_mean, running_var))
-    joined = input.contiguous().view(1, n * c, *space)
-    result = F.batch_norm(joined, scale, shift, mean, var, use_input_stats, momentum, eps, False)
-    if use_input_stats and mean is not None and var is not None:
-        running_mean.copy_(mean.view(n, c).mean(0))
-        running_var.copy_(var.view(n, c).mean(0))
-    return result.view(input.shape)
+    return F.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
-    """Divide by the root of the mean square over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`.
-
-    `eps` is the machine epsilon unless given (half precision computes in single). Raises RuntimeError for sizes that do not
-    fit, ValueError for too few dimensions.
-    """
-    shape = list(normalized_shape)
-    if not shape:
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-            "normalized_shape = []"
-        )
-    if weight is not None and list(weight.shape) != shape:
-        raise RuntimeError(
-            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
-            f"normalized_shape = {shape}"
-        )
-    if input.dim() < len(shape):
-        raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {input.dim()}")
-    if list(input.shape[-len(shape) :]) != shape:
-        raise RuntimeError(
-            f"Given normalized_shape={shape}, expected input with shape [*{', '.join(map(str, shape))}], but got input of "
-            f"size{list(input.shape)}"
-        )
-    if not input.is_floating_point():
-        raise not_implemented("rms_norm", input.dtype)
-    x = input.to(float32) if input.dtype is float16 else input  # squares of half precision overflow
-    eps = finfo(x.dtype).eps if eps is None else eps
-    result = x * (x.square().mean(list(range(-len(shape), 0)), keepdim=True) + eps).rsqrt()
-    return (result if weight is None else result * weight).to(input.dtype)
+    """Divide by the root of the mean square over the last dimensions, whose sizes are `normalized_shape`; scale by `weight`."""
+    return F.rms_norm(input, normalized_shape, weight, eps)
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:

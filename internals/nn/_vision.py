@@ -1,4 +1,4 @@
-"""Pooling, padding, resampling and unfolding, as `nn.functional` offers them (`torch/nn/functional.py`).
+"""Padding, resampling and unfolding, as `nn.functional` offers them (`torch/nn/functional.py`).
 
 How the real one differs: see `internals.nn.functional`.
 """
@@ -16,36 +16,27 @@ from internals._generated import nn_functions as nn
 from internals.core.tensor_impl import TensorImpl
 
 _INTERPOLATING = ("linear", "bilinear", "bicubic", "trilinear")
-_MODES = ("nearest", "nearest-exact", "area", "lanczos", *_INTERPOLATING)
-_AS_IMAGE = {"nearest": "nearest", "linear": "bilinear", "area": "area"}
 _DIMS = {"linear": 3, "bilinear": 4, "trilinear": 5}
-
-
-def max_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The largest element of every window; with `return_indices`, also where it was in the H * W plane."""
-    function = nn.max_pool2d_with_indices if return_indices else F.max_pool2d
-    return function(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
-
-
-def max_pool2d_with_indices(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """`max_pool2d(..., return_indices=True)`."""
-    return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """Mean pooling to `output_size`: one number, or a pair in which None keeps the input's size."""
-    if isinstance(output_size, (list, tuple)):
-        if input.dim() <= len(output_size):
-            raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-        sizes = input.shape[-len(output_size) :]
-        output_size = [n if n is not None else d for n, d in zip(output_size, sizes)]
-    return nn.adaptive_avg_pool2d(input, output_size)
+_NEAREST = {
+    (3, "nearest"): nn.upsample_nearest1d,
+    (4, "nearest"): nn.upsample_nearest2d,
+    (5, "nearest"): nn.upsample_nearest3d,
+    (3, "nearest-exact"): nn._upsample_nearest_exact1d,
+    (4, "nearest-exact"): nn._upsample_nearest_exact2d,
+    (5, "nearest-exact"): nn._upsample_nearest_exact3d,
+}
+_AREA = {3: F.adaptive_avg_pool1d, 4: nn.adaptive_avg_pool2d, 5: nn.adaptive_avg_pool3d}
+_WEIGHTED = {
+    (3, "linear"): nn.upsample_linear1d,
+    (4, "bilinear"): nn.upsample_bilinear2d,
+    (5, "trilinear"): nn.upsample_trilinear3d,
+    (4, "bicubic"): nn.upsample_bicubic2d,
+}
+_ANTIALIASED = {
+    (4, "bilinear"): nn._upsample_bilinear2d_aa,
+    (4, "bicubic"): nn._upsample_bicubic2d_aa,
+    (4, "lanczos"): nn._upsample_lanczos2d_aa,
+}
 
 
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
@@ -78,8 +69,10 @@ def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Any:  # fmt: skip
-    """Resample the spatial dimensions to `size`, or by `scale_factor`. `mode`: "nearest", "area", and "bilinear"
-    for images, "linear" for sequences.
+    """Resample the spatial dimensions to `size`, or by `scale_factor`.
+
+    `mode`: "nearest", "nearest-exact", "area" for (N, C, L), (N, C, H, W) and (N, C, D, H, W); "linear" for the first, "bilinear"
+    and "bicubic" for the second, "trilinear" for the third. `antialias` averages when an image gets smaller.
 
     With `recompute_scale_factor` the sizes that follow from the factors decide, not the factors themselves. Raises ValueError
     for contradicting arguments, NotImplementedError for a mode that does not go with the number of dimensions.
@@ -105,35 +98,17 @@ def interpolate(
 
 def _resample(input: Any, mode: str, output_size: Any, factors: Any, align_corners: Any, antialias: bool) -> Any:
     dims = input.dim()
-    if dims == 3 and mode in _AS_IMAGE and not antialias:  # a sequence is an image of height 1
-        size = None if output_size is None else [1, *output_size]
-        scale = None if factors is None else [1.0, *factors]
-        image = _resample(input.unsqueeze(2), _AS_IMAGE[mode], size, scale, align_corners, antialias)
-        return image.squeeze(2)
-    if dims == 4 and not antialias:
-        if mode == "nearest":
-            return nn.upsample_nearest2d(input, output_size, factors)
-        if mode == "bilinear":
-            return nn.upsample_bilinear2d(input, output_size, align_corners, factors)
-        if mode == "area":
-            return nn.adaptive_avg_pool2d(input, output_size)
+    if (dims, mode) in _NEAREST:
+        return _NEAREST[dims, mode](input, output_size, factors)
+    if dims in _AREA and mode == "area":
+        return _AREA[dims](input, output_size)
+    if dims == 4 and mode == "lanczos" and not antialias:
+        raise ValueError("lanczos mode is only supported with antialias=True")
+    by_weights = _ANTIALIASED if antialias else _WEIGHTED
+    if (dims, mode) in by_weights:
+        return by_weights[dims, mode](input, output_size, align_corners, factors)
     if dims in (3, 4, 5) and mode in _DIMS and dims != _DIMS[mode]:
         raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {_DIMS[mode]}D input")
-    if dims in (3, 4, 5) and mode in (
-        "nearest",
-        "linear",
-        "bilinear",
-        "trilinear",
-        "bicubic",
-        "area",
-        "nearest-exact",
-        "lanczos",
-    ):
-        extra = " and antialias=True" if antialias else ""
-        raise NotImplementedError(
-            f"interpolate: {dims}D input with mode='{mode}'{extra} is part of PyTorch, but not of internals; 4D input with "
-            "'nearest', 'bilinear' or 'area' is, and 3D input with 'nearest', 'linear' or 'area'"
-        )
     raise NotImplementedError(
         f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims}D) for the modes: nearest | linear | bilinear | "
         f"bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"

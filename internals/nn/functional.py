@@ -5,16 +5,26 @@ reductions, defaults that depend on other arguments, and errors that should be r
 without any of that are the generated ones.
 
 How the real one differs: it also serves `__torch_function__` and the TorchScript compiler, hence its type comments, overloads
-and `boolean_dispatch`; and there are more of everything (three dimensions, fractional and Lp pooling, ...).
+and `boolean_dispatch`; and there are more of everything (fractional and Lp pooling, ...).
 """
 
 from __future__ import annotations
 
 from internals._generated.functions import (
+    adaptive_avg_pool1d,
+    bilinear,
+    channel_shuffle,
     conv1d,
     conv2d,
+    conv3d,
+    conv_transpose1d,
     conv_transpose2d,
+    conv_transpose3d,
     cosine_similarity,
+    hardshrink,
+    pixel_shuffle,
+    pixel_unshuffle,
+    prelu,
     relu_,
 )  # fmt: skip
 from internals._generated.nn_functions import (
@@ -27,6 +37,7 @@ from internals._generated.nn_functions import (
     one_hot,
     scaled_dot_product_attention,
     softplus,
+    softshrink,
 )  # fmt: skip
 from internals._generated.nn_functions import log_sigmoid as logsigmoid
 from internals.nn._activations import (
@@ -47,16 +58,12 @@ from internals.nn._activations import (
     tanhshrink,
 )  # fmt: skip
 from internals.nn._attention import multi_head_attention_forward
-from internals.nn._bilinear import bilinear
 from internals.nn._composite_activations import (
     celu,
-    hardshrink,
     hardsigmoid,
     hardswish,
     mish,
-    prelu,
     selu,
-    softshrink,
     threshold,
 )  # fmt: skip
 from internals.nn._dropout import dropout1d, dropout2d
@@ -90,28 +97,39 @@ from internals.nn._normalization import (
     normalize,
     rms_norm,
 )  # fmt: skip
-from internals.nn._one_dimensional import adaptive_avg_pool1d, avg_pool1d, conv_transpose1d, max_pool1d
-from internals.nn._vision import (
+from internals.nn._pooling import (
     adaptive_avg_pool2d,
-    fold,
-    interpolate,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool3d,
+    max_pool1d,
     max_pool2d,
     max_pool2d_with_indices,
+    max_pool3d,
+)  # fmt: skip
+from internals.nn._vision import (
+    fold,
+    interpolate,
     pad,
     unfold,
     upsample,
 )  # fmt: skip
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d",
-    "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
-    "dropout2d", "elu", "elu_", "embedding", "fold", "gaussian_nll_loss", "gelu", "glu", "group_norm", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm",
-    "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "log_softmax",
-    "logsigmoid", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool2d_with_indices", "mish", "mse_loss",
-    "multi_head_attention_forward", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "poisson_nll_loss",
-    "prelu", "relu", "relu6", "relu_", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
-    "tanhshrink", "threshold", "triplet_margin_loss", "unfold", "upsample",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
+    "dropout1d", "dropout2d", "elu", "elu_", "embedding", "fold", "gaussian_nll_loss", "gelu", "glu", "group_norm",
+    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss",
+    "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear",
+    "log_softmax", "logsigmoid", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool2d_with_indices",
+    "max_pool3d", "mish", "mse_loss", "multi_head_attention_forward", "nll_loss", "normalize", "one_hot", "pad",
+    "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_",
+    "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss",
+    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "triplet_margin_loss", "unfold", "upsample",
 ]  # fmt: skip

@@ -60,7 +60,7 @@ def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
     loops = {"none": _gelu_erf, "tanh": _gelu_tanh}
     if approximate not in loops:
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return _floating(self, "GeluKernelImpl", loops[approximate], out)
+    return floating(self, "GeluKernelImpl", loops[approximate], out)
 
 
 def silu(self: TensorImpl, out: Any = None) -> Any:
@@ -71,7 +71,7 @@ def silu(self: TensorImpl, out: Any = None) -> Any:
         sigmoid(x, out=gate)
         np.multiply(x, gate, out=out)
 
-    return _floating(self, "silu_cpu", loop, out, complex_too=True)
+    return floating(self, "silu_cpu", loop, out, complex_too=True)
 
 
 def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) -> Any:
@@ -80,7 +80,7 @@ def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) ->
     def loop(x: Any, out: Any) -> None:
         np.copyto(out, np.where(x > 0, x, x * x.dtype.type(negative_slope)))
 
-    return _floating(self, "leaky_relu_cpu", loop, out)
+    return floating(self, "leaky_relu_cpu", loop, out)
 
 
 def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None) -> Any:
@@ -91,7 +91,7 @@ def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, 
         below = np.expm1(np.minimum(x, 0) * number(input_scale)) * number(alpha * scale)
         np.copyto(out, np.where(x < 0, below, x * number(scale)))
 
-    return _floating(self, "elu_cpu", loop, out)
+    return floating(self, "elu_cpu", loop, out)
 
 
 def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = None) -> Any:
@@ -101,7 +101,7 @@ def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = No
         scaled = x * x.dtype.type(beta)
         np.copyto(out, np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / x.dtype.type(beta)))
 
-    return _floating(self, "softplus_cpu", loop, out)
+    return floating(self, "softplus_cpu", loop, out)
 
 
 def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
@@ -142,7 +142,7 @@ def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
     return TensorIterator([self], out).run(loop)
 
 
-def _floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False) -> Any:
+def floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False) -> Any:
     """Run `loop` over a floating tensor; other dtypes have no kernel."""
     if not (self.dtype.is_floating_point or (complex_too and self.dtype.is_complex)):
         raise not_implemented(kernel, self.dtype)

@@ -1,11 +1,11 @@
-"""Convolution in one and two dimensions (`aten/src/ATen/native/Convolution.cpp`, `NaiveConvolutionTranspose2d.cpp`).
+"""Convolution in one, two and three dimensions (`aten/src/ATen/native/Convolution.cpp`, `NaiveConvolutionTranspose2d.cpp`).
 
 A convolution is a matrix product in disguise: lay every window the kernel visits out as a column (`unfold_windows`), and each
 output pixel is the product of a row of weights with a column. The transposed convolution runs the same product backwards and
 adds the columns up where windows overlap (`fold_windows`). Groups split the channels; as many groups as channels is the
 depthwise case, where each channel meets only its own kernel.
 
-`convolution` is the one leaf; `conv1d`, `conv2d` and `conv_transpose2d` prepare its arguments. Its gradients are made of the same
+`convolution` is the one leaf; `conv1d`, `conv2d`, `conv3d` and their transposes prepare its arguments. Its gradients are made of the same
 three functions on arrays: `forward`, `input_gradient`, `weight_gradient`.
 
 How the real one differs: PyTorch picks among a dozen backends (oneDNN, MKL, NNPACK, cuDNN, Winograd, ...), and blocks the channel
@@ -142,6 +142,10 @@ def conv2d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilati
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, False, [0, 0], groups)
 
 
+def conv3d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, False, [0, 0, 0], groups)
+
+
 def _convolution(
     input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
     groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool,
@@ -158,10 +162,32 @@ def conv2d_padding(input: Any, weight: Any, bias: Any, stride: Any, padding: str
     return _convolve_named("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
+def conv3d_padding(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+    return _convolve_named("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def _convolution_mode(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+    """A convolution whose padding is a word, as traces record it."""
+    n = weight.dim() - 2
+    return _convolve_named(f"conv{n}d", n, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+) -> Any:
+    return _convolve("conv_transpose1d", 1, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
+
+
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
 ) -> Any:
     return _convolve("conv_transpose2d", 2, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
+
+
+def conv_transpose3d(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+) -> Any:
+    return _convolve("conv_transpose3d", 3, input, weight, bias, stride, padding, dilation, True, output_padding, groups)
 
 
 def _convolve(name: str, n: int, input: Any, weight: Any, *rest: Any) -> Any:
@@ -257,13 +283,14 @@ def _check(
             f"{list(bias.shape)} instead"
         )
     if transposed:
-        if n == 2 and any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
-            (oh, ow), (sh, sw), (dh, dw) = output_padding, stride, dilation
-            raise RuntimeError(
-                "output padding must be smaller than either stride or dilation, but got output_padding_height: "
-                f"{oh} output_padding_width: {ow} stride_height: {sh} stride_width: {sw} dilation_height: {dh} "
-                f"dilation_width: {dw}"
+        if n <= 3 and any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
+            named = (("output_padding", output_padding, 0), ("stride", stride, 1), ("dilation", dilation, 1))
+            got = " ".join(
+                f"{name}_{axis}: {v}"
+                for name, values, plain in named
+                for axis, v in zip(("depth", "height", "width")[3 - max(n, 2) :], [plain] * (2 - n) + values)
             )
+            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {got}")
         rows = zip(input.shape[2:], w[2:], stride, padding, dilation, output_padding)
         made = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
         if any(size < 1 for size in made):

@@ -4,12 +4,13 @@ The expectation stays the same, so evaluation needs no correction. Composite: a 
 and multiplied in, so the derivative is that of the product. The random numbers come from the default generator
 (`manual_seed`).
 
-How the real one differs: feature and alpha dropout share this function, and on GPUs a fused kernel makes mask and product at
+How the real one differs: on GPUs a fused kernel makes mask and product at
 once and remembers the mask.
 """
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 from internals._generated import ops
@@ -27,13 +28,70 @@ def dropout_(input: Any, p: float, train: bool) -> Any:
     return input if noise is None else input.mul_(noise)
 
 
-def _noise(input: Any, p: float, train: bool) -> Any:
-    """What to multiply with, or None for nothing to do. Raises RuntimeError unless 0 <= p <= 1."""
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+def feature_dropout(input: Any, p: float, train: bool) -> Any:
+    """`dropout` of whole channels of (N, C, *): one coin for each channel of each sample."""
+    noise = _noise(input, p, train, True)
+    return input if noise is None else input * noise
+
+
+def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+    noise = _noise(input, p, train, True)
+    return input if noise is None else input.mul_(noise)
+
+
+def alpha_dropout(input: Any, p: float, train: bool) -> Any:
+    """Dropout after selu: not 0, but selu's lowest value, and the rest scaled so that mean and variance stay 0 and 1."""
+    return _alpha(input, p, train, False)
+
+
+def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    return _alpha(input, p, train, False, in_place=True)
+
+
+def feature_alpha_dropout(input: Any, p: float, train: bool) -> Any:
+    """`alpha_dropout` of whole channels of (N, C, *)."""
+    return _alpha(input, p, train, True)
+
+
+def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+    return _alpha(input, p, train, True, in_place=True)
+
+
+def _alpha(input: Any, p: float, train: bool, whole_channels: bool, in_place: bool = False) -> Any:
+    """input * (a * kept) + b, where b brings what is dropped to -1.758, selu's limit, and a makes the variance 1 again."""
+    _check(p)
+    if p == 0 or not train or input.numel() == 0:
+        return input
+    if p == 1:
+        return input.mul_(0) if in_place else input * 0
+    limit = 1.7580993408473766
+    kept = _coins(input, 1 - p, whole_channels)
+    a = 1 / sqrt((limit * limit * p + 1) * (1 - p))
+    shift = (kept - 1) * (limit * a) + limit * a * p
+    kept = kept * a
+    return input.mul_(kept).add_(shift) if in_place else input * kept + shift
+
+
+def _noise(input: Any, p: float, train: bool, whole_channels: bool = False) -> Any:
+    """What to multiply with, or None for nothing to do."""
+    _check(p)
     if p == 0 or not train or input.numel() == 0:
         return None
     if p == 1:
         return input.new_zeros([])
     keep = 1 - p
-    return ops.empty_like(input, None, None, None, None, None).bernoulli_(keep).div_(keep)
+    return _coins(input, keep, whole_channels).div_(keep)
+
+
+def _coins(input: Any, keep: float, whole_channels: bool) -> Any:
+    """1 with probability `keep`, else 0: for each element, or for each channel."""
+    if not whole_channels:
+        return ops.empty_like(input, None, None, None, None, None).bernoulli_(keep)
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return input.new_empty([*input.shape[:2]] + [1] * (input.dim() - 2)).bernoulli_(keep)
+
+
+def _check(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")

@@ -10,6 +10,7 @@ kernels for the gradients.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,7 @@ def window_sizes(
         start = np.arange(o) * s - p
         end = np.minimum(start + k, n + p)
         counts.append(end - start if padded else np.minimum(end, n) - np.maximum(start, 0))
-    return counts[0][:, None] * counts[1]
+    return reduce(np.multiply.outer, counts)
 
 
 def pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[list[int], ...]:

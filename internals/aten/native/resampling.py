@@ -26,7 +26,7 @@ def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | 
     if self.dtype is not dt.uint8 and not self.dtype.is_floating_point:
         raise NotImplementedError(f"\"upsample_nearest2d_channels_last\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
     rows, columns = (
-        _nearest(n, m, scale) for n, m, scale in zip(self.shape[2:], sizes, (scales_h, scales_w))
+        nearest_positions(n, m, scale) for n, m, scale in zip(self.shape[2:], sizes, (scales_h, scales_w))
     )
     out = empty_as(self, (*self.shape[:2], *sizes))
     array(out)[...] = array(self)[:, :, rows[:, None], columns]
@@ -43,7 +43,7 @@ def upsample_bilinear2d(
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
     for dim, m, scale in zip((2, 3), sizes, (scales_h, scales_w)):
-        low, high, share = _linear(self.shape[dim], m, align_corners, scale, compute)
+        low, high, share = linear_weights(self.shape[dim], m, align_corners, scale, compute)
         share = share if dim == 3 else share[:, None]
         mixed = mixed.take(low, dim) * (1 - share) + mixed.take(high, dim) * share
     out = empty_as(self, (*self.shape[:2], *sizes))
@@ -60,7 +60,7 @@ def upsample_nearest2d_backward(
     for dim, m, scale in zip((2, 3), output_size, (scales_h, scales_w)):
         n = input_size[dim]
         total = np.zeros((*g.shape[:dim], n, *g.shape[dim + 1 :]), g.dtype)
-        _add_at(total, dim, _nearest(n, m, scale), g)
+        _add_at(total, dim, nearest_positions(n, m, scale), g)
         g = total
     return _as_image(grad_output, g)
 
@@ -97,10 +97,12 @@ def upsample_bilinear2d_vec(
     return ops.upsample_bilinear2d(input, sizes, align_corners, h, w)
 
 
-def _nearest(n: int, m: int, scale: float | None) -> Any:
-    """The source index of each of `m` output positions."""
+def nearest_positions(n: int, m: int, scale: float | None, exact: bool = False) -> Any:
+    """The source index of each of `m` output positions; `exact`: of their centers."""
     step = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(n / m)
     positions = np.arange(m)
+    if exact:
+        return np.minimum(np.floor((positions + np.float32(0.5)) * step).astype(np.int64), n - 1)
     if m == n:
         return positions
     if m == 2 * n:
@@ -108,7 +110,7 @@ def _nearest(n: int, m: int, scale: float | None) -> Any:
     return np.minimum(np.floor(positions.astype(np.float32) * step).astype(np.int64), n - 1)
 
 
-def _linear(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> tuple[Any, Any, Any]:
+def linear_weights(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> tuple[Any, Any, Any]:
     """For each of `m` outputs the two source positions that it mixes, and the share of the second."""
     positions = np.arange(m, dtype=compute)
     if align_corners:
@@ -123,7 +125,7 @@ def _linear(n: int, m: int, align_corners: bool, scale: float | None, compute: A
 
 def _mixing(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> Any:
     """The matrix (m, n) that makes `m` positions of `n`, with two shares in every row."""
-    low, high, share = _linear(n, m, align_corners, scale, compute)
+    low, high, share = linear_weights(n, m, align_corners, scale, compute)
     matrix = np.zeros((m, n), compute)
     matrix[np.arange(m), low] = 1 - share
     matrix[np.arange(m), high] += share

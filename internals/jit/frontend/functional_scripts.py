@@ -14,6 +14,7 @@ from . import functional_sources as plain
 from . import functional_sources_attention as attention
 from . import functional_sources_layers as layers
 from . import functional_sources_losses as losses
+from . import functional_sources_pooling as pooling
 
 if TYPE_CHECKING:
     from internals.jit.script_function import ScriptFunction
@@ -34,13 +35,17 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
         return {**flag, "if_true": plain.max_pool2d_with_indices, "if_false": plain.max_pool2d}
     if obj is functional.max_pool1d:
         return {**flag, "if_true": layers.max_pool1d_with_indices, "if_false": layers.max_pool1d}
+    for name in ("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"):
+        if obj is getattr(functional, name):
+            both = {"if_true": getattr(pooling, f"{name}_with_indices"), "if_false": getattr(pooling, name)}
+            return {**flag, "index": 2, **both}
     return None
 
 
 @cache
 def _sources() -> dict[Any, Any]:
     found = {}
-    for sources in (plain, attention, layers, losses):
+    for sources in (plain, attention, layers, losses, pooling):
         for name, value in vars(sources).items():
             if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
                 found[getattr(functional, name)] = value

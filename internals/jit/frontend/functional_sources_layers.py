@@ -245,16 +245,20 @@ def interpolate(
 ) -> Tensor:
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    if input.dim() == 3:
-        image_size: list[int] | None = None
-        image_scale: list[float] | None = None
-        if size is not None:
-            image_size = [1, size[-1]]
-        if scale_factor is not None:
-            image_scale = [1.0, scale_factor[-1]]
-        image_mode = "bilinear" if mode == "linear" else mode
-        return _resample(input.unsqueeze(2), image_size, image_scale, image_mode, align_corners).squeeze(2)
-    return _resample(input, size, scale_factor, mode, align_corners)
+    return _resample(input, _spread(size, input), _spread_floats(scale_factor, input), mode, align_corners, antialias)
+
+
+def _spread(size: list[int] | None, input: Tensor) -> list[int] | None:
+    """As many sizes as there are spatial dimensions: one number was taken for two."""
+    if size is None or len(size) == input.dim() - 2:
+        return size
+    return [size[0]] * (input.dim() - 2)
+
+
+def _spread_floats(scales: list[float] | None, input: Tensor) -> list[float] | None:
+    if scales is None or len(scales) == input.dim() - 2:
+        return scales
+    return [scales[0]] * (input.dim() - 2)
 
 
 def _resample(
@@ -263,9 +267,34 @@ def _resample(
     scale_factor: list[float] | None,
     mode: str,
     align_corners: bool | None,
+    antialias: bool,
 ) -> Tensor:
+    dims = input.dim()
+    corners = align_corners is not None and align_corners
     if mode == "nearest":
+        if dims == 3:
+            return aten.upsample_nearest1d(input, size, scale_factor)
+        if dims == 5:
+            return aten.upsample_nearest3d(input, size, scale_factor)
         return aten.upsample_nearest2d(input, size, scale_factor)
-    if mode == "bilinear":
-        return aten.upsample_bilinear2d(input, size, False if align_corners is None else align_corners, scale_factor)
-    raise NotImplementedError("a scripted interpolate has the modes nearest, linear and bilinear")
+    if mode == "nearest-exact":
+        if dims == 3:
+            return aten._upsample_nearest_exact1d(input, size, scale_factor)
+        if dims == 5:
+            return aten._upsample_nearest_exact3d(input, size, scale_factor)
+        return aten._upsample_nearest_exact2d(input, size, scale_factor)
+    if mode == "linear" and dims == 3:
+        return aten.upsample_linear1d(input, size, corners, scale_factor)
+    if mode == "bilinear" and dims == 4:
+        if antialias:
+            return aten._upsample_bilinear2d_aa(input, size, corners, scale_factor)
+        return aten.upsample_bilinear2d(input, size, corners, scale_factor)
+    if mode == "bicubic" and dims == 4:
+        if antialias:
+            return aten._upsample_bicubic2d_aa(input, size, corners, scale_factor)
+        return aten.upsample_bicubic2d(input, size, corners, scale_factor)
+    if mode == "trilinear" and dims == 5:
+        return aten.upsample_trilinear3d(input, size, corners, scale_factor)
+    raise NotImplementedError(
+        "a scripted interpolate has the modes nearest, nearest-exact, linear, bilinear, bicubic and trilinear"
+    )

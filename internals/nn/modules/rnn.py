@@ -1,6 +1,6 @@
 """Recurrent layers: `RNN`, `LSTM`, `GRU` over sequences, and the cells that take one step (`torch/nn/modules/rnn.py`).
 
-The modules hold the weights and check the sizes; the loops over time and layers are in `internals.nn._recurrent`.
+The modules hold the weights and check the sizes; the loops over time and layers are in `internals.aten.native.recurrent`.
 
 How the real one differs: it also takes packed sequences of different lengths, and on GPUs keeps all weights of a network in one
 piece of memory for cuDNN (`flatten_parameters`, which does nothing here).
@@ -15,7 +15,8 @@ from numbers import Number
 from typing import Any
 
 from internals import Tensor, empty, zeros
-from internals.nn import _recurrent, init
+from internals.aten.native import recurrent
+from internals.nn import init
 from internals.nn.module import Module
 from internals.nn.parameter import Parameter
 
@@ -93,7 +94,7 @@ class RNNBase(Module):
         h = self._zeros(x, self.hidden_size) if hx is None else hx if batched else hx.unsqueeze(1)
         self.check_input(x)
         self.check_hidden_size(h, self._state_size(x, self.hidden_size))
-        run = {"GRU": _recurrent.gru, "RNN_TANH": _recurrent.rnn_tanh, "RNN_RELU": _recurrent.rnn_relu}[self.mode]
+        run = {"GRU": recurrent.gru, "RNN_TANH": recurrent.rnn_tanh, "RNN_RELU": recurrent.rnn_relu}[self.mode]
         output, h = run(x, h, *self._options())
         return (output, h) if batched else (output.squeeze(self._batch_dim), h.squeeze(1))
 
@@ -140,7 +141,7 @@ class RNNBase(Module):
         return 0 if self.batch_first else 1
 
     def _options(self) -> tuple[Any, ...]:
-        """What the functions of `_recurrent` take behind the state."""
+        """What the functions of `recurrent` take behind the state."""
         weights = [getattr(self, name) for names in self._all_weights for name in names]
         return (
             weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional, self.batch_first,
@@ -218,7 +219,7 @@ class LSTM(RNNBase):
         self.check_input(x)
         self.check_hidden_size(hx[0], self._state_size(x, outputs), "Expected hidden[0] size {}, got {}")
         self.check_hidden_size(hx[1], self._state_size(x, self.hidden_size), "Expected hidden[1] size {}, got {}")
-        output, h, c = _recurrent.lstm(x, hx, *self._options())
+        output, h, c = recurrent.lstm(x, hx, *self._options())
         if batched:
             return output, (h, c)
         return output.squeeze(self._batch_dim), (h.squeeze(1), c.squeeze(1))
@@ -291,7 +292,7 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        cells = {"tanh": _recurrent.rnn_tanh_cell, "relu": _recurrent.rnn_relu_cell}
+        cells = {"tanh": recurrent.rnn_tanh_cell, "relu": recurrent.rnn_relu_cell}
         if self.nonlinearity not in cells:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(cells[self.nonlinearity], input, None if hx is None else [hx], ["hidden"])
@@ -306,7 +307,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        return self._step(_recurrent.lstm_cell, input, hx, ["hx[0]", "hx[1]"])
+        return self._step(recurrent.lstm_cell, input, hx, ["hx[0]", "hx[1]"])
 
 
 class GRUCell(RNNCellBase):
@@ -318,7 +319,7 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._step(_recurrent.gru_cell, input, None if hx is None else [hx], ["hidden"])
+        return self._step(recurrent.gru_cell, input, None if hx is None else [hx], ["hidden"])
 
 
 def _check_dropout(dropout: Any, num_layers: int) -> None:

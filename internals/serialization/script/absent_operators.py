@@ -1,8 +1,7 @@
 """Operators that archives name without calling them.
 
-PyTorch's own functions are scripted whole, so an archive with an `interpolate` in it has the code for every mode and for one,
-two and three dimensions, and one with attention has the fused operator for inference, chosen by an `if` when it runs. Not all
-of these exist here. To compile such code only their schemas are needed; a call of one says that it is missing when, and only
+PyTorch's own functions are scripted whole, so an archive with a transformer in it has the code for nested tensors, chosen by an
+`if` when it runs, and one that was saved with its loss has the code of the loss. Not all of these operators exist here. To compile such code only their schemas are needed; a call of one says that it is missing when, and only
 when, it is reached.
 
 How the real one differs: PyTorch has them all.
@@ -17,50 +16,31 @@ from internals.jit.operators import find_operators
 from internals.jit.operators.registry import register_operator
 
 SCHEMAS = """
-aten::upsample_nearest1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor
-aten::upsample_nearest1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor
-aten::upsample_nearest3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float?
-    scales_w=None) -> Tensor
-aten::upsample_nearest3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor
-aten::_upsample_nearest_exact1d(Tensor self, int[1] output_size, float? scales=None) -> Tensor
-aten::_upsample_nearest_exact1d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor
-aten::_upsample_nearest_exact2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor
-aten::_upsample_nearest_exact2d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor
-aten::_upsample_nearest_exact3d(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float?
-    scales_w=None) -> Tensor
-aten::_upsample_nearest_exact3d.vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor
-aten::upsample_linear1d(Tensor self, int[1] output_size, bool align_corners, float? scales=None) -> Tensor
-aten::upsample_linear1d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor
-aten::upsample_trilinear3d(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float?
-    scales_h=None, float? scales_w=None) -> Tensor
-aten::upsample_trilinear3d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor
-aten::upsample_bicubic2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float?
-    scales_w=None) -> Tensor
-aten::upsample_bicubic2d.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor
-aten::_upsample_bilinear2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float?
-    scales_w=None) -> Tensor
-aten::_upsample_bilinear2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) ->
-    Tensor
-aten::_upsample_bicubic2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float?
-    scales_w=None) -> Tensor
-aten::_upsample_bicubic2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) ->
-    Tensor
-aten::_upsample_lanczos2d_aa(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float?
-    scales_w=None) -> Tensor
-aten::_upsample_lanczos2d_aa.vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) ->
-    Tensor
-aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor
-    qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True,
-    bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)
-aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias,
-    Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor
-    norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor
-    ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor
 aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor
 aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool
 aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor
-aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor
-aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor
+aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1,
+    bool ceil_mode=False) -> (Tensor, Tensor)
+aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)
+aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)
+aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor
+aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor
+aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool
+    sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)
+aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int
+    reduction=1, bool zero_infinity=False) -> Tensor
+aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int
+    reduction=1, bool zero_infinity=False) -> Tensor
+aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor
+aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor
+aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor
+aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor
+aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor
+aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float eps=1e-06,
+    bool swap=False, int reduction=1) -> Tensor
+aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor
+aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) ->
+    Tensor
 """
 
 

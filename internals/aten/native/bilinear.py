@@ -1,4 +1,4 @@
-"""`bilinear` (`aten/src/ATen/native/Linear.cpp`): a matrix between two vectors, once for each output.
+"""A matrix between two vectors, and the distance of two vectors (`aten/src/ATen/native/Linear.cpp`, `Distance.cpp`).
 
 How the real one differs: its operator `_trilinear` multiplies and sums three tensors without the einsum notation.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals.functional import einsum
+from internals._generated import ops
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
@@ -29,5 +29,11 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
             raise RuntimeError(
                 f"bilinear(): {name} size does not match weight size: got {got.shape[-1]} but expected {expected}"
             )
-    result = einsum("...i,oij,...j->...o", input1, weight, input2)
+    result = ops.einsum("...i,oij,...j->...o", [input1, weight, input2], None)
     return result if bias is None else result + bias
+
+
+def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    difference = x1 - x2 + eps
+    return difference.norm(p, difference.dim() - 1, keepdim)

@@ -7,7 +7,7 @@ does not depend on the state: it is taken once for the whole sequence, with both
 autograd does by itself.
 
 How the real one differs: its loop is the same, in C++; on GPUs cuDNN runs whole networks in one call, on CPUs oneDNN may run
-an LSTM. Packed sequences of different lengths are left out here.
+an LSTM.
 """
 
 from __future__ import annotations
@@ -65,12 +65,34 @@ def lstm(
     return output, F.stack([h for h, _ in last], 0), F.stack([c for _, c in last], 0)
 
 
+def lstm_data(
+    data: Any, batch_sizes: Any, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
+    train: bool, bidirectional: bool,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """`lstm` for a packed sequence: `data` has the steps of all sequences, `batch_sizes` how many take part in each step."""
+    each = 2 + 2 * has_biases
+    projected = len(params) == (each + 1) * num_layers * (2 if bidirectional else 1)
+    states = list(zip(hx[0].unbind(0), hx[1].unbind(0)))
+    run = _Packed(_lstm_step, params, has_biases, projected, num_layers, dropout, train, bidirectional, False)
+    run.batch_sizes = batch_sizes.tolist()
+    output, last = run(data, states)
+    return output, F.stack([h for h, _ in last], 0), F.stack([c for _, c in last], 0)
+
+
 def gru(
     input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     """A stack of GRU layers: the outputs and the last h. Arguments as for `lstm`, `hx` being one tensor."""
     return _one_state(_gru_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def gru_data(
+    data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
+    train: bool, bidirectional: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """`gru` for a packed sequence."""
+    return _one_packed(_gru_step, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
 
 
 def rnn_tanh(
@@ -81,12 +103,28 @@ def rnn_tanh(
     return _one_state(_tanh_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
 
 
+def rnn_tanh_data(
+    data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
+    train: bool, bidirectional: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """`rnn_tanh` for a packed sequence."""
+    return _one_packed(_tanh_step, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+
+
 def rnn_relu(
     input: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     """A stack of plain recurrent layers with relu. Arguments as for `gru`."""
     return _one_state(_relu_step, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def rnn_relu_data(
+    data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
+    train: bool, bidirectional: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """`rnn_relu` for a packed sequence."""
+    return _one_packed(_relu_step, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
 
 
 def _lstm_step(gates: Any, state: State, w_hh: Any, b_hh: Any, w_hr: Any) -> State:
@@ -168,6 +206,42 @@ class _Stack:
             state = self.step(gate, state, w_hh, b_hh, w_hr)
             outputs.append(state[0])
         return F.stack(outputs[::-1] if backwards else outputs, 0), state
+
+
+class _Packed(_Stack):
+    """Layers over a packed sequence: step t takes the next `batch_sizes[t]` rows of the data, longer sequences first.
+
+    Forwards, the sequences that have ended drop out at the end of the batch; backwards, they join there with their first state.
+    """
+
+    batch_sizes: list[int]
+
+    def unroll(self, x: Any, state: State, weights: Sequence[Any], backwards: bool) -> tuple[Any, State]:
+        w_ih, w_hh, b_ih, b_hh, w_hr = weights
+        gates = _input_gates(self.step, x, w_ih, b_ih, b_hh).split(self.batch_sizes, 0)
+        w_hh = w_hh.t()
+        first, outputs, ended = state, [], []
+        state = tuple(h.narrow(0, 0, self.batch_sizes[-1 if backwards else 0]) for h in first)
+        for gate in reversed(gates) if backwards else gates:
+            now, before = gate.shape[0], state[0].shape[0]
+            if now < before:
+                ended.append(tuple(h.narrow(0, now, before - now) for h in state))
+                state = tuple(h.narrow(0, 0, now) for h in state)
+            elif now > before:
+                state = tuple(F.cat([h, h0.narrow(0, before, now - before)], 0) for h, h0 in zip(state, first))
+            state = self.step(gate, state, w_hh, b_hh, w_hr)
+            outputs.append(state[0])
+        last = tuple(F.cat(list(parts), 0) for parts in zip(state, *reversed(ended)))
+        return F.cat(outputs[::-1] if backwards else outputs, 0), last
+
+
+def _one_packed(
+    step: Any, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, *rest: Any
+) -> tuple[Any, Any]:
+    run = _Packed(step, params, has_biases, False, *rest, False)
+    run.batch_sizes = batch_sizes.tolist()
+    output, last = run(data, [(h,) for h in hx.unbind(0)])
+    return output, F.stack([h for (h,) in last], 0)
 
 
 def _one_state(step: Any, input: Any, hx: Any, params: Sequence[Any], has_biases: bool, *rest: Any) -> tuple[Any, Any]:

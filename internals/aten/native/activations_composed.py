@@ -1,0 +1,164 @@
+"""Activations of straight pieces and those put together from others (`aten/src/ATen/native/Activation.cpp`, `GatedLinearUnit.cpp`).
+
+`hardsigmoid` and `hardswish` draw the curves of sigmoid and silu with a ruler; the shrinks pull towards 0; `mish` and `glu` are
+gates. `celu`, `selu`, `prelu` and `rrelu` are `elu` and `leaky_relu` with other constants, learned ones or random ones.
+
+How the real one differs: the loops are vectorised C++; `prelu` and `rrelu` have a kernel and a derivative of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import functions as F
+from internals._generated import nn_functions as nn
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME, finfo
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+
+from .activations import floating
+from .special_functions import sigmoid
+
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def hardsigmoid(self: TensorImpl, out: Any = None) -> Any:
+    """0 up to -3, 1 from 3 on, a straight line between: a sigmoid without `exp`."""
+
+    def loop(x: Any, out: Any) -> None:
+        np.divide(np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
+
+    return floating(self, "hardsigmoid_cpu", loop, out)
+
+
+def hardswish(self: TensorImpl, out: Any = None) -> Any:
+    """self * hardsigmoid(self): silu without `exp` (MobileNetV3)."""
+
+    def loop(x: Any, out: Any) -> None:
+        np.divide(x * np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
+
+    return floating(self, "hardswish_cpu", loop, out)
+
+
+def mish(self: TensorImpl, out: Any = None) -> Any:
+    """self * tanh(log(1 + exp(self)))."""
+
+    def loop(x: Any, out: Any) -> None:
+        np.multiply(x, np.tanh(np.logaddexp(x, x.dtype.type(0))), out=out)
+
+    return floating(self, "mish_cpu", loop, out)
+
+
+def hardshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
+    """`self`, with 0 in place of the elements between -lambd and lambd."""
+
+    def loop(x: Any, out: Any) -> None:
+        np.copyto(out, np.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x))
+
+    return floating(self, "hardshrink_cpu", loop, out)
+
+
+def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
+    """`self` moved towards 0 by `lambd`, and 0 where it would cross it. Raises RuntimeError for a negative `lambd`."""
+    if not self.dtype.is_floating_point:
+        raise not_implemented("softshrink_check", self.dtype)
+    largest = finfo(self.dtype).max
+    if not 0 <= lambd <= largest:
+        name = SCALAR_TYPE_NAME[self.dtype]
+        raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {name}, but found {lambd:g}")
+
+    def loop(x: Any, out: Any) -> None:
+        step = x.dtype.type(lambd)
+        np.subtract(x, np.clip(x, -step, step), out=out)
+
+    return floating(self, "softshrink_cpu", loop, out)
+
+
+def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
+    """`self` where it is greater than `threshold`, `value` elsewhere."""
+    out = empty_contiguous(self.shape, self.dtype)
+    x = array(self)
+    array(out)[...] = np.where(x <= threshold, np.asarray(value).astype(x.dtype), x)
+    return out
+
+
+def glu(self: TensorImpl, dim: int = -1) -> Any:
+    """The first half of `self` along `dim`, times the sigmoid of the second half. Raises RuntimeError for an odd size."""
+    if self.dim() == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if not -self.dim() <= dim < self.dim():
+        reach = f"[{-self.dim()}, {self.dim() - 1}]"
+        raise IndexError(f"Dimension out of range (expected to be in range of {reach}, but got {dim})")
+    dim %= self.dim()
+    if self.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+    if not self.dtype.is_floating_point:
+        raise not_implemented("glu_cpu", self.dtype)
+    x = array(self).astype(np.float32) if self.dtype is dt.float16 else array(self)
+    half, gate = np.split(x, 2, dim)
+    open_by = np.empty_like(gate)
+    sigmoid(gate, out=open_by)
+    out = empty_contiguous(half.shape, self.dtype)
+    array(out)[...] = half * open_by
+    return out
+
+
+def celu(self: Any, alpha: Any = 1.0) -> Any:
+    """`self` where positive, alpha * (exp(self / alpha) - 1) elsewhere. Raises RuntimeError for an alpha of 0."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return ops.elu(self, alpha, 1.0, 1.0 / alpha)
+
+
+def selu(self: Any) -> Any:
+    """elu with the two constants that keep mean 0 and variance 1 from layer to layer."""
+    return ops.elu(self, _SELU_ALPHA, _SELU_SCALE, 1)
+
+
+def selu_(self: Any) -> Any:
+    return ops.elu_(self, _SELU_ALPHA, _SELU_SCALE, 1)
+
+
+def prelu(self: Any, weight: Any) -> Any:
+    """leaky_relu whose slope is learned: `weight` has one element, or one for each channel (dimension 1) of `self`."""
+    if self.dtype is not weight.dtype:
+        raise RuntimeError(
+            "prelu: Type promoting not supported. Got "
+            f"{SCALAR_TYPE_NAME[self.dtype].lower()} and {SCALAR_TYPE_NAME[weight.dtype].lower()}"
+        )
+    if weight.numel() != 1:
+        if self.dim() == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = self.shape[1] if self.dim() > 1 else 1
+        if weight.dim() != 1 or weight.numel() != channels:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+    if self.dim() > 1 and weight.dim() == 1:
+        weight = weight.reshape([1, -1] + [1] * (self.dim() - 2))
+    return F.where(self > 0, self, self * weight)
+
+
+def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one for each negative element."""
+    if not training:
+        return nn.leaky_relu(self, (float(lower) + float(upper)) / 2)
+    return self * _random_slopes(self, lower, upper, generator)
+
+
+def rrelu_(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+    if not training:
+        return nn.leaky_relu_(self, (float(lower) + float(upper)) / 2)
+    return self.mul_(_random_slopes(self, lower, upper, generator))
+
+
+def _random_slopes(t: Any, lower: Any, upper: Any, generator: Any) -> Any:
+    negative = t.detach() <= 0
+    drawn = t.new_empty([int(negative.sum())]).uniform_(lower, upper, generator=generator)
+    return t.new_ones(t.shape).index_put([negative], drawn)

@@ -1,0 +1,68 @@
+"""The maximum of windows that cover the input evenly (`aten/src/ATen/native/AdaptiveMaxPooling{2d,3d}.cpp`).
+
+Of m windows over n places, number i goes from floor(i * n / m) to ceil((i + 1) * n / m); they overlap where n / m is no integer.
+
+How the real one differs: one kernel for each number of dimensions, and gradients that are kernels too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.tensor_impl import array, empty_contiguous
+
+from .pooling_1d_3d import check_one
+
+
+def adaptive_max_pool1d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
+    """The maxima of `output_size` windows of (N, C, L) or (C, L), and where they were."""
+    check_one(output_size, "adaptive_max_pool1d", "output_size")
+    if self.dim() not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {self.dim()}-dimensional tensor for argument #1 'self' "
+            "(while checking arguments for adaptive_max_pool1d)"
+        )
+    values, indices = ops.adaptive_max_pool2d(self.unsqueeze(-2), [1, *output_size])
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+def adaptive_max_pool2d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
+    """The maxima of `output_size` windows of (N, C, H, W) or (C, H, W), and their positions in the H·W plane as int64."""
+    return _pool("adaptive_max_pool2d", 2, self, output_size)
+
+
+def adaptive_max_pool3d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
+    """The maxima of `output_size` windows of (N, C, D, H, W) or (C, D, H, W), and their positions in the D·H·W volume."""
+    return _pool("adaptive_max_pool3d", 3, self, output_size)
+
+
+def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any, Any]:
+    if len(output_size) != dims:
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
+    if t.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got {list(t.shape)}")
+    if 0 in t.shape[-dims:]:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(t.shape)}"
+        )
+    if t.dtype.category in (dt.BOOL, dt.COMPLEX):
+        raise not_implemented(name, t.dtype)
+    x, inside = array(t), t.shape[-dims:]
+    sizes = (*t.shape[:-dims], *output_size)
+    values, indices = empty_contiguous(sizes, t.dtype), empty_contiguous(sizes, dt.int64)
+    best, place = array(values), array(indices)
+    number = np.arange(prod(inside)).reshape(inside)
+    for at in np.ndindex(*output_size):
+        window = tuple(slice(i * n // m, -(-(i + 1) * n // m)) for i, n, m in zip(at, inside, output_size))
+        elements = x[(..., *window)].reshape(*t.shape[:-dims], -1)
+        first = elements.argmax(-1)  # numpy takes the first maximum, or the first NaN
+        best[(..., *at)] = np.take_along_axis(elements, first[..., None], -1)[..., 0]
+        place[(..., *at)] = number[window].reshape(-1)[first]
+    return values, indices

@@ -1,0 +1,167 @@
+"""Resampling in one to three dimensions, with any filter (`aten/src/ATen/native/UpSample.h`, `cpu/UpSampleKernel.cpp`).
+
+Whatever the filter, each dimension is resampled by itself, and linearly: position i of the output is a weighted sum of some
+positions of the input. So a filter is a matrix, (output, input), with a handful of weights in each row, and its gradient is
+the transposed matrix.
+
+| filter    | weights of                                                                         |
+|-----------|------------------------------------------------------------------------------------|
+| nearest   | 1 for position floor(i * n / m); "exact": of the pixels' centers, floor((i + 1/2) * n / m) |
+| linear    | the two nearest, by distance                                                       |
+| cubic     | the four nearest, by Keys' polynomial with a = -3/4                                |
+| antialias | when shrinking, all that the filter reaches when it is stretched by n / m          |
+
+How the real one differs: kernels for each case gather only the positions that have a weight, and byte images are resampled in
+integer arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.tensor_impl import array
+
+from .memory_format import empty_as
+from .resampling import linear_weights, nearest_positions
+
+
+def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool, scales: Sequence[float | None]) -> Any:
+    """`t` (N, C, *S) at (N, C, *output_size). Raises RuntimeError for sizes that do not fit."""
+    _check(t, output_size, len(scales))
+    if not (t.dtype.is_floating_point or t.dtype is dt.uint8):
+        raise not_implemented(f"upsample_{kind}", t.dtype)
+    x = array(t)
+    if kind in ("nearest", "exact"):
+        for dim, (m, scale) in enumerate(zip(output_size, scales), 2):
+            x = x.take(nearest_positions(x.shape[dim], m, scale, kind == "exact"), dim)
+    else:
+        compute = np.float64 if t.dtype is dt.float64 else np.float32
+        x = x.astype(compute, copy=False)
+        for dim, (m, scale) in enumerate(zip(output_size, scales), 2):
+            x = _along(matrix(kind, x.shape[dim], m, align_corners, scale, compute), x, dim)
+        if t.dtype is dt.uint8:
+            x = np.clip(np.rint(x), 0, 255)
+    out = empty_as(t, x.shape)
+    array(out)[...] = x
+    return out
+
+
+def resample_backward(
+    grad_output: Any, input_size: Sequence[int], kind: str, align_corners: bool, scales: Sequence[float | None]
+) -> Any:
+    """The adjoint of `resample`: from the gradient of its result, that of an input of `input_size`."""
+    compute = np.float64 if grad_output.dtype is dt.float64 else np.float32
+    g = array(grad_output).astype(compute, copy=False)
+    for dim, (n, scale) in enumerate(zip(input_size[2:], scales), 2):
+        g = _along(matrix(kind, n, g.shape[dim], align_corners, scale, compute).T, g, dim)
+    out = empty_as(grad_output, g.shape)
+    array(out)[...] = g
+    return out
+
+
+def matrix(kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> Any:
+    """The weights (m, n) with which `m` positions are made of `n`."""
+    weights = np.zeros((m, n), compute)
+    rows = np.arange(m)
+    if kind in ("nearest", "exact"):
+        weights[rows, nearest_positions(n, m, scale, kind == "exact")] = 1
+    elif kind == "linear":
+        low, high, share = linear_weights(n, m, align_corners, scale, compute)
+        weights[rows, low] = 1 - share
+        weights[rows, high] += share
+    elif kind == "cubic":
+        step = _step(n, m, align_corners, scale)
+        center = rows * step if align_corners else (rows + 0.5) * step - 0.5
+        first = np.floor(center)
+        for offset in range(-1, 3):
+            position = np.clip(first + offset, 0, n - 1).astype(np.int64)
+            np.add.at(weights, (rows, position), _keys(center - first - offset, -0.75))
+    else:
+        weights[...] = _antialiased(kind, n, m, _step(n, m, align_corners, scale))
+    return weights
+
+
+def _antialiased(kind: str, n: int, m: int, step: float) -> Any:
+    """Rows of a filter that is stretched to `step` when that is more than 1; each adds up to 1."""
+    shape, reach = FILTERS[kind]
+    stretch = max(step, 1.0)
+    support = reach * stretch
+    weights = np.zeros((m, n))
+    for i in range(m):
+        center = step * (i + 0.5)
+        start = max(int(center - support + 0.5), 0)
+        end = min(int(center + support + 0.5), n)
+        row = shape((np.arange(start, end) - center + 0.5) / stretch)
+        total = row.sum()
+        weights[i, start:end] = row / total if total else row
+    return weights
+
+
+def _triangle(x: Any) -> Any:
+    return np.maximum(1 - np.abs(x), 0)
+
+
+def _keys(x: Any, a: float) -> Any:
+    """The cubic convolution of R. Keys (1981), which passes through the points."""
+    x = np.abs(x)
+    inner = ((a + 2) * x - (a + 3)) * x * x + 1
+    outer = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, inner, np.where(x < 2, outer, 0))
+
+
+def _lanczos(x: Any) -> Any:
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
+
+
+FILTERS = {
+    "linear_aa": (_triangle, 1.0),
+    "cubic_aa": (lambda x: _keys(x, -0.5), 2.0),
+    "lanczos_aa": (_lanczos, 3.0),
+}
+"""An antialiasing filter, and how far it reaches."""
+
+
+def _step(n: int, m: int, align_corners: bool, scale: float | None) -> float:
+    """How far apart in the input two neighbours of the output lie."""
+    if align_corners:
+        return (n - 1) / (m - 1) if m > 1 else 0.0
+    return 1 / scale if scale is not None and scale > 0 else n / m
+
+
+def _along(weights: Any, x: Any, dim: int) -> Any:
+    return np.moveaxis(np.tensordot(weights, x, (1, dim)), 0, dim)
+
+
+def _check(t: Any, output_size: Sequence[int], dims: int) -> None:
+    if len(output_size) != dims:
+        raise RuntimeError(f"It is expected output_size equals to {dims}, but got size {len(output_size)}")
+    if t.dim() != dims + 2:
+        raise RuntimeError(f"It is expected input_size equals to {dims + 2}, but got size {t.dim()}")
+    sizes = t.shape[2:]
+    if min(*sizes, *output_size) <= 0:
+        axes = "DHW"[3 - dims :] if dims > 1 else "W"
+        of_input, of_output = (", ".join(f"{a}: {n}" for a, n in zip(axes, s)) for s in (sizes, output_size))
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({of_input}) and output ({of_output})"
+        )
+    if t.shape[1] == 0:
+        raise RuntimeError(f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(t.shape)}")
+
+
+def sizes_and_scales(t: Any, output_size: Any, scale_factors: Any) -> tuple[list[int], list[float | None]]:
+    """What the `.vec` overloads, which `interpolate` calls, are given: an output size, or scale factors and the size they make."""
+    dims = t.dim() - 2
+    if output_size is not None:
+        if scale_factors is not None:
+            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+        return list(output_size), [None] * dims
+    if scale_factors is None:
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    if len(scale_factors) != dims:
+        raise RuntimeError(f"It is expected that there are {dims} scale factors, but got {len(scale_factors)}")
+    return [int(n * s) for n, s in zip(t.shape[2:], scale_factors)], list(scale_factors)
