@@ -1,4 +1,4 @@
-"""What the tests of `inspect` share: the archives that are committed, and the report on bytes."""
+"""What the tests of `inspect` share: and others that look at all committed archives: which there are, and the report on bytes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from internals.serialization.inspection.report import Report, examine
 
 ARCHIVES = Path(__file__).parent / "archives"
+FILES = sorted(p for p in ARCHIVES.rglob("*") if p.suffix in (".pt", ".pt2", ".safetensors"))
 
 
 def report_of(content: bytes) -> Report:

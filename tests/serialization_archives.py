@@ -8,12 +8,12 @@ import re
 import sys
 import types
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import internals
 from internals.serialization.script.script_writer import save_script
+from tests.archives_101 import records as all_records
 from tests.jit_corpus import Program, load
 from tests.jit_corpus.running import copied, tensors_in
 from tests.jit_modules import ModuleCase, namespace
@@ -28,9 +28,7 @@ def saved(m: Any, **options: Any) -> bytes:
 
 def records(data: bytes) -> dict[str, bytes]:
     """Record name, without the top folder, → content; in the archive's order. PyTorch's tables of source ranges are left out."""
-    with zipfile.ZipFile(io.BytesIO(data)) as z:
-        found = {name.partition("/")[2]: z.read(name) for name in z.namelist()}
-    return {name: content for name, content in found.items() if not name.endswith(".debug_pkl")}
+    return {name: content for name, content in all_records(data).items() if not name.endswith(".debug_pkl")}
 
 
 def code(data: bytes) -> str:

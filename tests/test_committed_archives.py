@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ARCHIVES = Path(__file__).parent / "archives"
-FILES = sorted(p for p in ARCHIVES.rglob("*") if p.suffix in (".pt", ".pt2", ".safetensors"))
+from tests.inspection_support import ARCHIVES, FILES
+
 ABSOLUTE = re.compile(rb"(?<![\w.])(/[\w.-]+)+\.py|[A-Za-z]:\\\\?[\w.-]+\\|/(home|root|Users)/")
 
 

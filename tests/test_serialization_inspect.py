@@ -20,9 +20,8 @@ from internals.serialization.inspection.inspect import as_json, main
 from internals.serialization.inspection.report import examine
 from internals.serialization.inspection.text import ALL, as_text
 from internals.serialization.inspection.tree import tree
-from tests.inspection_support import ARCHIVES, report_of
+from tests.inspection_support import ARCHIVES, FILES, report_of
 
-FILES = sorted(p for p in ARCHIVES.rglob("*") if p.suffix in (".pt", ".pt2", ".safetensors"))
 ZIPS = [p for p in FILES if zipfile.is_zipfile(p)]
 KINDS = {
     "torch_save/views.pt": "torch.save",

@@ -13,11 +13,9 @@ import internals as torch
 import viz
 from internals import jit, nn
 from internals.serialization import ArchiveError, ArchiveReader, ArchiveWriter
+from tests.inspection_support import ARCHIVES, FILES
 from tests.viz_support import assert_good, same_in_two_processes
 from viz.rooms.archive import Archive, RecordRow, strip
-
-ARCHIVES = Path(__file__).parent / "archives"
-FILES = sorted(p for p in ARCHIVES.rglob("*") if p.suffix in (".pt", ".pt2", ".safetensors"))
 
 
 @pytest.fixture
