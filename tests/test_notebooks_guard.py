@@ -33,6 +33,7 @@ EXPECTED = [
     "15_the_interpreter",
     "16_serialization",
     "17_other_languages",
+    "18_torchscript_to_today",
 ]
 
 

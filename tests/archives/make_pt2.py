@@ -1,7 +1,8 @@
 """Writes tests/archives/pt2 with real PyTorch (`python tests/archives/make_pt2.py`): exported programs and calls of them.
 
 `NAME.pt2` is the archive, `NAME.case.pt` what `torch.save` made of `{"calls": [{"inputs", "kwargs", "expected", "after"}]}`;
-expected results are flat lists, `after` the inputs as the call left them.
+expected results are flat lists, `after` the inputs as the call left them. `small.txt` is how PyTorch prints one of them, and
+`dynamo.txt` what `torch.compile` gave a backend; notebook 18 shows both.
 """
 
 from __future__ import annotations
@@ -216,13 +217,44 @@ def more_programs() -> dict[str, tuple[Any, list[tuple[tuple[Any, ...], dict[str
     }
 
 
+def captured(calls: list[tuple[Any, ...]]) -> str:
+    """The graphs that TorchDynamo gives a backend, as text, for these calls of `choose`."""
+    lines: list[str] = []
+
+    def backend(module: torch.fx.GraphModule, inputs: Any) -> Any:
+        lines.append(module.code.strip())
+        return module.forward
+
+    @torch.compile(backend=backend)
+    def choose(x: torch.Tensor, n: int) -> torch.Tensor:
+        y = x * 2
+        if y.sum() > 0:
+            y = y + n
+        return y.relu()
+
+    for i, args in enumerate(calls):
+        lines.append(
+            f"\n# call {i}: x of {tuple(args[0].shape)}, sum {'>' if args[0].sum() > 0 else '<='} 0, n = {args[1]}"
+        )
+        choose(*args)
+    return "\n".join(lines).lstrip() + "\n"
+
+
 def main() -> int:
     FOLDER.mkdir(exist_ok=True)
+    ones = torch.ones(3)
+    (FOLDER / "dynamo.txt").write_text(
+        captured([(ones, 4), (ones + 1, 4), (-ones, 4), (torch.ones(5), 4), (torch.ones(6), 4)])
+    )
     for name, (program, calls) in programs().items():
         for module in program.graph_module.modules():
             for node in module.graph.nodes:
                 node.meta.pop("stack_trace", None)  # paths of the machine this ran on
         torch.export.save(program, FOLDER / f"{name}.pt2")
+        if name == "small":
+            lines = program.graph_module.print_readable(print_output=False).splitlines()
+            text = "\n".join(line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+            (FOLDER / "small.txt").write_text(text + "\n")
         runnable, recorded = program.module(), []
         for args, kwargs in calls:
             given = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
