@@ -1,4 +1,4 @@
-"""Activations of straight pieces and those put together from others (`aten/src/ATen/native/Activation.cpp`, `GatedLinearUnit.cpp`).
+"""Activations of straight pieces and those put together from others (`aten/src/ATen/native/{Activation,GatedLinearUnit}.cpp`).
 
 `hardsigmoid` and `hardswish` draw the curves of sigmoid and silu with a ruler; the shrinks pull towards 0; `mish` and `glu` are
 gates. `celu`, `selu`, `prelu` and `rrelu` are `elu` and `leaky_relu` with other constants, learned ones or random ones.

@@ -52,7 +52,7 @@ def _pool(name: str, dims: int, t: Any, output_size: Sequence[int]) -> tuple[Any
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(t.shape)}"
         )
-    if t.dtype.category in (dt.BOOL, dt.COMPLEX):
+    if not t.dtype.is_floating_point:
         raise not_implemented(name, t.dtype)
     x, inside = array(t), t.shape[-dims:]
     sizes = (*t.shape[:-dims], *output_size)

@@ -5,8 +5,8 @@ output pixel is the product of a row of weights with a column. The transposed co
 adds the columns up where windows overlap (`fold_windows`). Groups split the channels; as many groups as channels is the
 depthwise case, where each channel meets only its own kernel.
 
-`convolution` is the one leaf; `conv1d`, `conv2d`, `conv3d` and their transposes prepare its arguments. Its gradients are made of the same
-three functions on arrays: `forward`, `input_gradient`, `weight_gradient`.
+`convolution` is the one leaf; `conv1d`, `conv2d`, `conv3d` and their transposes prepare its arguments. Its gradients are made of
+the same three functions on arrays: `forward`, `input_gradient`, `weight_gradient`.
 
 How the real one differs: PyTorch picks among a dozen backends (oneDNN, MKL, NNPACK, cuDNN, Winograd, ...), and blocks the channel
 dimension for vector units instead of building the columns.

@@ -28,7 +28,7 @@ def _native_multi_head_attention(
         raise RuntimeError(f"expected 3-D `query`, got {query.dim()}-D tensor")
     if embed_dim % num_head:
         raise RuntimeError(f"`embed_dim` {embed_dim} must be divided evenly by `num_heads` {num_head}")
-    n, length, size = *query.shape[:2], embed_dim // num_head
+    (n, length), size = query.shape[:2], embed_dim // num_head
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
     q, k, v = (
         nn.linear(x, w, b).view(n, x.shape[1], num_head, size).transpose(1, 2)

@@ -22,16 +22,16 @@ from internals.core.tensor_impl import from_array
 
 def max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
     """The largest element of every window of (N, C, L) or (C, L)."""
-    image, sizes = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
-    return F.max_pool2d(image, *sizes, ceil_mode).squeeze(-2)
+    image, kernel, step, around, apart = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
+    return F.max_pool2d(image, kernel, step, around, apart, ceil_mode).squeeze(-2)
 
 
 def max_pool1d_with_indices(
     self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, Any]:
     """The largest element of every window of (N, C, L) or (C, L), and where it was."""
-    image, sizes = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
-    values, indices = nn.max_pool2d_with_indices(image, *sizes, ceil_mode)
+    image, kernel, step, around, apart = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
+    values, indices = nn.max_pool2d_with_indices(image, kernel, step, around, apart, ceil_mode)
     return values.squeeze(-2), indices.squeeze(-2)
 
 
@@ -57,7 +57,9 @@ def max_pool3d(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation:
     """The largest element of every window of (N, C, D, H, W) or (C, D, H, W)."""
     kernel, step, around, apart = (
         _three(v, "max_pool3d", name)
-        for v, name in ((kernel_size, "kernel_size"), (stride or kernel_size, "stride"), (padding, "padding"), (dilation, "dilation"))
+        for v, name in zip(
+            (kernel_size, stride or kernel_size, padding, dilation), ("kernel_size", "stride", "padding", "dilation")
+        )
     )
     layers = _layers(self, "max_pool3d")
     layers = F.max_pool2d(layers, kernel[1:], step[1:], around[1:], apart[1:], ceil_mode)
@@ -103,7 +105,7 @@ def adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:
     return columns.reshape([*self.shape[:-3], *output_size])
 
 
-def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, list[list[int]]]:
+def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, ...]:
     """(…, L) as an image of height 1, and the window's sizes, padding and so on to go with it."""
     if t.dim() not in (2, 3):
         raise RuntimeError(
@@ -118,7 +120,7 @@ def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, list[list[int]]]:
                 f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size {len(value)}"
             )
     kernel, stride, padding, dilation = sizes
-    return t.unsqueeze(-2), [[1, *kernel], [1, *(stride or kernel)], [0, *padding], [1, *dilation]]
+    return t.unsqueeze(-2), [1, *kernel], [1, *(stride or kernel)], [0, *padding], [1, *dilation]
 
 
 def _layers(t: Any, name: str) -> Any:

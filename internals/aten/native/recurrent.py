@@ -236,9 +236,10 @@ class _Packed(_Stack):
 
 
 def _one_packed(
-    step: Any, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, *rest: Any
-) -> tuple[Any, Any]:
-    run = _Packed(step, params, has_biases, False, *rest, False)
+    step: Any, data: Any, batch_sizes: Any, hx: Any, params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float,
+    train: bool, bidirectional: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    run = _Packed(step, params, has_biases, False, num_layers, dropout, train, bidirectional, False)
     run.batch_sizes = batch_sizes.tolist()
     output, last = run(data, [(h,) for h in hx.unbind(0)])
     return output, F.stack([h for (h,) in last], 0)

@@ -154,7 +154,7 @@ def _check(t: Any, output_size: Sequence[int], dims: int) -> None:
 
 
 def sizes_and_scales(t: Any, output_size: Any, scale_factors: Any) -> tuple[list[int], list[float | None]]:
-    """What the `.vec` overloads, which `interpolate` calls, are given: an output size, or scale factors and the size they make."""
+    """What the `.vec` overloads, which `interpolate` calls, mean: an output size, or scale factors and the size they make."""
     dims = t.dim() - 2
     if output_size is not None:
         if scale_factors is not None:

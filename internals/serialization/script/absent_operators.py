@@ -1,8 +1,8 @@
 """Operators that archives name without calling them.
 
 PyTorch's own functions are scripted whole, so an archive with a transformer in it has the code for nested tensors, chosen by an
-`if` when it runs, and one that was saved with its loss has the code of the loss. Not all of these operators exist here. To compile such code only their schemas are needed; a call of one says that it is missing when, and only
-when, it is reached.
+`if` when it runs, and one that was saved with its loss has the code of the loss. Not all of these operators exist here. To
+compile such code only their schemas are needed; a call of one says that it is missing when, and only when, it is reached.
 
 How the real one differs: PyTorch has them all.
 """
