@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import internals as torch
+from tests.support import oracle
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "runtimes" / "cpp"
@@ -168,6 +169,16 @@ def test_archives_of_pytorch(check: Path, tmp_path: Path, name: str) -> None:
         assert status == 1 and ABSENT[name] in output, output
     else:
         assert status == 0, output
+
+
+def test_places_of_the_largest_in_windows_of_several_sizes(check: Path, tmp_path: Path) -> None:
+    theirs = oracle()
+    pool = theirs.nn.AdaptiveMaxPool2d((3, 2), return_indices=True)
+    x = theirs.randn(2, 3, 7, 5)
+    x[0, 0, 3, 3] = float("nan")
+    theirs.jit.trace(pool, x).save(tmp_path / "pool.pt")
+    theirs.save({"calls": [{"method": "forward", "inputs": [x], "expected": pool(x)}]}, tmp_path / "pool.case.pt")
+    assert run(check, tmp_path / "pool.pt") == (0, "ok pool\n1 passed, 0 failed\n")
 
 
 def test_an_unknown_operator_is_named(check: Path, tmp_path: Path) -> None:

@@ -104,22 +104,43 @@ inline Tensor avg_pool2d(const Tensor& t, const Pool& pool, bool count_padding, 
   });
 }
 
-// Window i of n covers the input from floor(i * size / n) to ceil((i + 1) * size / n).
-inline Tensor adaptive_pool(const Tensor& t, Sizes to, bool largest) {
+// Window i of n covers the input from floor(i * size / n) to ceil((i + 1) * size / n). `pool(image, w, y0, y1, x0, x1)` gives
+// what stands for one window.
+template <class Out, class Pool>
+Tensor adaptive_windows(const Tensor& t, Sizes to, Pool pool) {
   if (to.size() == 1) to.push_back(to[0]);
   const std::int64_t h = t.size(-2), w = t.size(-1), out_h = to.at(0), out_w = to.at(1);
   check(h > 0 && w > 0 && out_h >= 0 && out_w >= 0, "adaptive pooling expects an image with elements");
-  return map_planes<void>(t, out_h, out_w, [&](auto* image, auto* out) {
+  return map_planes<Out>(t, out_h, out_w, [&](auto* image, auto* out) {
     for (std::int64_t y = 0; y < out_h; ++y)
-      for (std::int64_t x = 0; x < out_w; ++x) {
-        const std::int64_t y0 = y * h / out_h, y1 = ((y + 1) * h + out_h - 1) / out_h, x0 = x * w / out_w,
-                           x1 = ((x + 1) * w + out_w - 1) / out_w;
-        double total = 0, top = double(image[y0 * w + x0]);
-        for (std::int64_t iy = y0; iy < y1; ++iy)
-          for (std::int64_t ix = x0; ix < x1; ++ix)
-            total += double(image[iy * w + ix]), top = std::max(top, double(image[iy * w + ix]));
-        *out++ = cast<std::decay_t<decltype(*out)>>(largest ? top : total / double((y1 - y0) * (x1 - x0)));
+      for (std::int64_t x = 0; x < out_w; ++x)
+        *out++ = cast<std::decay_t<decltype(*out)>>(pool(image, w, y * h / out_h, ((y + 1) * h + out_h - 1) / out_h,
+                                                         x * w / out_w, ((x + 1) * w + out_w - 1) / out_w));
+  });
+}
+
+inline Tensor adaptive_average(const Tensor& t, const Sizes& to) {
+  using Int = std::int64_t;
+  return adaptive_windows<void>(t, to, [](auto* image, Int w, Int y0, Int y1, Int x0, Int x1) {
+    double total = 0;
+    for (Int y = y0; y < y1; ++y)
+      for (Int x = x0; x < x1; ++x) total += double(image[y * w + x]);
+    return total / double((y1 - y0) * (x1 - x0));
+  });
+}
+
+// The largest element of each window, or its place in the plane. NaN is the largest of all, and the last of several.
+template <class Out>
+Tensor adaptive_largest(const Tensor& t, const Sizes& to, bool place) {
+  using Int = std::int64_t;
+  return adaptive_windows<Out>(t, to, [place](auto* image, Int w, Int y0, Int y1, Int x0, Int x1) {
+    Int best = y0 * w + x0;
+    for (Int y = y0; y < y1; ++y)
+      for (Int x = x0; x < x1; ++x) {
+        const double value = double(image[y * w + x]);
+        if (value > double(image[best]) || value != value) best = y * w + x;
       }
+    return place ? double(best) : double(image[best]);
   });
 }
 
@@ -238,16 +259,16 @@ inline std::vector<Definition> pooling_operators() {
              -2);
        }},
       {"adaptive_avg_pool2d(Tensor self, int[2] output_size)",
-       [](Arguments& a) -> Value { return adaptive_pool(a[0].toTensor(), a[1].toIntVector(), false); }},
+       [](Arguments& a) -> Value { return adaptive_average(a[0].toTensor(), a[1].toIntVector()); }},
       {"adaptive_avg_pool1d(Tensor self, int[1] output_size)",
        [](Arguments& a) -> Value {
-         return squeeze(adaptive_pool(as_line(a[0].toTensor()), line_of(a[1], 1).toIntVector(), false), -2);
+         return squeeze(adaptive_average(as_line(a[0].toTensor()), line_of(a[1], 1).toIntVector()), -2);
        }},
       {"adaptive_max_pool2d(Tensor self, int[2] output_size)",
        [](Arguments& a) -> Value {
          const Tensor& t = a[0].toTensor();
-         const Tensor values = adaptive_pool(t, a[1].toIntVector(), true);
-         return Value::tuple({values, full(values.sizes(), 0, Dtype::int64)});
+         const Sizes to = a[1].toIntVector();
+         return Value::tuple({adaptive_largest<void>(t, to, false), adaptive_largest<std::int64_t>(t, to, true)});
        }},
       {"pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None)",
        [](Arguments& a) -> Value { return pad(a[0].toTensor(), a[1].toIntVector(), a[2].toString(), a[3]); }},

@@ -59,13 +59,12 @@ class Parser {
     const std::string name = expect_name();
     if (name == "pass") {
     } else if (accept(":")) {
-      const Expr annotation = parse_expression();
+      parse_expression();  // the type
       if (accept("=")) {
         type.constants[name] = constant_value(parse_expression());
       } else {
         type.add_attribute(name);
       }
-      (void)annotation;
     } else if (accept("[")) {
       type.add_attribute(next().text);
       expect("]");
@@ -129,71 +128,67 @@ class Parser {
     Statement s;
     if (accept("if")) {
       s.kind = Statement::conditional;
-      s.value = parse_expression();
-      expect(":");
-      s.body = parse_block();
+      parse_value_and_body(s);
       if (accept("else")) {
         expect(":");
         s.orelse = parse_block();
       }
-      return s;
-    }
-    if (accept("while")) {
+    } else if (accept("while")) {
       s.kind = Statement::while_loop;
-      s.value = parse_expression();
-      expect(":");
-      s.body = parse_block();
-      return s;
-    }
-    if (accept("for")) {
+      parse_value_and_body(s);
+    } else if (accept("for")) {
       s.kind = Statement::for_loop;
       s.targets.push_back(parse_expression());
       check(accept("in"), "line ", peek().line, ": expected 'in'");
-      s.value = parse_expression();
-      expect(":");
-      s.body = parse_block();
-      return s;
-    }
-    if (accept("with")) {
+      parse_value_and_body(s);
+    } else if (accept("with")) {
       s.kind = Statement::with_block;
       s.value = parse_expression();
       if (accept("as")) s.targets.push_back(parse_expression());
       expect(":");
       s.body = parse_block();
-      return s;
-    }
-    if (accept("def")) {  // a function inside a function, which `fork` will run
+    } else if (accept("def")) {  // a function inside a function, which `fork` will run
       s.kind = Statement::closure;
       s.targets.push_back(make(Expr::name));
       s.targets[0].text = expect_name();
-      expect("(");
-      expect(")");
-      expect(":");
+      for (const char* sign : {"(", ")", ":"}) expect(sign);
       s.body = parse_block();
-      return s;
+    } else {
+      parse_simple_statement(s);
+      accept_newline();
     }
+    return s;
+  }
+
+  void parse_value_and_body(Statement& s) {
+    s.value = parse_expression();
+    expect(":");
+    s.body = parse_block();
+  }
+
+  // A statement of one line.
+  void parse_simple_statement(Statement& s) {
+    if (accept("pass")) return;
     if (accept("return")) {
       s.kind = Statement::returns;
       s.value = at(Token::newline) ? Expr{} : parse_tuple();
-    } else if (!accept("pass")) {
-      Expr first = parse_tuple();
-      if (accept(":")) parse_expression();  // z : Optional[int] = 3
-      if (accept("=")) {
-        s.kind = Statement::assign;
-        s.unpacks = first.kind == Expr::tuple;
-        if (s.unpacks) {
-          s.targets = std::move(first.children);
-        } else {
-          s.targets.push_back(std::move(first));
-        }
-        s.value = parse_tuple();
-      } else {
-        s.kind = Statement::expression;
-        s.value = std::move(first);
-      }
+      return;
     }
-    accept_newline();
-    return s;
+    Expr first = parse_tuple();
+    if (accept(":")) parse_expression();  // z : Optional[int] = 3
+    if (!accept("=")) {
+      s.kind = Statement::expression;
+      s.value = std::move(first);
+      return;
+    }
+    s.kind = Statement::assign;
+    s.unpacks = first.kind == Expr::tuple;
+    if (s.unpacks) {
+      s.targets = std::move(first.children);
+    } else {
+      s.targets.push_back(std::move(first));
+    }
+    s.value = parse_tuple();
   }
 
   // `a` or `a, b` or `a,`

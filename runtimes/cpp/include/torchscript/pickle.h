@@ -81,7 +81,7 @@ class Unpickler {
     }
   }
 
-  // bytes ------------------------------------------------------------------------------------------------------------------
+  // bytes
   std::uint8_t byte() {
     check(at_ < bytes_.size, "ends too early");
     return bytes_.data[at_++];
@@ -120,7 +120,7 @@ class Unpickler {
     return value;
   }
 
-  // the stack --------------------------------------------------------------------------------------------------------------
+  // the stack
   void push(Value value, int depth = 0) { stack_.push_back({std::move(value), depth}); }
   void push_tuple(const std::vector<Item>& items) { push(Value::tuple(values(items)), depth_over(items)); }
   Item& last() {
@@ -163,7 +163,7 @@ class Unpickler {
     return depth + 1;
   }
 
-  // containers: only the stack and the memo may hold one that still grows, so that nothing can come to contain itself --------
+  // containers: only the stack and the memo may hold one that still grows, so that nothing can come to contain itself
   Item& growing(long holders, const char* what, const std::vector<Item>& added) {
     Item& item = last();
     check(holders <= 2, "changes a ", what, " that is already part of something");
@@ -184,7 +184,7 @@ class Unpickler {
     for (std::size_t i = 0; i < items.size(); i += 2) dict.set(items[i].value, items[i + 1].value);
   }
 
-  // globals: an object without a class that holds a name ---------------------------------------------------------------------
+  // globals: an object without a class that holds a name
   static Value global(std::string name) {
     auto object = std::make_shared<Object>();
     object->attributes.emplace_back(std::move(name));
@@ -250,7 +250,7 @@ class Unpickler {
     }
   }
 
-  // tensors ----------------------------------------------------------------------------------------------------------------
+  // tensors
   static Dtype storage_dtype(const std::string& name) {
     static const std::map<std::string, Dtype> dtypes = {
         {"torch FloatStorage", Dtype::float32}, {"torch DoubleStorage", Dtype::float64},
