@@ -41,25 +41,6 @@ def function(self: Tensor, dim: int, keepdim: bool) -> Tensor:
 def function(self: Tensor, vec2: Tensor) -> Tensor:
   return torch.outer(self, vec2)
 """,
-    "glu(Tensor self, int dim=-1) -> Tensor": """
-def function(self: Tensor, dim: int) -> Tensor:
-  a, b = torch.chunk(self, 2, dim)
-  return a * torch.sigmoid(b)
-""",
-    "prelu(Tensor self, Tensor weight) -> Tensor": """
-def function(self: Tensor, weight: Tensor) -> Tensor:
-  if weight.numel() != 1:
-    weight = weight.view([1, -1] + [1] * (self.dim() - 2))
-  return torch.where(self > 0, self, self * weight)
-""",
-    "selu(Tensor self) -> Tensor": """
-def function(self: Tensor) -> Tensor:
-  return torch.elu(self, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
-""",
-    "celu(Tensor self, Scalar alpha=1) -> Tensor": """
-def function(self: Tensor, alpha: number) -> Tensor:
-  return torch.elu(self, alpha, 1., 1. / float(alpha))
-""",
     "erfc(Tensor self) -> Tensor": """
 def function(self: Tensor) -> Tensor:
   return 1 - torch.erf(self)
