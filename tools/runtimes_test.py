@@ -3,6 +3,8 @@
 Writes the corpus (`runtimes/corpus`) with `internals`, and with real PyTorch where it is installed; builds the C++ programs; then
 lets Python, C++, Node.js and, where PyTorch is, libtorch run every archive and compare. What is not on this machine is named and
 left out. Closes with `N passed, N failed`.
+
+How the real one differs: PyTorch's CI builds libtorch and runs its C++ tests on models that Python has just saved.
 """
 
 from __future__ import annotations

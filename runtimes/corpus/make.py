@@ -2,6 +2,8 @@
 
 For every case and way: `NAME.pt`, and `NAME.case.pt` with the calls: method, inputs, and what *eager* Python returned, or the
 text in the message it raised. NAME says who wrote it: `ours_script_mlp`, `pytorch_trace_mlp`.
+
+How the real one differs: PyTorch keeps archives of old releases (`test/jit/fixtures`), to see that it still reads them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How a `viz.archive` scene is drawn: the file to scale, then a row for each record, lined up at the beginning of its payload."""
+"""How a `viz.archive` scene is drawn: the file to scale, then a row for each record, lined up at the beginning of its payload.
+
+How the real one differs: PyTorch draws nothing; Netron draws the graph that is in such a file, not the file.
+"""
 
 from __future__ import annotations
 
