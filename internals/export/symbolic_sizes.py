@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from internals.jit.frontend.source import parse_expression
 from internals.serialization.json_node import JsonNode
 
 LONGEST, DEEPEST = 2000, 40  # characters of a formula, and functions inside functions
@@ -40,7 +41,7 @@ class Formula:
     def parse(cls, text: str) -> Formula:
         try:
             if len(text) <= LONGEST:
-                return _read(ast.parse(text, mode="eval").body, 0)
+                return _read(parse_expression(text), 0)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             pass
         return cls("unknown", text if len(text) <= 60 else f"{text[:57]}...")

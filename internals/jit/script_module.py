@@ -20,7 +20,7 @@ from internals.nn.module import Module
 from internals.nn.parameter import Parameter
 
 from .arguments import CastError, converter
-from .script_function import ScriptMethod
+from .script_function import ScriptFunction, ScriptMethod
 from .script_methods import collect_stubs
 
 if TYPE_CHECKING:
@@ -186,8 +186,10 @@ class ScriptModule(Module):
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Tensors and values are copied, the type and its methods are not."""
+        """Tensors and values are copied, the type, its methods and compiled hooks are not."""
         shared = {"_jit_type", "_concrete_type"}
+        hooks = (*self._forward_pre_hooks.values(), *self._forward_hooks.values())
+        memo.update({id(hook): hook for hook in hooks if isinstance(hook, ScriptFunction)})
         copied = memo[id(self)] = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
             copied.__dict__[name] = (

@@ -25,7 +25,7 @@ from internals.jit.operators.registry import all_operators
 from .build_tree import build_def
 from .error_report import error
 from .schema_matching import Matched, NamedValue, match_schemas
-from .source import SourceContext
+from .source import SourceContext, parse_module
 
 if TYPE_CHECKING:
     from internals.jit.ir import SourceRange
@@ -196,7 +196,7 @@ def _definitions() -> dict[str, list[tuple[Any, ast.FunctionDef]]]:
     texts = [("aten", text.format(scalar=scalar)) for text, scalars in SOURCES for scalar in scalars]
     for namespace, text in [*texts, ("prim", PROPERTIES)]:
         context = SourceContext(text, "<string>", 1)
-        for definition in ast.parse(text).body:
+        for definition in parse_module(text).body:
             assert isinstance(definition, ast.FunctionDef)
             table.setdefault(f"{namespace}::{definition.name}", []).append((context, definition))
     return table

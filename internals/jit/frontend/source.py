@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import dedent
@@ -20,6 +21,8 @@ from typing import Any
 
 from ..ir.source_range import Source, SourceRange
 from . import error_report
+
+PARSER_LOCK = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,27 @@ def parse_function(fn: Callable[..., Any]) -> ParsedFunction:
 def parse_text(text: str, filename: str | None, first_line: int, function_name: str) -> ParsedFunction:
     """Parse `text`, one function definition, which may be indented."""
     dedented = dedent(text)
-    body = ast.parse(dedented).body
+    body = parse_module(dedented).body
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
         raise RuntimeError(f"Expected a single top-level function: {filename}:{first_line}")
     indent = len(text.split("\n", 1)[0]) - len(dedented.split("\n", 1)[0])
     return ParsedFunction(body[0], SourceContext(text, filename, first_line, indent, function_name), text)
+
+
+def parse_module(text: str) -> ast.Module:
+    """`ast.parse`, one thread at a time.
+
+    Some versions of Python count how deep they are in one place for all threads, and raise SystemError ("AST constructor
+    recursion depth mismatch") when a thread goes on while another is at it.
+    """
+    with PARSER_LOCK:
+        return ast.parse(text)
+
+
+def parse_expression(text: str) -> ast.expr:
+    """`parse_module` for a single expression."""
+    with PARSER_LOCK:
+        return ast.parse(text, mode="eval").body
 
 
 def source_lines(thing: Any) -> tuple[list[str], int, str | None]:

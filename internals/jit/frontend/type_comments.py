@@ -25,7 +25,7 @@ import re
 from . import tree
 from .build_expressions import build_expression
 from .error_report import error
-from .source import SourceContext
+from .source import SourceContext, parse_expression
 
 PREFIX = "# type:"
 IGNORED = re.compile(r"# type: ignore(\[[a-zA-Z-]+\])?$")
@@ -104,7 +104,7 @@ def _expressions(comment: str, start: int, end: int) -> tuple[tree.Expr, ...]:
     """The types between `start` and `end`, separated by commas."""
     text = comment[start:end]
     try:
-        call = ast.parse(f"f({text}\n)", mode="eval").body
+        call = parse_expression(f"f({text}\n)")
     except SyntaxError:
         raise _unexpected(comment, _skip_space(comment, start), "types") from None
     assert isinstance(call, ast.Call)

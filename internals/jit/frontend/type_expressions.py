@@ -11,7 +11,6 @@ How the real one differs: it looks an expression up by its text, before it looks
 
 from __future__ import annotations
 
-import ast
 from typing import Any, Union
 
 from internals.legacy import TENSOR_TYPES
@@ -41,7 +40,7 @@ from .annotations import dict_type, try_type_of_annotation, union
 from .build_expressions import build_expression
 from .error_report import error
 from .resolution import Resolver
-from .source import SourceContext
+from .source import SourceContext, parse_expression
 from .tree_text import KINDS
 
 BY_NAME: dict[str, Type] = {
@@ -175,7 +174,7 @@ def type_of_string(expr: tree.StringLiteral, resolver: Resolver) -> Type:
     if hasattr(resolver, "resolve_type"):
         raise error(expr.range, f"Unknown type name '{expr.text}'")
     try:
-        parsed = build_expression(SourceContext(expr.text, None, 1), ast.parse(expr.text.strip(), mode="eval").body)
+        parsed = build_expression(SourceContext(expr.text, None, 1), parse_expression(expr.text.strip()))
         found = _members_evaluated(parsed, resolver)
     except Exception:  # no Python, or nothing that the frontend has
         found = UNKNOWN

@@ -15,7 +15,10 @@ import io
 import mmap
 import os
 import stat
+import sys
 from typing import Any
+
+MAP_FIXED = 0x10  # on Linux and macOS: at this address, in place of what is there
 
 
 class MappedFile:
@@ -61,7 +64,28 @@ def map_file(file: Any) -> MappedFile:
     size = os.fstat(file.fileno()).st_size
     if not size:
         return MappedFile(bytearray())
-    return MappedFile(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY))
+    return MappedFile(map_privately(file.fileno(), size))
+
+
+def map_privately(descriptor: int, size: int) -> mmap.mmap:
+    """`size` bytes of a file, without a descriptor of its own: there may be more mappings than files that may be open.
+
+    Before 3.13, Python's mapping keeps one. There the file is mapped over fresh pages, which need none.
+    """
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, trackfd=False)
+    if os.name != "posix":
+        return mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
+    pages = mmap.mmap(-1, size)
+    map_over = ctypes.CDLL(None, use_errno=True).mmap
+    map_over.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64]
+    map_over.restype = ctypes.c_void_p
+    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    flags = mmap.MAP_PRIVATE | MAP_FIXED
+    if map_over(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0) != address:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return pages
 
 
 def copy_in(data: Any) -> MappedFile:

@@ -207,9 +207,10 @@ class _Loading:
 
     def type_of(self, text: str) -> Any:
         from internals.jit.frontend.build_expressions import build_expression
+        from internals.jit.frontend.source import parse_expression
 
         context = ArchiveSource(text, MODEL, 1)
-        return type_of_expr(build_expression(context, ast.parse(text, mode="eval").body), self.namespace)
+        return type_of_expr(build_expression(context, parse_expression(text)), self.namespace)
 
     def attribute_values(self) -> list[Any]:
         record = "attributes.pkl"

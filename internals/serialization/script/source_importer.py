@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from internals.jit.frontend.build_expressions import build_expression
 from internals.jit.frontend.python_values import FunctionValue, NamedTupleConstructor
-from internals.jit.frontend.source import ParsedFunction, SourceContext
+from internals.jit.frontend.source import PARSER_LOCK, ParsedFunction, SourceContext
 from internals.jit.frontend.sugared_values import SugaredValue
 from internals.jit.frontend.type_expressions import BY_NAME, type_of_expr
 from internals.jit.ir import ClassType, TupleType, Type
@@ -199,7 +199,7 @@ def record_of(name: str) -> str:
 
 def parse(text: str) -> ast.Module:
     """Parse archive code. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
-    with warnings.catch_warnings():
+    with PARSER_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of escapes that Python does not know
         module = ast.parse(text)
     if "\\" in text or not text.isascii():

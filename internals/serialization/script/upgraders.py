@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from internals.jit.frontend.build_tree import build_def
 from internals.jit.frontend.builtin_calls import WrittenFunction
 from internals.jit.frontend.compiler import compile_with_schema
-from internals.jit.frontend.source import SourceContext
+from internals.jit.frontend.source import SourceContext, parse_module
 from internals.jit.schema_parser import parse_schema
 
 from .archive_names import Namespace
@@ -169,7 +169,7 @@ def upgrades(symbol: str, version: int) -> dict[str, WrittenFunction]:
 def compiled(upgrader: Upgrader) -> WrittenFunction:
     """The function with the old schema. Its parameters are in the order of the schema's arguments."""
     context = SourceContext(upgrader.code, "<string>", 1)
-    definition = ast.parse(upgrader.code).body[0]
+    definition = parse_module(upgrader.code).body[0]
     assert isinstance(definition, ast.FunctionDef)
     tree = build_def(context, definition, None, definition.name)
     graph, _ = compile_with_schema(tree, Namespace())
