@@ -34,6 +34,11 @@ KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
     ),
     ("_linalg_svd", lambda v: True, "the signs of singular vectors are open"),
     (
+        "_upsample_.*_aa",
+        lambda v: not v["output_size"] or v["output_size"][-1] == 1,
+        "PyTorch fills an image of one column with its first row",
+    ),
+    (
         "pow",
         lambda v: isinstance(v["self"], (int, float)) and v["self"] == 0,
         "PyTorch's second derivative of 0**x is NaN",
@@ -57,10 +62,12 @@ KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
 
 # Operators whose nodes have other names than PyTorch's, and why.
 OTHER_NODES = {
-    "(as_strided|transpose|t|squeeze|unsqueeze|swapaxes|swapdims|leaky_relu|elu)_": "they have entries of their own in PyTorch, "
+    "(as_strided|transpose|t|squeeze|unsqueeze|swapaxes|swapdims|leaky_relu|elu|celu|selu|threshold)_": "they have entries of their own in PyTorch, "
     "which count in the numbers of nodes",
     r"(add|sub|mul|div|true_divide)_?\.Scalar(_mode)?": "recorded as x + 2 is: by the node of add.Tensor",
     "_convolution": "called by itself it has the node of the implementation that PyTorch chose",
+    "prelu|rrelu_?|unsafe_chunk|pairwise_distance|(pixel|channel)_(un)?shuffle|(max|avg|adaptive_avg)_pool3d": "of their own in "
+    "PyTorch, made of other operators here",
     "lift_fresh": "it gives its argument back; PyTorch puts a node on it first",
     "reshape|reshape_as|flatten|unflatten|view_as|ravel|matmul|linear|einsum|pad|conj_physical": "made of other operators there",
 }

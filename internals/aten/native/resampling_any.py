@@ -43,7 +43,11 @@ def resample(t: Any, output_size: Sequence[int], kind: str, align_corners: bool,
         compute = np.float64 if t.dtype is dt.float64 else np.float32
         x = x.astype(compute, copy=False)
         for dim, (m, scale) in enumerate(zip(output_size, scales), 2):
-            x = _along(matrix(kind, x.shape[dim], m, align_corners, scale, compute), x, dim)
+            if kind in FILTERS and m == x.shape[dim] and _step(m, m, align_corners, scale) == 1:
+                continue
+            positions, weights = taps(kind, x.shape[dim], m, align_corners, scale, compute)
+            across = [-1] + [1] * (x.ndim - dim - 1)
+            x = sum(x.take(at, dim) * weight.reshape(across) for at, weight in zip(positions, weights))
         if t.dtype is dt.uint8:
             x = np.clip(np.rint(x), 0, 255)
     out = empty_as(t, x.shape)
@@ -66,40 +70,43 @@ def resample_backward(
 
 def matrix(kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> Any:
     """The weights (m, n) with which `m` positions are made of `n`."""
-    weights = np.zeros((m, n), compute)
-    rows = np.arange(m)
+    total = np.zeros((m, n), compute)
+    for at, weight in zip(*taps(kind, n, m, align_corners, scale, compute)):
+        np.add.at(total, (np.arange(m), at), weight)
+    return total
+
+
+def taps(kind: str, n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> tuple[list[Any], list[Any]]:
+    """The same, without the zeros: arrays of `m` positions, and arrays of the weights that they have."""
     if kind in ("nearest", "exact"):
-        weights[rows, nearest_positions(n, m, scale, kind == "exact")] = 1
-    elif kind == "linear":
+        return [nearest_positions(n, m, scale, kind == "exact")], [np.ones(m, compute)]
+    if kind == "linear":
         low, high, share = linear_weights(n, m, align_corners, scale, compute)
-        weights[rows, low] = 1 - share
-        weights[rows, high] += share
-    elif kind == "cubic":
-        step = _step(n, m, align_corners, scale)
-        center = rows * step if align_corners else (rows + 0.5) * step - 0.5
+        return [low, high], [1 - share, share]
+    step = _step(n, m, align_corners, scale)
+    if kind == "cubic":
+        center = np.arange(m) * step if align_corners else (np.arange(m) + 0.5) * step - 0.5
         first = np.floor(center)
-        for offset in range(-1, 3):
-            position = np.clip(first + offset, 0, n - 1).astype(np.int64)
-            np.add.at(weights, (rows, position), _keys(center - first - offset, -0.75))
-    else:
-        weights[...] = _antialiased(kind, n, m, _step(n, m, align_corners, scale))
-    return weights
+        offsets = range(-1, 3)
+        positions = [np.clip(first + offset, 0, n - 1).astype(np.int64) for offset in offsets]
+        return positions, [_keys(center - first - offset, -0.75).astype(compute) for offset in offsets]
+    return _antialiased(kind, n, m, step, compute)
 
 
-def _antialiased(kind: str, n: int, m: int, step: float) -> Any:
-    """Rows of a filter that is stretched to `step` when that is more than 1; each adds up to 1."""
+def _antialiased(kind: str, n: int, m: int, step: float, compute: Any) -> tuple[list[Any], list[Any]]:
+    """The taps of a filter that is stretched to `step` when that is more than 1; the weights add up to 1."""
     shape, reach = FILTERS[kind]
     stretch = max(step, 1.0)
     support = reach * stretch
-    weights = np.zeros((m, n))
-    for i in range(m):
-        center = step * (i + 0.5)
-        start = max(int(center - support + 0.5), 0)
-        end = min(int(center + support + 0.5), n)
-        row = shape((np.arange(start, end) - center + 0.5) / stretch)
-        total = row.sum()
-        weights[i, start:end] = row / total if total else row
-    return weights
+    center = step * (np.arange(m) + 0.5)
+    start = np.maximum((center - support + 0.5).astype(np.int64), 0)
+    count = np.minimum((center + support + 0.5).astype(np.int64), n) - start
+    offset = np.arange(count.max())[:, None]
+    weights = np.where(offset < count, shape((start + offset - center + 0.5) / stretch), 0)
+    total = weights.sum(0)
+    weights = weights / np.where(total == 0, 1, total)
+    positions = np.where(offset < count, start + offset, start)  # what has no weight reads something that has
+    return list(positions), list(weights.astype(compute))
 
 
 def _triangle(x: Any) -> Any:
