@@ -62,8 +62,8 @@ KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
 
 # Operators whose nodes have other names than PyTorch's, and why.
 OTHER_NODES = {
-    "(as_strided|transpose|t|squeeze|unsqueeze|swapaxes|swapdims|leaky_relu|elu|celu|selu|threshold)_": "they have entries of their own in PyTorch, "
-    "which count in the numbers of nodes",
+    "(as_strided|transpose|t|squeeze|unsqueeze|swapaxes|swapdims|leaky_relu|elu|celu|selu|threshold)_": "they have entries of "
+    "their own in PyTorch, which count in the numbers of nodes",
     r"(add|sub|mul|div|true_divide)_?\.Scalar(_mode)?": "recorded as x + 2 is: by the node of add.Tensor",
     "_convolution": "called by itself it has the node of the implementation that PyTorch chose",
     "prelu|rrelu_?|unsafe_chunk|pairwise_distance|(pixel|channel)_(un)?shuffle|(max|avg|adaptive_avg)_pool3d": "of their own in "
