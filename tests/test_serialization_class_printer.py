@@ -34,7 +34,7 @@ PROGRAM = """
     class Pair(NamedTuple):
         first: torch.Tensor
         second: Optional[int]
-    def helper(x, k: int = 3):
+    def kscale(x, k: int = 3):
         return x * k
     class Inner(nn.Module):
         n: Final[int]
@@ -46,7 +46,7 @@ PROGRAM = """
         def forward(self, x, y: Optional[int] = None):
             if y is not None:
                 x = x + y
-            return Pair(helper(x * self.w), y)
+            return Pair(kscale(x * self.w), y)
     class Outer(nn.Module):
         def __init__(self):
             super().__init__()
@@ -102,19 +102,20 @@ class Inner(Module):
     else:
       x0, y0 = x, y
     w = self.w
-    _3 = __torch__.helper(torch.mul(x0, w), 3, )
+    _3 = __torch__.kscale(torch.mul(x0, w), 3, )
     return __torch__.Pair(_3, y0)
 class Pair(NamedTuple):
   first : Tensor
   second : Optional[int]
-def helper(x: Tensor,
+def kscale(x: Tensor,
     k: int=3) -> Tensor:
   return torch.mul(x, k)
 """
 
 
 def unmangled(text: str) -> str:
-    """Names as they are when nothing of that name was compiled before."""
+    """Names as they are when nothing of that name was compiled before. Where lines break depends on a function's mangled name, so
+    `kscale` is called as no other function in these tests."""
     return re.sub(r"[./]___torch_mangle_\d+", "", text)
 
 
