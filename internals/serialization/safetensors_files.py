@@ -30,7 +30,7 @@ from internals.storage import TypedStorage
 from .container.mapped_file import MappedFile, map_source
 from .container.replaced_file import ReplacedFile
 from .errors import ArchiveError
-from .pickles.pickled_types import view_of
+from .pickles.pickled_types import extent, view_of
 from .pickles.storages import moved
 
 # The format's names of the dtypes.
@@ -147,8 +147,7 @@ def overlapping(tensors: dict[str, Any], names: list[str]) -> list[set[str]]:
 
 
 def byte_range(t: Any) -> tuple[int, int]:
-    span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
-    return t.data_ptr(), t.data_ptr() + span * t.element_size()
+    return t.data_ptr(), t.data_ptr() + extent(t.shape, t.stride()) * t.element_size()
 
 
 def part_of(file: MappedFile, start: int, nbytes: int, kind: dtype) -> Storage | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from internals.core.geometry import contiguous_strides
+
 from ..errors import ArchiveError
 from ..legacy_stream import MAGIC_NUMBER
 from ..safetensors_files import DTYPES
@@ -61,17 +63,13 @@ def add_safetensor(report: Report, name: str, entry: Any, begin: int) -> None:
     first, last = entry["data_offsets"]
     dtype = DTYPE_NAMES.get(entry["dtype"], str(entry["dtype"]).lower())
     sizes = tuple(map(int, entry["shape"]))
-    strides, step = [], 1
-    for size in reversed(sizes):
-        strides.append(step)
-        step *= size
     size = last - first
     report.records.append(RecordFacts(name, begin + first, begin + first, size, size, False, 0, "tensor"))
     if begin + last > report.size:
         report.records[-1].problem = "ends behind the end of the file"
         report.problems.append(f"{report.name}: tensor '{name}' ends behind the end of the file, which was cut short")
     itemsize = ITEMSIZE.get(dtype, 1)
-    facts = TensorFacts(name, dtype, itemsize, sizes, tuple(strides[::-1]), 0, name, storage_numel=size // itemsize)
+    facts = TensorFacts(name, dtype, itemsize, sizes, contiguous_strides(sizes), 0, name, storage_numel=size // itemsize)
     report.tensors.append(facts)
 
 
