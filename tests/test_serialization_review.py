@@ -13,6 +13,7 @@ import pytest
 
 import internals
 from internals import jit, nn
+from internals.__main__ import main
 from internals.serialization.script.source_importer import parse
 
 
@@ -79,3 +80,10 @@ def test_a_loaded_module_with_hooks_is_copied(tmp_path: Path) -> None:
     jit.save(jit.script(module), tmp_path / "m.pt")
     loaded = jit.load(tmp_path / "m.pt")
     assert copy.deepcopy(loaded)(internals.ones(1)).tolist() == loaded(internals.ones(1)).tolist() == [20]
+
+
+def test_a_page_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    internals.save(1, tmp_path / "one.pt")
+    target = str(tmp_path / "nowhere" / "page.html")
+    assert main(["inspect", str(tmp_path / "one.pt"), "--html", target]) == 1
+    assert capsys.readouterr().err.strip() == f"inspect: {target}: No such file or directory"

@@ -99,7 +99,7 @@ class Expressions:
             key, item = (type.key, type.value) if isinstance(type, DictType) else (None, None)
             inside = ", ".join(f"{self.literal(k, key)}: {self.literal(v, item)}" for k, v in value.items())
             return self._annotated(f"{{{inside}}}", value, type, key, item)
-        return value_text(value)
+        return text_literal(value) if isinstance(value, str) else value_text(value)
 
     def _annotated(self, text: str, value: Any, type: Type | None, *parts: Type | None) -> str:
         """A list or dict with its type, if that does not follow from the elements."""
@@ -226,6 +226,11 @@ def _is_default(default: Any, value: Value) -> bool:
         return False
     actual = value.toIValue()
     return type(actual) is type(default) and not isinstance(actual, TensorImpl) and bool(actual == default)
+
+
+def text_literal(text: str) -> str:
+    """A string as code. PyTorch writes a carriage return as `\\r`, which its own parser refuses; `\\015` it reads."""
+    return "\\015".join(quoted(part)[1:-1] for part in text.split("\r")).join('""')
 
 
 def _has_no_literal(value: Any) -> bool:

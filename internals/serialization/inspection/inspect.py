@@ -90,7 +90,10 @@ def write_page(path: str, target: str) -> int:
 
     try:
         explore(path).save(target)
-    except (OSError, ValueError, ArchiveError) as error:
+    except OSError as error:
+        print(f"inspect: {target}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except (ValueError, ArchiveError) as error:
         print(f"inspect: {said(error)}", file=sys.stderr)
         return 1
     print(f"written: {target}")

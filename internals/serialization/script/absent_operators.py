@@ -41,6 +41,20 @@ aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float
 aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor
 aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) ->
     Tensor
+aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) ->
+    Tensor
+aten::linalg_matrix_norm.out(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None,
+    Tensor(a!) out) -> Tensor(a!)
+aten::linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, ScalarType?
+    dtype=None) -> Tensor
+aten::linalg_matrix_norm.str_ord_out(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, ScalarType?
+    dtype=None, Tensor(a!) out) -> Tensor(a!)
+aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor
+aten::frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
+aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor
+aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor
+aten::nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
+aten::nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
 """
 
 
