@@ -82,6 +82,12 @@ def test_a_loaded_module_with_hooks_is_copied(tmp_path: Path) -> None:
     assert copy.deepcopy(loaded)(internals.ones(1)).tolist() == loaded(internals.ones(1)).tolist() == [20]
 
 
+def test_prelu_in_the_layout_of_1_0_1(tmp_path: Path) -> None:
+    traced = jit.trace(nn.PReLU(), internals.ones(2))
+    jit.save(traced, tmp_path / "m.pt", format="1.0.1")
+    assert jit.load(tmp_path / "m.pt")(internals.tensor([-2.0, 2.0])).tolist() == [-0.5, 2]
+
+
 def test_a_page_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     internals.save(1, tmp_path / "one.pt")
     target = str(tmp_path / "nowhere" / "page.html")
