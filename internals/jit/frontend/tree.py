@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from ..ir.source_range import SourceRange
@@ -38,9 +39,8 @@ class Tree:
 
     def parts(self) -> Iterator[tuple[str, Any]]:
         """The names and values of the node's fields, all but `range`."""
-        for each in fields(self):
-            if each.name != "range":
-                yield each.name, getattr(self, each.name)
+        for name in _part_names(type(self)):
+            yield name, getattr(self, name)
 
     def children(self) -> Iterator[Tree]:
         """The nodes directly below this one."""
@@ -66,6 +66,11 @@ class Tree:
         from .tree_text import outline
 
         return outline(self)
+
+
+@cache
+def _part_names(kind: type[Tree]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.name != "range")
 
 
 @dataclass(frozen=True, eq=False)
