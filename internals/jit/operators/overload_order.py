@@ -12,6 +12,12 @@ OVERLOAD_ORDER: dict[str, str] = {
     "aten::__contains__": "int_list str_list str int bool float complex Tensor float_list",
     "aten::__or__": "Tensor Scalar bool int",
     "aten::__xor__": "Tensor Scalar bool int",
+    "aten::_upsample_bicubic2d_aa": "- vec out",
+    "aten::_upsample_bilinear2d_aa": "- vec out",
+    "aten::_upsample_lanczos2d_aa": "- out vec",
+    "aten::_upsample_nearest_exact1d": "- out vec",
+    "aten::_upsample_nearest_exact2d": "- out vec",
+    "aten::_upsample_nearest_exact3d": "- out vec",
     "aten::add": (
         "Tensor Scalar out t str int complex float int_complex complex_int float_complex complex_float int_float "
         "float_int -"
@@ -90,6 +96,11 @@ OVERLOAD_ORDER: dict[str, str] = {
     "aten::true_divide": "Tensor Scalar out",
     "aten::upsample_bilinear2d": "- vec out",
     "aten::upsample_nearest2d": "- vec out",
+    "aten::upsample_bicubic2d": "- vec out",
+    "aten::upsample_linear1d": "- vec out",
+    "aten::upsample_nearest1d": "- vec out",
+    "aten::upsample_nearest3d": "- vec out",
+    "aten::upsample_trilinear3d": "- vec out",
     "aten::var": "- dim correction correction_out out",
     "aten::where": "self ScalarOther ScalarSelf Scalar - self_out",
     "prim::max": "int float int_float float_int - int_list self_int float_list self_float bool_list self_bool",

@@ -34,6 +34,7 @@ NONDETERMINISTIC = frozenset({
     "aten::normal", "aten::normal_", "aten::uniform_", "aten::random_", "aten::exponential_", "aten::cauchy_",
     "aten::rand", "aten::rand_like", "aten::randint", "aten::randint_like", "aten::randn", "aten::randn_like", "aten::randperm",
     "aten::rrelu", "aten::rrelu_", "aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::scaled_dot_product_attention",
+    "aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu",
 })  # fmt: skip
 
 
