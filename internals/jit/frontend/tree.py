@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any
 
 from ..ir.source_range import SourceRange
@@ -68,9 +67,14 @@ class Tree:
         return outline(self)
 
 
-@cache
 def _part_names(kind: type[Tree]) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.name != "range")
+    names = _PART_NAMES.get(kind)
+    if names is None:
+        names = _PART_NAMES[kind] = tuple(each.name for each in fields(kind) if each.name != "range")
+    return names
+
+
+_PART_NAMES: dict[type[Tree], tuple[str, ...]] = {}
 
 
 @dataclass(frozen=True, eq=False)
