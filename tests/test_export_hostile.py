@@ -193,3 +193,13 @@ def test_forms_of_inputs_that_are_none_are_refused(spec: str, message: str) -> N
     value["graph_module"]["module_call_graph"][0]["signature"]["in_spec"] = spec
     with pytest.raises(ArchiveError, match=message):
         with_json("kinds", MODEL, value)
+
+
+def test_what_is_written_to_must_be_there() -> None:
+    value = json.loads(records("counting_core")[MODEL])
+    specs = value["graph_module"]["signature"]["output_specs"]
+    mutation = next(spec["buffer_mutation"] for spec in specs if spec.get("buffer_mutation"))
+    for name in ("torch.bn.running_mean", "bn", "bn.running_mean.x", ""):
+        mutation["buffer_name"] = name
+        with pytest.raises(ArchiveError, match=r"buffer_mutation.buffer_name is '.*', which is no tensor of the program"):
+            with_json("counting_core", MODEL, value)

@@ -111,6 +111,7 @@ class _Loader:
         self.graph = Graph()
         self.values: dict[str, Value] = {}
         self.modules: dict[str, Value] = {}
+        self.state: set[str] = set()  # the names of the tensors that the module has
 
     def load(self) -> ExportedProgram:
         root = self.build_module()
@@ -148,6 +149,7 @@ class _Loader:
                 persistent = kind == "parameter" or (kind == "buffer" and content["persistent"].boolean())
                 kept = "parameter" if kind == "parameter" else "buffer"
                 root.place(name, self.tensors[name.text()], kept, persistent, classes)
+                self.state.add(name.text())
         return root.build()
 
     def inputs(self, reader: GraphReader) -> list[Argument]:
@@ -184,8 +186,10 @@ class _Loader:
                 target = content[MUTATIONS[kind]]
                 if kind == "user_input_mutation":
                     written = reader.arguments.named(target)
-                else:
+                elif target.text() in self.state:
                     written = get_attributes(self.graph, self.modules, target.text())
+                else:
+                    raise target.error(f"is '{target.text()}', which is no tensor of the program")
                 self.graph.insert("aten::copy_", [written, reader.arguments.named(content["arg"]["name"]), False])
             else:
                 raise spec.error(f"is an output of the kind {kind}, which is not known here")
