@@ -47,26 +47,25 @@ def emit_annotate(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredVa
 def emit_unchecked_cast(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
     """`unchecked_cast(int, x)`, in the code of an archive: x is known to be an int, the printer saw the node that says so."""
     c.check_call(call, 2)
-    t = c.type_of_annotation(call.inputs[0])
-    node = c.graph.create("prim::unchecked_cast", [c.emit(call.inputs[1])])
-    node.setSourceRange(call.range)
-    return SimpleValue(c.graph.insertNode(node).output().setType(t))
+    return _of_named_type(c, call, "prim::unchecked_cast")
 
 
 def emit_uninitialized(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
     """`uninitialized(T)`, in the code of an archive: a value that is never read."""
     c.check_call(call, 1)
-    t = c.type_of_annotation(call.inputs[0])
-    node = c.graph.create("prim::Uninitialized")
-    node.setSourceRange(call.range)
-    return SimpleValue(c.graph.insertNode(node).output().setType(t))
+    return _of_named_type(c, call, "prim::Uninitialized")
 
 
 def emit_create_object(c: Compiler, call: tree.Apply, hint: Type | None) -> SugaredValue:
     """`__torch__.Point.__new__(__torch__.Point)`, in the code of an archive: an object without attributes yet."""
     c.check_call(call, 1)
+    return _of_named_type(c, call, "prim::CreateObject")
+
+
+def _of_named_type(c: Compiler, call: tree.Apply, kind: str) -> SugaredValue:
+    """A node whose output has the type that the first argument names; the other arguments are its inputs."""
     t = c.type_of_annotation(call.inputs[0])
-    node = c.graph.create("prim::CreateObject")
+    node = c.graph.create(kind, [c.emit(each) for each in call.inputs[1:]])
     node.setSourceRange(call.range)
     return SimpleValue(c.graph.insertNode(node).output().setType(t))
 

@@ -57,21 +57,18 @@ class Tree:
 
     def sexpr(self) -> str:
         """The tree as PyTorch prints it, `(assign (list (variable (ident a))) ...)`, on one line."""
-        from .tree_text import sexpr
-
-        return sexpr(self)
+        from . import tree_text
+        return tree_text.sexpr(self)
 
     def __str__(self) -> str:
-        from .tree_text import outline
-
-        return outline(self)
+        from . import tree_text
+        return tree_text.outline(self)
 
 
 def _part_names(kind: type[Tree]) -> tuple[str, ...]:
-    names = _PART_NAMES.get(kind)
-    if names is None:
-        names = _PART_NAMES[kind] = tuple(each.name for each in fields(kind) if each.name != "range")
-    return names
+    if kind not in _PART_NAMES:
+        _PART_NAMES[kind] = tuple(each.name for each in fields(kind) if each.name != "range")
+    return _PART_NAMES[kind]
 
 
 _PART_NAMES: dict[type[Tree], tuple[str, ...]] = {}
