@@ -163,7 +163,7 @@ class PythonPrinter:
             self.level -= 1
 
     def loop(self, node: Node) -> None:
-        is_for = _is_for_loop(node)
+        is_for = is_for_loop(node)
         (body,) = node.blocks()
         counter, *carried = body.inputs()
         limit, condition, *initial = node.inputs()
@@ -273,7 +273,7 @@ class PythonPrinter:
 
     def name_all(self, values: Sequence[Value]) -> None:
         for v in values:
-            self.names[v] = self.fresh(_identifier(base_name(v.debugName())) if v.hasDebugName() else "_")
+            self.names[v] = self.fresh(identifier(base_name(v.debugName())) if v.hasDebugName() else "_")
 
     def fresh(self, candidate: str) -> str:
         """`candidate`, or with a number behind it if it is taken. The numbers go on from function to function."""
@@ -293,13 +293,13 @@ def _default(argument: Argument) -> Any:
     return [value] * (argument.N or 1) if is_short else value
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
     """A name with everything replaced that Python does not allow."""
     valid = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
     return f"_{valid}" if not valid or valid[0].isdigit() else valid
 
 
-def _is_for_loop(node: Node) -> bool:
+def is_for_loop(node: Node) -> bool:
     limit, condition = node.inputs()[:2]
     (body,) = node.blocks()
     again = body.outputs()[0]

@@ -27,7 +27,7 @@ from internals.jit.ir import Block, ListType, Node, OptionalType, TensorType, Tu
 from internals.jit.ir.dialect_101 import value_names
 from internals.jit.ir.printer import quoted, value_text
 from internals.jit.python_inlining import constants_in_order, inlined_nodes, is_constant
-from internals.jit.python_print import _identifier, _is_for_loop
+from internals.jit.python_print import identifier, is_for_loop
 from internals.jit.type_variables import free_variables
 
 from .lower import Method, Path
@@ -175,7 +175,7 @@ class _Printer:
             self.level -= 1
 
     def loop(self, node: Node) -> None:
-        is_for = _is_for_loop(node)
+        is_for = is_for_loop(node)
         (body,) = node.blocks()
         counter, *carried = body.inputs()
         limit, condition, *initial = node.inputs()
@@ -263,7 +263,7 @@ class _Printer:
 
     def name(self, value: Value) -> None:
         given = self.names.get(value)
-        self.texts[value] = self.fresh(_identifier(given) if given is not None else "_")
+        self.texts[value] = self.fresh(identifier(given) if given is not None else "_")
 
     def fresh(self, candidate: str, used: set[str] | None = None) -> str:
         """`candidate`, or with a number behind it if it is taken. One counter serves all names of the record."""
