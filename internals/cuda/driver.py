@@ -1,0 +1,179 @@
+"""What a CUDA backend needs from a device, and nothing more (`cuda.h`, the driver API; `c10/cuda/CUDAFunctions.h`).
+
+A `Driver` has memory to give out, streams to queue work on, and events to wait for. There are two: `gpu_driver.GpuDriver` asks a
+real GPU through numba.cuda, and `simulator.driver.SimulatedDriver` does the same things on the CPU, deferred and with modelled
+times. Everything above (the caching allocator, tensors, streams, kernels) is written against this class and cannot tell which of
+the two it has, except by `simulated`.
+
+Pointers and stream handles are ints; stream 0 is the default stream of a device. Work is queued: `launch`, `copy`, `memset`,
+`record_event` and `stream_wait_event` return before it is done.
+
+How the real one differs: PyTorch calls the CUDA runtime (`cudaMalloc`, `cudaLaunchKernel`), which sits on the driver and keeps a
+current device per thread; here every call says which device it means.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .activity import Activity
+
+Dim3 = tuple[int, int, int]
+COPY_KINDS = ("h2d", "d2h", "d2d")
+
+
+class CudaError(RuntimeError):
+    """A CUDA call or a kernel failed (`torch.AcceleratorError`)."""
+
+
+class IllegalMemoryAccess(CudaError):
+    """A kernel touched memory that is not there."""
+
+
+class DeviceOutOfMemory(CudaError):
+    """The device has no range of free memory that is long enough. The caching allocator turns it into `OutOfMemoryError`."""
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What is known of a device (`cudaDeviceProp`). `repr` is that of `torch.cuda.get_device_properties`."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    uuid: str = ""
+    pci_bus_id: int = 0
+    pci_device_id: int = 0
+    pci_domain_id: int = 0
+    L2_cache_size: int = 0
+    warp_size: int = 32
+    max_threads_per_block: int = 1024
+    max_threads_per_multi_processor: int = 2048
+    shared_memory_per_block: int = 48 << 10
+    regs_per_multiprocessor: int = 65536
+    simulated: bool = False
+
+    def __repr__(self) -> str:
+        text = (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count}, uuid={self.uuid}, "
+            f"pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, pci_domain_id={self.pci_domain_id}, "
+            f"L2_cache_size={self.L2_cache_size >> 20}MB"
+        )
+        return text + (", simulated)" if self.simulated else ")")
+
+
+class DriverEvent(ABC):
+    """A mark in a stream. It is complete when everything queued before it is done."""
+
+    @abstractmethod
+    def query(self) -> bool:
+        """Whether the device has passed the mark."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until it has. Raises CudaError if work before it failed."""
+
+    @abstractmethod
+    def elapsed_ms(self, later: DriverEvent) -> float:
+        """Milliseconds from this mark to `later`; both must be complete and have been recorded with `timing`."""
+
+    @property
+    @abstractmethod
+    def handle(self) -> int:
+        """What `torch.cuda.Event.cuda_event` shows."""
+
+
+class Driver(ABC):
+    """A device runtime. All methods may be called from any thread."""
+
+    simulated: bool
+    recorder: Callable[[Activity], None] | None = None  # who wants to hear of finished work: see activity.py
+
+    # Devices
+
+    @abstractmethod
+    def device_count(self) -> int: ...
+
+    @abstractmethod
+    def properties(self, device: int) -> DeviceProperties: ...
+
+    @abstractmethod
+    def can_access_peer(self, device: int, peer: int) -> bool:
+        """Whether `device` can copy directly from and to `peer`."""
+
+    # Memory
+
+    @abstractmethod
+    def malloc(self, device: int, nbytes: int) -> int:
+        """`nbytes` (at least 1) of device memory (`cudaMalloc`). Raises DeviceOutOfMemory."""
+
+    @abstractmethod
+    def free(self, device: int, pointer: int) -> None:
+        """Give memory back, once all work of the device is done (`cudaFree`). Raises CudaError for an unknown pointer."""
+
+    @abstractmethod
+    def memory_info(self, device: int) -> tuple[int, int]:
+        """Bytes free and in total (`cudaMemGetInfo`)."""
+
+    @abstractmethod
+    def host_alloc(self, nbytes: int) -> int:
+        """Page-locked host memory, which the copy engines can reach by themselves (`cudaHostAlloc`)."""
+
+    @abstractmethod
+    def host_free(self, pointer: int) -> None:
+        """Give page-locked memory back (`cudaFreeHost`)."""
+
+    @abstractmethod
+    def is_pinned(self, pointer: int) -> bool:
+        """Whether the host memory at `pointer` is page-locked."""
+
+    # Streams and work
+
+    @abstractmethod
+    def create_stream(self, device: int, priority: int = 0) -> int:
+        """A new stream, which does not wait for the default stream (`cudaStreamNonBlocking`)."""
+
+    @abstractmethod
+    def destroy_stream(self, device: int, stream: int) -> None: ...
+
+    @abstractmethod
+    def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
+        """Queue a kernel. `args`: DeviceArrays, numbers, tuples of ints."""
+
+    @abstractmethod
+    def copy(self, device: int, stream: int, dst: int, src: int, nbytes: int, kind: str) -> None:
+        """Queue a copy of bytes (`cudaMemcpyAsync`); `kind` is "h2d", "d2h" or "d2d", also between devices.
+
+        The host goes on at once if its side is page-locked; otherwise it waits until the bytes are over.
+        """
+
+    @abstractmethod
+    def memset(self, device: int, stream: int, pointer: int, byte: int, nbytes: int) -> None:
+        """Queue setting bytes (`cudaMemsetAsync`)."""
+
+    @abstractmethod
+    def record_event(self, device: int, stream: int, timing: bool = False) -> DriverEvent:
+        """A mark behind everything queued on the stream so far (`cudaEventRecord`)."""
+
+    @abstractmethod
+    def stream_wait_event(self, device: int, stream: int, event: DriverEvent) -> None:
+        """What is queued on the stream from now on starts only after `event` (`cudaStreamWaitEvent`)."""
+
+    # Waiting. Each raises CudaError for what failed since the last time.
+
+    @abstractmethod
+    def query_stream(self, device: int, stream: int) -> bool:
+        """Whether everything queued on the stream is done."""
+
+    @abstractmethod
+    def synchronize_stream(self, device: int, stream: int) -> None: ...
+
+    @abstractmethod
+    def synchronize(self, device: int) -> None: ...

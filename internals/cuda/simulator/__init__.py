@@ -1,0 +1,8 @@
+"""A GPU made of Python: memory with addresses of its own, queues of deferred work, engines, and a clock that only the model moves.
+
+It exists so that everything above it can be run, tested and shown where there is no GPU: what waits for what, which copy overlaps
+with which kernel, which read comes too early. Its results are real; its times are modelled, the same on every machine, and say
+nothing about any product.
+
+`memory.py` is the memory, `model.py` how long things take, `schedule.py` who runs when, `driver.py` the whole.
+"""
