@@ -40,7 +40,14 @@ def write_variants(functions: list[NativeFunction]) -> str:
     twins = [f for f in functions if f.base is not None]
     modules = sorted({m for f in twins if f.base for k in [_leaf(f.base)] if k for m in [k.rpartition(".")[0]]})
     imports = "".join(f"from internals.aten.native import {m}\n" for m in modules)
-    return VARIANTS_HEAD + imports + "".join(_variant(f) for f in twins)
+    return VARIANTS_HEAD + imports + "".join(_variant(f, _leaf(f.base)) for f in twins if f.base)
+
+
+def write_cuda_variants(functions: list[NativeFunction]) -> str:
+    """The same for operators with a CUDA kernel of their own."""
+    twins = [(f, f.base.kernels["CUDA"].removeprefix("cuda.")) for f in functions if f.base and f.base.has_own_cuda_kernel]
+    imports = "".join(f"from internals.cuda.native import {m}\n" for m in sorted({k.rpartition(".")[0] for _, k in twins}))
+    return VARIANTS_HEAD + imports + "".join(_variant(f, kernel) for f, kernel in twins)
 
 
 def _op(f: NativeFunction, autograd: str | None) -> str:
@@ -76,11 +83,11 @@ def _leaf(f: NativeFunction) -> str | None:
     return None if f.is_composite else next(iter(f.kernels.values()))
 
 
-def _variant(f: NativeFunction) -> str:
+def _variant(f: NativeFunction, leaf: str | None) -> str:
     base = f.base
     assert base is not None
     params, args = ", ".join(f.parameters), ", ".join(base.parameters)
-    kernel = _leaf(base) or f"ops.{base.identifier}"
+    kernel = leaf or f"ops.{base.identifier}"
     outs = [p for p, a in zip(f.parameters, f.schema.arguments) if a.is_write]
     if f.schema.is_inplace and base.schema.is_view:
         body = f"become_view({outs[0]}, {kernel}({args}))"

@@ -45,6 +45,11 @@ class NativeFunction:
     def is_composite(self) -> bool:
         return "CompositeImplicitAutograd" in self.kernels
 
+    @property
+    def has_own_cuda_kernel(self) -> bool:
+        """Whether CUDA has a kernel of its own, rather than one shared with the CPU."""
+        return self.kernels.get("CUDA", "").startswith("cuda.")
+
 
 def load(path: Path = YAML) -> list[NativeFunction]:
     """Every operator of the YAML file with its twins. Raises ValueError naming the entry that is wrong."""
@@ -56,7 +61,7 @@ def load(path: Path = YAML) -> list[NativeFunction]:
         function = NativeFunction(
             parse_schema(entry["func"]),
             tuple(v.strip() for v in entry.get("variants", "function").split(",")),
-            dict(entry["dispatch"]),
+            {key: target for keys, target in entry["dispatch"].items() for key in keys.split(", ")},
             bool(entry.get("structured")),
             bool(entry.get("exact_out")),
             entry.get("python_module", ""),
@@ -97,7 +102,10 @@ def derive(function: NativeFunction, twin: str) -> NativeFunction:
         variants = ()
     # An out= twin is written to below autograd, which cannot record it, even if the operator is a composite that it sees through.
     explicit = {"CompositeImplicitAutograd": "CompositeExplicitAutograd"} if schema.is_out else {}
-    kernels = {explicit.get(key, key): f"_generated.variants.{_identifier(schema)}" for key in function.kernels}
+    kernels = {
+        explicit.get(key, key): f"_generated.{_variants_module(function, key)}.{_identifier(schema)}"
+        for key in function.kernels
+    }
     return NativeFunction(
         schema, variants, kernels, function.structured, function.exact_out, function.python_module, function
     )
@@ -115,6 +123,11 @@ def grouped(functions: list[NativeFunction], variant: str) -> dict[str, list[Nat
 def out_twin(f: NativeFunction, functions: list[NativeFunction]) -> NativeFunction | None:
     """The out= twin derived from `f`, if it has one."""
     return next((g for g in functions if g.base is f and g.schema.is_out), None)
+
+
+def _variants_module(function: NativeFunction, key: str) -> str:
+    """Where the twin's kernel for `key` is written: with the CPU's, unless CUDA has a kernel of its own."""
+    return "cuda_variants" if key == "CUDA" and function.has_own_cuda_kernel else "variants"
 
 
 def python_name(name: str) -> str:

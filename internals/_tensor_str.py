@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from internals.core import dtype as dt
-from internals.core.device import CPU
+from internals.core.device import CPU, is_simulated
 from internals.core.tensor_impl import TensorImpl, array
 
 
@@ -80,13 +80,19 @@ def printoptions(**options: Any) -> Iterator[None]:
 
 
 def tensor_repr(t: TensorImpl, name: str = "tensor") -> str:
-    """What `repr(t)` returns; `name` is what stands before the parenthesis."""
+    """What `repr(t)` returns; `name` is what stands before the parenthesis.
+
+    The elements of a tensor on a GPU are copied to the host first; if the GPU is a simulated one, a comment says so.
+    """
     indent = len(name) + 1
     if t.device.type == "meta":
         contents = "..."
+    elif t.numel():
+        on_host: Any = t if t.device is CPU else t.detach().cpu()  # type: ignore[attr-defined]
+        contents = elements(array(on_host), indent)
     else:
-        contents = elements(array(t), indent) if t.numel() else "[]"
-    return _join(f"{name}({contents}", suffixes(t), indent)
+        contents = "[]"
+    return _join(f"{name}({contents}", suffixes(t), indent) + ("  # simulated" if is_simulated(t.device) else "")
 
 
 def suffixes(t: TensorImpl) -> list[str]:

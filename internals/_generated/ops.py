@@ -8,37 +8,37 @@ which arguments contribute dispatch keys and looks the kernel up; while somebody
 from internals.aten.registration import define, factory_keys, list_keys
 from internals.core.hot import hot
 
-empty_memory_format_op = define('empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CPU='factories.empty', Meta='factories.empty')
+empty_memory_format_op = define('empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CPU='factories.empty', CUDA='factories.empty', Meta='factories.empty')
 def empty_memory_format(size, dtype, layout, device, pin_memory, memory_format, _table=empty_memory_format_op.table):
     if hot.off:
         return empty_memory_format_op(size, dtype, layout, device, pin_memory, memory_format)
     return _table[factory_keys(device)](size, dtype, layout, device, pin_memory, memory_format)
 
-empty_out_op = define('empty.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.empty_out', Meta='_generated.variants.empty_out', Autograd='autograd.manual.out_variant')
+empty_out_op = define('empty.out(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.empty_out', CUDA='_generated.variants.empty_out', Meta='_generated.variants.empty_out', Autograd='autograd.manual.out_variant')
 def empty_out(size, dtype, layout, device, pin_memory, memory_format, out, _table=empty_out_op.table):
     if hot.off:
         return empty_out_op(size, dtype, layout, device, pin_memory, memory_format, out)
     return _table[out._geometry.keys](size, dtype, layout, device, pin_memory, memory_format, out)
 
-empty_strided_op = define('empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='factories.empty_strided', Meta='factories.empty_strided')
+empty_strided_op = define('empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='factories.empty_strided', CUDA='factories.empty_strided', Meta='factories.empty_strided')
 def empty_strided(size, stride, dtype, layout, device, pin_memory, _table=empty_strided_op.table):
     if hot.off:
         return empty_strided_op(size, stride, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](size, stride, dtype, layout, device, pin_memory)
 
-empty_like_op = define('empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CPU='factories.empty_like', Meta='factories.empty_like')
+empty_like_op = define('empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CPU='factories.empty_like', CUDA='factories.empty_like', Meta='factories.empty_like')
 def empty_like(self, dtype, layout, device, pin_memory, memory_format, _table=empty_like_op.table):
     if hot.off:
         return empty_like_op(self, dtype, layout, device, pin_memory, memory_format)
     return _table[self._geometry.keys](self, dtype, layout, device, pin_memory, memory_format)
 
-new_empty_op = define('new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='factories.new_empty', Meta='factories.new_empty')
+new_empty_op = define('new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='factories.new_empty', CUDA='factories.new_empty', Meta='factories.new_empty')
 def new_empty(self, size, dtype, layout, device, pin_memory, _table=new_empty_op.table):
     if hot.off:
         return new_empty_op(self, size, dtype, layout, device, pin_memory)
     return _table[self._geometry.keys](self, size, dtype, layout, device, pin_memory)
 
-new_empty_strided_op = define('new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='factories.new_empty_strided', Meta='factories.new_empty_strided')
+new_empty_strided_op = define('new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='factories.new_empty_strided', CUDA='factories.new_empty_strided', Meta='factories.new_empty_strided')
 def new_empty_strided(self, size, stride, dtype, layout, device, pin_memory, _table=new_empty_strided_op.table):
     if hot.off:
         return new_empty_strided_op(self, size, stride, dtype, layout, device, pin_memory)
@@ -416,7 +416,7 @@ def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_me
         return normal_float_float_op(mean, std, size, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](mean, std, size, generator, dtype, layout, device, pin_memory)
 
-copy__op = define('copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)', CPU='copying.copy_', Meta='copying.copy_', Autograd='autograd.manual.copy_')
+copy__op = define('copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)', CPU='copying.copy_', Meta='copying.copy_', CUDA='cuda.copy.copy_', Autograd='autograd.manual.copy_')
 def copy_(self, src, non_blocking, _table=copy__op.table):
     if hot.off:
         return copy__op(self, src, non_blocking)
@@ -434,73 +434,73 @@ def fill_Tensor(self, value, _table=fill_Tensor_op.table):
         return fill_Tensor_op(self, value)
     return _table[self._geometry.keys | value._geometry.keys](self, value)
 
-fill__Tensor_op = define('fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)', CPU='copying.fill__Tensor', Meta='copying.fill__Tensor', Autograd='_generated.autograd_kernels.fill__Tensor')
+fill__Tensor_op = define('fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)', CPU='copying.fill__Tensor', Meta='copying.fill__Tensor', CUDA='cuda.copy.fill__Tensor', Autograd='_generated.autograd_kernels.fill__Tensor')
 def fill__Tensor(self, value, _table=fill__Tensor_op.table):
     if hot.off:
         return fill__Tensor_op(self, value)
     return _table[self._geometry.keys | value._geometry.keys](self, value)
 
-fill__Scalar_op = define('fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)', CPU='copying.fill__Scalar', Meta='copying.fill__Scalar', Autograd='_generated.autograd_kernels.fill__Scalar')
+fill__Scalar_op = define('fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)', CPU='copying.fill__Scalar', Meta='copying.fill__Scalar', CUDA='cuda.copy.fill__Scalar', Autograd='_generated.autograd_kernels.fill__Scalar')
 def fill__Scalar(self, value, _table=fill__Scalar_op.table):
     if hot.off:
         return fill__Scalar_op(self, value)
     return _table[self._geometry.keys](self, value)
 
-zero__op = define('zero_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.zero_', Meta='copying.zero_', Autograd='_generated.autograd_kernels.zero_')
+zero__op = define('zero_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.zero_', Meta='copying.zero_', CUDA='cuda.copy.zero_', Autograd='_generated.autograd_kernels.zero_')
 def zero_(self, _table=zero__op.table):
     if hot.off:
         return zero__op(self)
     return _table[self._geometry.keys](self)
 
-resize__op = define('resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)', CPU='copying.resize_', Meta='copying.resize_', Autograd='autograd.manual.resize_')
+resize__op = define('resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)', CPU='copying.resize_', CUDA='copying.resize_', Meta='copying.resize_', Autograd='autograd.manual.resize_')
 def resize_(self, size, memory_format, _table=resize__op.table):
     if hot.off:
         return resize__op(self, size, memory_format)
     return _table[self._geometry.keys](self, size, memory_format)
 
-set__source_Tensor_storage_offset_op = define('set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)', CPU='copying.set__source_Tensor_storage_offset', Meta='copying.set__source_Tensor_storage_offset', Autograd='autograd.manual.set_')
+set__source_Tensor_storage_offset_op = define('set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)', CPU='copying.set__source_Tensor_storage_offset', CUDA='copying.set__source_Tensor_storage_offset', Meta='copying.set__source_Tensor_storage_offset', Autograd='autograd.manual.set_')
 def set__source_Tensor_storage_offset(self, source, storage_offset, size, stride, _table=set__source_Tensor_storage_offset_op.table):
     if hot.off:
         return set__source_Tensor_storage_offset_op(self, source, storage_offset, size, stride)
     return _table[self._geometry.keys | source._geometry.keys](self, source, storage_offset, size, stride)
 
-set__source_Tensor_op = define('set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)', CPU='copying.set__source_Tensor', Meta='copying.set__source_Tensor', Autograd='autograd.manual.set_')
+set__source_Tensor_op = define('set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)', CPU='copying.set__source_Tensor', CUDA='copying.set__source_Tensor', Meta='copying.set__source_Tensor', Autograd='autograd.manual.set_')
 def set__source_Tensor(self, source, _table=set__source_Tensor_op.table):
     if hot.off:
         return set__source_Tensor_op(self, source)
     return _table[self._geometry.keys | source._geometry.keys](self, source)
 
-set__source_Storage_op = define('set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)', CPU='copying.set__source_Storage', Meta='copying.set__source_Storage', Autograd='autograd.manual.set_')
+set__source_Storage_op = define('set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)', CPU='copying.set__source_Storage', CUDA='copying.set__source_Storage', Meta='copying.set__source_Storage', Autograd='autograd.manual.set_')
 def set__source_Storage(self, source, _table=set__source_Storage_op.table):
     if hot.off:
         return set__source_Storage_op(self, source)
     return _table[self._geometry.keys](self, source)
 
-set__source_Storage_storage_offset_op = define('set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)', CPU='copying.set__source_Storage_storage_offset', Meta='copying.set__source_Storage_storage_offset', Autograd='autograd.manual.set_')
+set__source_Storage_storage_offset_op = define('set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, int storage_offset, int[] size, int[] stride=[]) -> Tensor(a!)', CPU='copying.set__source_Storage_storage_offset', CUDA='copying.set__source_Storage_storage_offset', Meta='copying.set__source_Storage_storage_offset', Autograd='autograd.manual.set_')
 def set__source_Storage_storage_offset(self, source, storage_offset, size, stride, _table=set__source_Storage_storage_offset_op.table):
     if hot.off:
         return set__source_Storage_storage_offset_op(self, source, storage_offset, size, stride)
     return _table[self._geometry.keys](self, source, storage_offset, size, stride)
 
-set__op = define('set_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.set_', Meta='copying.set_', Autograd='autograd.manual.set_')
+set__op = define('set_(Tensor(a!) self) -> Tensor(a!)', CPU='copying.set_', CUDA='copying.set_', Meta='copying.set_', Autograd='autograd.manual.set_')
 def set_(self, _table=set__op.table):
     if hot.off:
         return set__op(self)
     return _table[self._geometry.keys](self)
 
-clone_op = define('clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor', CPU='copying.clone', Meta='copying.clone', Autograd='_generated.autograd_kernels.clone')
+clone_op = define('clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor', CPU='copying.clone', Meta='copying.clone', CUDA='cuda.copy.clone', Autograd='_generated.autograd_kernels.clone')
 def clone(self, memory_format, _table=clone_op.table):
     if hot.off:
         return clone_op(self, memory_format)
     return _table[self._geometry.keys](self, memory_format)
 
-_to_copy_op = define('_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor', CPU='copying._to_copy', Meta='copying._to_copy', Autograd='_generated.autograd_kernels._to_copy')
+_to_copy_op = define('_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor', CPU='copying._to_copy', CUDA='copying._to_copy', Meta='copying._to_copy', Autograd='_generated.autograd_kernels._to_copy')
 def _to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format, _table=_to_copy_op.table):
     if hot.off:
         return _to_copy_op(self, dtype, layout, device, pin_memory, non_blocking, memory_format)
     return _table[self._geometry.keys](self, dtype, layout, device, pin_memory, non_blocking, memory_format)
 
-_local_scalar_dense_op = define('_local_scalar_dense(Tensor self) -> Scalar', CPU='copying._local_scalar_dense')
+_local_scalar_dense_op = define('_local_scalar_dense(Tensor self) -> Scalar', CPU='copying._local_scalar_dense', CUDA='cuda.copy._local_scalar_dense')
 def _local_scalar_dense(self, _table=_local_scalar_dense_op.table):
     if hot.off:
         return _local_scalar_dense_op(self)
@@ -554,7 +554,7 @@ def resize_as_(self, the_template, memory_format, _table=resize_as__op.table):
         return resize_as__op(self, the_template, memory_format)
     return _table[self._geometry.keys | the_template._geometry.keys](self, the_template, memory_format)
 
-equal_op = define('equal(Tensor self, Tensor other) -> bool', CPU='copying.equal')
+equal_op = define('equal(Tensor self, Tensor other) -> bool', CPU='copying.equal', CUDA='cuda.copy.equal')
 def equal(self, other, _table=equal_op.table):
     if hot.off:
         return equal_op(self, other)

@@ -1,4 +1,5 @@
-"""How generated code declares its operators, and the key sets it computes (`RegisterDispatchKey.cpp`, `DispatchKeyExtractor.h`).
+"""How generated code declares its operators, and the key sets it computes (`RegisterDispatchKey.cpp`,
+`DispatchKeyExtractor.h`).
 
 Kernels are registered by name and imported when first called. An operator whose schema says that it writes to an argument
 or returns a view also gets a kernel for the ADInplaceOrView key; every other op falls through there.
@@ -23,11 +24,16 @@ _CPU_FACTORY = 1 << DispatchKey.CPU | 1 << DispatchKey.BackendSelect
 
 
 def define(text: str, **kernels: str) -> OperatorHandle:
-    """Declare an op and its kernels, given as KEY="module.function" under internals.aten.native (or _generated, autograd)."""
+    """Declare an op and its kernels, given as KEY="module.function" under internals.aten.native.
+
+    A module may also lie under _generated or autograd, and one that begins with "cuda." under internals.cuda.native.
+    """
     op = dispatcher.define(text)
     for key, target in kernels.items():
         module, _, function = target.rpartition(".")
         package = "internals" if module.startswith(("_generated", "autograd")) else "internals.aten.native"
+        if module.startswith("cuda."):
+            package, module = "internals.cuda.native", module.removeprefix("cuda.")
         op.kernels[DispatchKey[key]] = KernelFunction(f"{package}.{module}:{function}", takes_keys=key == "Autograd")
     if "CompositeImplicitAutograd" not in kernels:
         arguments, _, returns = text.rpartition("->")

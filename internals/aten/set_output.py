@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from internals.core.device import CPU, device
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
@@ -20,14 +21,16 @@ from .overlap import check_no_internal_overlap
 from .writing import check_dtype, resize_output
 
 
-def set_output(sizes: Sequence[int], dtype: dtype, out: Any = None, inplace: bool = False) -> Any:
-    """The tensor of `sizes` and `dtype` a kernel is to fill: a new one, or `out`, resized where it has to be.
+def set_output(
+    sizes: Sequence[int], dtype: dtype, out: Any = None, inplace: bool = False, device: device = CPU
+) -> Any:
+    """The tensor of `sizes` and `dtype` a kernel is to fill: a new one on `device`, or `out`, resized where it has to be.
 
     `inplace` says that `out` is the op's `self`, which keeps its sizes. Raises RuntimeError for an `out` of another dtype, of
     other sizes when in place, or with elements that share memory.
     """
     if out is None:
-        return empty_contiguous(sizes, dtype)
+        return empty_contiguous(sizes, dtype, device)
     if inplace and tuple(out.shape) != tuple(sizes):
         raise RuntimeError(
             f"Bad in-place call: input tensor size {list(out.shape)} and output tensor size {list(sizes)} should match"

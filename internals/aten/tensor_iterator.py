@@ -13,6 +13,9 @@ Two things make it quick. Most calls need no decision, because their operands ha
 decided depends on nothing but the operands' geometries, so it is kept (`Decisions`) and serves the next call with the same
 ones.
 
+On another device the decisions are the same, and its backend runs the loop (`BackendHooks.run_loop`; PyTorch has a
+`DispatchStub`).
+
 How the real one differs: it decides anew in every call, splits the walk over threads and casts in small buffers inside the loop;
 here an operand of another dtype is converted as a whole, and numpy walks. PyTorch tells wrapped numbers (Python scalars) by a
 flag on a 0-d tensor.
@@ -26,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from internals.core import dtype as dt
-from internals.core.device import CPU
+from internals.core.backend_hooks import hooks
+from internals.core.device import CPU, META
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, like
@@ -99,7 +103,11 @@ class TensorIterator:
         if decisions is None:
             self._run_as_is(loop, array(output))
             return output
-        if not self._geometry.numel or self._geometry.device is not CPU:
+        if not self._geometry.numel:
+            return output
+        if (where := self._geometry.device) is not CPU:
+            if where is not META:
+                hooks(where.type).run_loop(self, decisions, loop)
             return output
         operands, target = self._operands(decisions), array(output)
         if decisions.fast_setup is None:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from internals.core.device import CPU, META
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import contiguous_geometry, with_keys
 from internals.core.promotion import can_cast
@@ -28,8 +29,7 @@ def write_inplace(target: Any, result: Any) -> Any:
             f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
         )
     check_no_internal_overlap(target)
-    if target.numel():
-        array(target)[...] = array(result)
+    _store(target, result)
     return target
 
 
@@ -52,8 +52,7 @@ def write_out(out: Any, result: Any) -> Any:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
     resize_output(out, result.shape)
     check_no_internal_overlap(out)
-    if out.numel():
-        array(out)[...] = array(result)
+    _store(out, result)
     return out
 
 
@@ -125,3 +124,15 @@ def check_cast(source: dtype, target: dtype) -> None:
         raise RuntimeError(
             f"result type {SCALAR_TYPE_NAME[source]} can't be cast to the desired output type {SCALAR_TYPE_NAME[target]}"
         )
+
+
+def _store(target: Any, result: Any) -> None:
+    """The elements of `result` into `target`, of the same shape and on the same device."""
+    if not target.numel():
+        return
+    if target.device is CPU:
+        array(target)[...] = array(result)
+    elif target.device is not META:
+        from internals._generated import ops
+
+        ops.copy_(target, result, False)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .backend_hooks import hooks
+
 TYPES = ("cpu", "cuda", "meta")
 
 
@@ -53,7 +55,8 @@ class device:
         raise AttributeError(f"attribute '{name}' of 'device' objects is not writable")
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}'" + ("" if self.index is None else f", index={self.index}") + ")"
+        text = f"device(type='{self.type}'" + ("" if self.index is None else f", index={self.index}") + ")"
+        return f"{text}  # simulated" if is_simulated(self) else text
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -66,6 +69,17 @@ CPU = device("cpu")
 META = device("meta")
 
 
+def is_simulated(where: device) -> bool:
+    """Whether `where` is a GPU that a program only pretends to be."""
+    return where.type == "cuda" and hooks("cuda").simulated
+
+
 def resolve(value: device | str | int | None) -> device:
-    """A factory's `device=` argument: None means the CPU."""
-    return CPU if value is None else value if isinstance(value, device) else device(value)
+    """A factory's `device=` argument as the device a tensor says it is on: None means the CPU, "cuda" the current GPU.
+
+    Raises AssertionError when there is no CUDA, RuntimeError for a GPU that does not exist.
+    """
+    where = CPU if value is None else value if isinstance(value, device) else device(value)
+    if where is CPU or where.type != "cuda":
+        return where
+    return hooks("cuda").resolve(where.index)

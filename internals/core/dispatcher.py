@@ -159,6 +159,7 @@ class Dispatcher:
         self.fallbacks: dict[DispatchKey, KernelFunction] = {
             key: FALLTHROUGH for key in DispatchKey if DispatchKey.BackendSelect <= key <= DispatchKey.PythonDispatcher
         }
+        self.fallbacks[DispatchKey.CUDA] = KernelFunction("internals.cuda.fallback:cpu_fallback", takes_keys=True)
 
     def define(self, text: str) -> OperatorHandle:
         """Declare an operator by its schema. Raises RuntimeError when it exists already."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from . import cpu_allocator
 from .allocator import Allocator, DataPtr
+from .backend_hooks import hooks
 from .cpu_allocator import Block, caching_allocator
 from .device import CPU, META, device
 from .hot import hot
@@ -46,9 +47,7 @@ class Storage:
         """`nbytes` uninitialised bytes on `device`. Raises RuntimeError when there is no such memory."""
         if device is META:
             return cls(DataPtr(0, None, cpu_allocator.system_free, META), nbytes, None, True)
-        if device is not CPU:
-            raise RuntimeError(f"no allocator for device '{device}': this build has CPU and meta storages")
-        allocator = cpu_allocator.get_cpu_allocator()
+        allocator = cpu_allocator.get_cpu_allocator() if device is CPU else hooks(device.type).allocator(device)
         return cls(allocator.allocate(nbytes), nbytes, allocator, True)
 
     def __del__(self) -> None:
@@ -106,7 +105,10 @@ class Storage:
         fresh = Storage.allocate(nbytes, self.device)
         kept = min(nbytes, self._nbytes)
         if kept and self._data.pointer:
-            ctypes.memmove(fresh._data.pointer, self._data.pointer, kept)
+            if self.device is CPU:
+                ctypes.memmove(fresh._data.pointer, self._data.pointer, kept)
+            else:
+                hooks(self.device.type).copy_bytes(fresh, self, kept)
         self._data, fresh._data = fresh._data, self._data
         self.allocator, fresh.allocator = fresh.allocator, self.allocator
         self._nbytes, fresh._nbytes = nbytes, self._nbytes
@@ -125,6 +127,8 @@ class Storage:
         return iter(bytes(self))
 
     def __bytes__(self) -> bytes:
+        if self.device is not CPU and self.device is not META:
+            return hooks(self.device.type).read(self)
         return ctypes.string_at(self._data.pointer, self._nbytes) if self._data.pointer else b""
 
     def tolist(self) -> list[int]:

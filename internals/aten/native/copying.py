@@ -4,8 +4,9 @@
 `contiguous` are an allocation and a copy, or nothing at all when there is nothing to change. `resize_` and `set_` give a tensor
 other memory.
 
-How the real one differs: copies between devices go through streams; here there is one device with memory, and `meta`, whose
-copies are free. A float out of an integer's range is converted as the CPU pleases, in both.
+How the real one differs: it has one kernel for each pair of devices. Here those that involve CUDA are in
+`internals/cuda/native/copy.py`; `meta` has no memory, and its copies are free. A float out of an integer's range is converted as
+the CPU pleases, in both.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from internals.aten.layout import strides_for, strides_like
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.aten.writing import resize
 from internals.core import dtype as dt
-from internals.core.device import CPU, resolve
+from internals.core.device import CPU, META, resolve
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.formats import channels_last, contiguous_format, preserve_format
 from internals.core.geometry import contiguous_strides, geometry
@@ -50,8 +51,7 @@ def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
     if src.is_complex() and not self.is_complex():
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
-    if self.device is CPU:
-        _write(self, src)
+    _write(self, src)
     return self
 
 
@@ -74,7 +74,7 @@ def _to_copy(
     result = empty(geometry(g.sizes, strides_like(self, memory_format), dtype or g.dtype, where))
     if self.is_complex() and not result.is_complex():
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
-    return _write(result, self)
+    return _write(result, self, non_blocking)
 
 
 def to_dtype_layout(
@@ -272,12 +272,14 @@ def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -
     return bool(isclose(self, other, rtol, atol, equal_nan).all().item())
 
 
-def _write(target: Any, source: TensorImpl) -> Any:
+def _write(target: Any, source: TensorImpl, non_blocking: bool = False) -> Any:
     """Store the elements of `source` in `target`, cast to its dtype and broadcast to its shape."""
-    if target.device is not CPU:
+    if target.device is META:
         return target
-    if source.device.type == "meta":
+    if source.device is META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if target.device is not CPU or source.device is not CPU:
+        return ops.copy_(target, source, non_blocking)
     values, kind = array(source), target.dtype
     if source.dtype is not kind:
         if source.is_complex() and kind.category in (dt.INTEGRAL, dt.FLOATING):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.layout import strides_for, strides_like
 from internals.aten.writing import fill_out
 from internals.core import device as devices
@@ -130,6 +131,8 @@ def eye_m(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any)
     t = _filled(empty((n, m), dtype, layout, device, pin_memory), 0)
     if t.device is CPU:
         np.fill_diagonal(array(t), 1) if n and m else None
+    elif t.device is not devices.META:
+        t.diagonal().fill_(1)
     return t
 
 
@@ -161,13 +164,16 @@ def arange_start_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, 
     else:
         count = math.ceil((float(end) - float(start)) / float(step))
     t = empty((count,), kind, layout, device, pin_memory)
-    if t.device is CPU and count:
+    if not count or t.device is devices.META:
+        return t
+    if t.device is CPU:
         with np.errstate(all="ignore"):
             if kind.category == dt.INTEGRAL:
                 array(t)[...] = (np.arange(count, dtype=np.int64) * int(step) + int(start)).astype(kind.np)
             else:
                 array(t)[...] = np.arange(count, dtype=np.float64) * float(step) + float(start)
-    return t
+        return t
+    return t.copy_(arange_start_step(start, end, step, kind, layout, CPU, pin_memory))
 
 
 def linspace(
@@ -188,8 +194,10 @@ def linspace(
     if kind.category == dt.BOOL:
         raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     t = empty((steps,), kind, layout, device, pin_memory)
-    if t.device is not CPU or not steps:
+    if t.device is devices.META or not steps:
         return t
+    if t.device is not CPU:
+        return t.copy_(linspace(start, end, steps, kind, layout, CPU, pin_memory))
     a, b = checked(start, kind), checked(end, kind)
     if steps == 1:
         array(t)[...] = a
@@ -218,6 +226,8 @@ def _filled(t: Any, value: Any) -> Any:
     number = checked(value, t.dtype)
     if t.device is CPU:
         array(t).fill(number)
+    elif t.device is not devices.META:
+        ops.fill__Scalar(t, value)
     return t
 
 

@@ -1,0 +1,77 @@
+"""A kernel through `numba.cuda`: machine code for a real GPU, or numba's own simulator.
+
+The source is compiled as it stands. `bound_function` gives it the globals it needs on this executor: numba's `cuda` module,
+device functions that are compiled too, and what the template parameters were bound to. numba compiles once for each combination
+of argument types and keeps the result.
+
+How the real one differs: nvcc compiles ahead of time, for each architecture, into the library's fatbin; here NVVM compiles on
+first launch, as PyTorch's own jiterator and NNC do with NVRTC.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import Any
+
+from .language import Choice, DeviceFunction, Kernel
+
+_functions: dict[DeviceFunction, Any] = {}
+_kernels: dict[DeviceFunction, Any] = {}
+
+
+def launch(kernel: Kernel, grid: Any, block: Any, stream: Any, args: tuple[Any, ...]) -> None:
+    """Launch `kernel` on the GPU. `stream` is a numba stream; arrays are what has a `__cuda_array_interface__`."""
+    compiled(kernel)[grid, block, stream](*args)
+
+
+def launch_on_numba_simulator(kernel: Kernel, grid: Any, block: Any, args: tuple[Any, ...]) -> None:
+    """Run `kernel` to its end on numba's simulator; arrays are numpy arrays over the simulated memory."""
+    compiled(kernel)[grid, block](*args)
+
+
+def compiled(kernel: Kernel) -> Any:
+    """The numba dispatcher of `kernel`."""
+    found = _kernels.get(kernel)
+    if found is None:
+        from numba import cuda
+
+        found = _kernels[kernel] = cuda.jit(bound_function(kernel))
+    return found
+
+
+def bound_function(instance: DeviceFunction) -> Any:
+    """The Python function of `instance` with every name it mentions meaning what numba.cuda can compile."""
+    from numba import cuda
+
+    scope: dict[str, Any] = {"__builtins__": __builtins__, "__name__": instance.function.__module__}
+    for name in instance.names():
+        value = instance.meaning(name)
+        if isinstance(value, Choice):
+            value = value.elsewhere if _simulated() else value.gpu
+        if isinstance(value, DeviceFunction):
+            value = _device_function(value)
+        scope[name] = value
+    scope["cuda"] = cuda
+    if _simulated() and scope.get("math") is math:
+        from .registers import DeviceMath
+
+        scope["math"] = DeviceMath()
+    function: Any = instance.function
+    cells = tuple(types.CellType(scope[n]) for n in function.__code__.co_freevars)
+    return types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+
+
+def _device_function(instance: DeviceFunction) -> Any:
+    found = _functions.get(instance)
+    if found is None:
+        from numba import cuda
+
+        found = _functions[instance] = cuda.jit(bound_function(instance), device=True)
+    return found
+
+
+def _simulated() -> bool:
+    from numba import config
+
+    return bool(config.ENABLE_CUDASIM)

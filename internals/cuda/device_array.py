@@ -1,0 +1,66 @@
+"""`DeviceArray`: what a kernel is given for a tensor, an address with sizes and strides (`PackedTensorAccessor`).
+
+Most kernels of this package take `flat(t)`, the run of elements from the tensor's first on, and do the arithmetic of strides
+themselves, as CUDA C does with a pointer. A tensor handed over as it is becomes an array with all its dimensions.
+
+How the real one differs: kernels take raw pointers, and `PackedTensorAccessor64` where indices are more readable; an
+`OffsetCalculator` divides by sizes with precomputed magic numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from internals.core.dtype import dtype
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceArray:
+    """Memory of device `device` as an array. `pointer` is the address of the first element; strides are in elements."""
+
+    pointer: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: dtype
+    device: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """From the first byte to behind the last one it reaches."""
+        if not prod(self.sizes):
+            return 0
+        return (1 + sum((n - 1) * s for n, s in zip(self.sizes, self.strides))) * self.dtype.itemsize
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """How numba, CuPy and PyTorch take each other's arrays (version 3; strides in bytes)."""
+        n = self.dtype.itemsize
+        return {
+            "shape": self.sizes,
+            "strides": tuple(s * n for s in self.strides),
+            "typestr": self.dtype.np.str,
+            "data": (self.pointer, False),
+            "version": 3,
+        }
+
+
+def flat(t: Any) -> DeviceArray:
+    """The elements from the tensor's first one to the end of its storage, one after the other."""
+    g = t._geometry
+    count = t._storage._nbytes // g.dtype.itemsize - t._offset
+    return DeviceArray(t.data_ptr(), (max(count, 0),), (1,), g.dtype, _index(t))
+
+
+def whole(t: Any) -> DeviceArray:
+    """The tensor with its own sizes and strides."""
+    g = t._geometry
+    return DeviceArray(t.data_ptr(), tuple(g.sizes), tuple(g.strides), g.dtype, _index(t))
+
+
+def _index(t: Any) -> int:
+    where = t._geometry.device
+    if where.type != "cuda":
+        raise RuntimeError(f"a kernel runs on a GPU: move the tensor on '{where}' there with .cuda()")
+    return int(where.index)

@@ -1,0 +1,138 @@
+"""What runs when an operator has no CUDA kernel: the CPU's, on copies (`aten/src/ATen/native/CPUFallback.cpp`).
+
+The arguments are copied to the host, the operator runs there, and its results are copied to the device again; an argument that
+the operator writes to gets its new elements back. It is slow, as each copy waits for everything before it, and it is never
+silent: `viz.dispatch` shows it as a step of its own, `fallbacks()` counts it, and `allow_fallback(False)` or
+INTERNALS_CUDA_FALLBACK=error makes it an error.
+
+How the real one differs: PyTorch has kernels for nearly everything on CUDA; its MPS and XLA backends fall back in this way
+(PYTORCH_ENABLE_MPS_FALLBACK=1).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from internals.core.device import CPU, device
+from internals.core.dispatch_key import DispatchKey
+from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.tensor_impl import TensorImpl
+
+_CPU_KEYS = 1 << DispatchKey.CPU
+_counts: Counter[str] = Counter()
+_allowed = os.environ.get("INTERNALS_CUDA_FALLBACK", "") != "error"
+
+
+def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
+    """Run `op` on the CPU for arguments of the device. Raises NotImplementedError if not allowed, or if `op` makes a view."""
+    if not _allowed:
+        raise NotImplementedError(
+            f"'{op.name}' has no CUDA kernel here, and the CPU fallback is switched off. Allow it with "
+            "internals.cuda.allow_fallback(True), or run the operator on .cpu() tensors"
+        )
+    if op.schema.is_view:
+        raise NotImplementedError(f"'{op.name}' returns a view, which cannot be computed on a copy: it needs a CUDA kernel")
+    _counts[op.name] += 1
+    return run_on_cpu(op, *args)
+
+
+def run_on_cpu(op: OperatorHandle, *args: Any) -> Any:
+    """`op` on copies of its arguments on the host, its results on the device again."""
+    moved: dict[int, Any] = {}
+    where = _device_of(op, args)
+    on_cpu = [_to_cpu(a, moved) for a in args]
+    for i, argument in enumerate(op.schema.arguments):
+        if argument.name == "device":
+            on_cpu[i] = CPU
+    result = dispatcher.redispatch(op, _CPU_KEYS, *on_cpu)
+    originals = {id(copy): a for a, copy in moved.values()}
+    for argument, given, copy in zip(op.schema.arguments, args, on_cpu):
+        if argument.is_write:
+            _write_back(given, copy)
+    return _to_device(result, originals, where)
+
+
+def fallbacks() -> dict[str, int]:
+    """How often each operator went to the CPU so far, by name."""
+    return dict(sorted(_counts.items()))
+
+
+def allow_fallback(allowed: bool) -> None:
+    """Whether an operator without a CUDA kernel may run on the CPU; otherwise it raises NotImplementedError."""
+    global _allowed
+    _allowed = allowed
+
+
+@contextmanager
+def no_fallback() -> Iterator[None]:
+    """Within: an operator without a CUDA kernel raises NotImplementedError."""
+    before = _allowed
+    allow_fallback(False)
+    try:
+        yield
+    finally:
+        allow_fallback(before)
+
+
+def _to_cpu(value: Any, moved: dict[int, Any]) -> Any:
+    """`value` with every tensor on the host; the same tensor gives the same copy. `moved` keeps (original, copy) by identity."""
+    if isinstance(value, (list, tuple)):
+        return [_to_cpu(v, moved) for v in value]
+    if not isinstance(value, TensorImpl) or value.device.type != "cuda":
+        return value
+    found = moved.get(id(value))
+    if found is None:
+        found = moved[id(value)] = (value, _host_copy(value))
+    return found[1]
+
+
+def _host_copy(t: Any) -> Any:
+    """A copy on the host, with the same strides if the elements lie densely, without history."""
+    from internals._generated import ops
+
+    return ops._to_copy(t.detach(), None, None, CPU, None, False, None)
+
+
+def _write_back(original: Any, copy: Any) -> None:
+    """What the operator wrote into the copy of an argument; it may have got other sizes too."""
+    from internals._generated import ops
+
+    if isinstance(original, (list, tuple)):
+        for a, b in zip(original, copy):
+            _write_back(a, b)
+    elif isinstance(original, TensorImpl) and original is not copy:
+        if original.shape != copy.shape:
+            ops.resize_(original, list(copy.shape), None)
+        ops.copy_(original, copy, False)
+
+
+def _to_device(result: Any, originals: dict[int, Any], where: device) -> Any:
+    from internals._generated import ops
+
+    if isinstance(result, TensorImpl):
+        if id(result) in originals:
+            return originals[id(result)]
+        return result if result.device is not CPU else ops._to_copy(result, None, None, where, None, False, None)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*[_to_device(r, originals, where) for r in result])
+    if isinstance(result, (list, tuple)):
+        return type(result)(_to_device(r, originals, where) for r in result)
+    return result
+
+
+def _device_of(op: OperatorHandle, args: tuple[Any, ...]) -> device:
+    """Where the results belong: the device of the first tensor on CUDA, or what the `device` argument says."""
+    for value in args:
+        for t in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(t, TensorImpl) and t.device.type == "cuda":
+                return t.device
+    from internals.core.device import resolve
+
+    for argument, value in zip(op.schema.arguments, args):
+        if argument.name == "device" and value is not None:
+            return resolve(value)
+    return resolve("cuda")

@@ -1,0 +1,69 @@
+"""What the core asks of this backend (`aten/src/ATen/cuda/detail/CUDAHooks.cpp`, `c10/cuda/impl/CUDAGuardImpl.h`).
+
+How the real one differs: the hooks also answer for cuDNN, cuBLAS and NVRTC, and for the generators.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from internals.core.allocator import Allocator
+from internals.core.backend_hooks import BackendHooks
+from internals.core.device import device
+from internals.core.storage import Storage
+
+from . import backend
+
+
+class CUDAHooks(BackendHooks):
+    """See `BackendHooks`."""
+
+    @property
+    def simulated(self) -> bool:
+        return backend.choice()[0].endswith("simulator")
+
+    def resolve(self, index: int | None) -> device:
+        backend.driver()
+        if index is None:
+            index = backend.current_device()
+        else:
+            backend.check_index(index)
+        return device("cuda", index)
+
+    def allocator(self, device: device) -> Allocator:
+        try:
+            from .memory import allocator_for
+        except ImportError:
+            from .uncached_allocator import UncachedAllocator
+
+            return UncachedAllocator(device.index or 0)
+        return allocator_for(device.index or 0)
+
+    def read(self, storage: Storage) -> bytes:
+        index, nbytes = storage.device.index or 0, storage.nbytes()
+        if not nbytes:
+            return b""
+        buffer = ctypes.create_string_buffer(nbytes)
+        stream = backend.current_stream(index)
+        backend.driver().copy(index, stream, ctypes.addressof(buffer), storage.data_ptr(), nbytes, "d2h")
+        backend.driver().synchronize_stream(index, stream)
+        return buffer.raw
+
+    def copy_bytes(self, target: Storage, source: Storage, nbytes: int) -> None:
+        index = target.device.index or 0
+        stream = backend.current_stream(index)
+        backend.driver().copy(index, stream, target.data_ptr(), source.data_ptr(), nbytes, "d2d")
+
+    def run_loop(self, iterator: Any, decisions: Any, loop: Any) -> None:
+        from .native.elementwise import run_loop
+
+        run_loop(iterator, decisions, loop)
+
+    def pinned_allocator(self) -> Allocator:
+        from .memory import pinned_allocator
+
+        return pinned_allocator()
+
+
+hooks = CUDAHooks()

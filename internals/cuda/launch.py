@@ -1,0 +1,102 @@
+"""Launching: how many threads, on which stream, with what (`<<<grid, block, 0, stream>>>`, `cudaLaunchKernel`).
+
+`kernel[grid, block](...)` turns the arguments into what a kernel can take, checks that the tensors live on one device, and
+hands the launch to the driver. It returns at once: the work is queued on the stream.
+
+How the real one differs: a launch also carries the size of dynamic shared memory, and checks cudaGetLastError afterwards
+(`C10_CUDA_KERNEL_LAUNCH_CHECK`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.core.tensor_impl import TensorImpl
+
+from . import backend
+from .device_array import DeviceArray, whole
+from .language import Kernel
+
+Dim3 = tuple[int, int, int]
+THREADS = 256  # in a block, unless a kernel wants otherwise
+
+
+class Launch:
+    """A kernel with its configuration, to be called with the kernel's arguments.
+
+    Raises ValueError for a configuration no device takes, RuntimeError for tensors that are not all on one CUDA device.
+    """
+
+    __slots__ = ("kernel", "grid", "block", "stream")
+
+    def __init__(self, kernel: Kernel, configuration: Any) -> None:
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
+            raise ValueError(f"launch {kernel.name} as {kernel.name}[grid, block] or [grid, block, stream]")
+        self.kernel = kernel
+        self.grid, self.block = dim3("grid", configuration[0]), dim3("block", configuration[1])
+        self.stream = configuration[2] if len(configuration) == 3 else None
+        threads = self.block[0] * self.block[1] * self.block[2]
+        if threads > 1024:
+            raise ValueError(f"a block has at most 1024 threads, got {threads} = {self.block}")
+
+    def __call__(self, *args: Any) -> None:
+        arguments = tuple(map(_argument, args))
+        device = _device_of(arguments, self.stream)
+        stream = backend.current_stream(device) if self.stream is None else _handle(self.stream)
+        backend.driver().launch(device, stream, self.kernel, self.grid, self.block, arguments)
+
+
+def dim3(what: str, value: Any) -> Dim3:
+    """`value`, an int or up to three of them, as three. Raises ValueError for fewer than one thread or block."""
+    given = value if isinstance(value, tuple) else (value,)
+    sizes = tuple(int(n) for n in given) + (1,) * (3 - len(given))
+    if len(sizes) != 3 or min(sizes) < 1:
+        raise ValueError(f"{what} must be one to three positive ints, got {value!r}")
+    return sizes  # type: ignore[return-value]
+
+
+def threads_for(n: int, most: int = THREADS) -> int:
+    """Threads in a block for `n` items: `most`, or fewer in whole warps of 32 when there is less to do."""
+    return min(most, max(32, (n + 31) // 32 * 32))
+
+
+def blocks_for(n: int, threads: int = THREADS, most: int = 1 << 16) -> int:
+    """Blocks of `threads` threads so that each of `n` items has one; 1 to `most` (grid-stride loops do the rest)."""
+    return max(1, min(most, (n + threads - 1) // threads))
+
+
+def launch_1d(kernel: Kernel, n: int, *args: Any) -> None:
+    """Launch a grid-stride kernel over `n` items. Nothing happens for none."""
+    if n:
+        threads = threads_for(n)
+        kernel[blocks_for(n, threads), threads](*args)
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, TensorImpl):
+        return whole(value)
+    if isinstance(value, (DeviceArray, np.generic, int, float, bool)):
+        return value
+    if isinstance(value, tuple) and all(isinstance(v, int) for v in value):
+        return value
+    raise TypeError(f"a kernel takes CUDA tensors, numbers and tuples of ints, not {type(value).__name__}")
+
+
+def _device_of(args: tuple[Any, ...], stream: Any) -> int:
+    """The device of the arrays among `args`; that of the stream, or the current one, if there are none."""
+    devices = {a.device for a in args if isinstance(a, DeviceArray)}
+    if len(devices) > 1:
+        first, second = sorted(devices)[:2]
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, cuda:{first} and cuda:{second}!"
+        )
+    if devices:
+        return devices.pop()
+    index = getattr(getattr(stream, "device", None), "index", None)
+    return backend.current_device() if index is None else int(index)
+
+
+def _handle(stream: Any) -> int:
+    return int(getattr(stream, "cuda_stream", stream))

@@ -1,0 +1,216 @@
+"""Copies to, from and on the device (`aten/src/ATen/native/cuda/Copy.cu`).
+
+Three things can be in the way of a copy of bytes: the two sides may lie in memory in different orders, have different dtypes,
+or be on different devices. Layout and dtype are changed by a kernel, on the device; what crosses the bus are runs of bytes. A
+copy between host and device is asynchronous when the caller says `non_blocking` and the host's memory is pinned: then it
+returns at once, and the stream keeps the host memory from being reused (`record_stream` of the pinned allocator). Otherwise it
+waits.
+
+How the real one differs: copies between two GPUs wait for both streams with events and may need peer access to be enabled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.broadcasting import broadcast_shapes, broadcast_strides, coalesce, memory_order
+from internals.aten.layout import strides_like
+from internals.aten.native import copying
+from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap, is_non_overlapping_and_dense
+from internals.aten.tensor_iterator import number
+from internals.core import dtype as dt
+from internals.core.device import CPU, META
+from internals.core.geometry import contiguous_geometry, geometry
+from internals.core.scalar import checked
+from internals.core.tensor_impl import TensorImpl, empty, make
+
+from .. import backend
+from ..device_array import flat
+from ..kernels import copy as kernels
+from ..launch import launch_1d
+
+
+def copy_(self: Any, src: TensorImpl, non_blocking: bool = False) -> Any:
+    """Write the elements of `src` into `self`; at least one of the two is on the device. Errors as on the CPU."""
+    if self is src:
+        return self
+    check_no_internal_overlap(self)
+    if self.device is src.device:
+        check_no_partial_overlap(self, src)
+    shape = broadcast_shapes(self.shape, src.shape)
+    if self.shape != shape:
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
+    if src.device is META:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if not self.numel() or self.device is META:
+        return self
+    if self.device is src.device:
+        _on_device(self, src)
+    else:
+        _between(self, src, non_blocking)
+    return self
+
+
+def clone(self: TensorImpl, memory_format: Any = None) -> Any:
+    """The same values in memory of their own."""
+    g = self._geometry
+    return copy_(empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self)
+
+
+def fill__Scalar(self: Any, value: Any) -> Any:
+    """`value` everywhere. Raises RuntimeError when the dtype cannot hold it."""
+    _fill(self, checked(value, self.dtype))
+    return self
+
+
+def fill__Tensor(self: Any, value: TensorImpl) -> Any:
+    """The one element of a 0-d tensor everywhere."""
+    if value.dim():
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+        )
+    return copy_(self, value)
+
+
+def zero_(self: Any) -> Any:
+    if self.is_contiguous() and self.numel():
+        index = self.device.index
+        backend.driver().memset(index, backend.current_stream(index), self.data_ptr(), 0, self.nbytes)
+    else:
+        _fill(self, 0)
+    return self
+
+
+def _local_scalar_dense(self: TensorImpl) -> Any:
+    """The only element as a Python number. The host waits for everything the stream has still to do."""
+    return copying._local_scalar_dense(ops._to_copy(self, None, None, CPU, None, False, None))
+
+
+def equal(self: TensorImpl, other: TensorImpl) -> bool:
+    """Whether both have the same shape and equal elements."""
+    if self.device is not other.device:
+        raise RuntimeError(f"Cannot compare two tensors on different devices. Got: {self.device} and {other.device}")
+    on_cpu = [ops._to_copy(t, None, None, CPU, None, False, None) for t in (self, other)]
+    return copying.equal(*on_cpu)
+
+
+def _on_device(target: Any, source: Any) -> None:
+    """Both sides on one device: a kernel converts and reorders as it goes."""
+    if target.dtype is source.dtype and _same_order(target, source):
+        index = target.device.index
+        stream = backend.current_stream(index)
+        backend.driver().copy(index, stream, target.data_ptr(), source.data_ptr(), target.nbytes, "d2d")
+        return
+    if target.dtype.is_complex or source.dtype.is_complex:
+        _complex_copy(target, source)
+        return
+    n, to = target.numel(), _caster(target.dtype)
+    sizes, (target_strides, source_strides) = walk(target, source)
+    if len(sizes) == 1 and target_strides == source_strides == (1,):
+        launch_1d(kernels.copy_contiguous.bind(T=to), n, flat(target), flat(source), n)
+        return
+    kernel = kernels.copy_strided.bind(T=to)
+    launch_1d(kernel, n, flat(target), flat(source), n, sizes, target_strides, source_strides)
+
+
+def _between(target: Any, source: Any, non_blocking: bool) -> None:
+    """Across the bus go bytes: whatever else differs is settled on the side of the source before, or of the target after."""
+    g = target._geometry
+    if target.dtype is not source.dtype or target.shape != source.shape or not _same_order(target, source):
+        # On the host, or on the source's device, into the target's dtype and order.
+        dense = target if is_non_overlapping_and_dense(g.sizes, g.strides) else None
+        strides = g.strides if dense is not None else contiguous_geometry(g.sizes, g.dtype).strides
+        staged = ops.copy_(empty(geometry(g.sizes, strides, g.dtype, source.device)), source, False)
+        if dense is None:
+            arrived = empty(geometry(g.sizes, strides, g.dtype, g.device))
+            _between(arrived, staged, False)
+            ops.copy_(target, arrived, False)
+            return
+        source, non_blocking = staged, False
+    _copy_bytes(target, source, non_blocking)
+
+
+def _copy_bytes(target: Any, source: Any, non_blocking: bool) -> None:
+    """The bytes of a dense tensor across the bus, on the current stream of the device."""
+    driver = backend.driver()
+    if target.device is CPU:
+        kind, index, host = "d2h", source.device.index, target
+    elif source.device is CPU:
+        kind, index, host = "h2d", target.device.index, source
+    else:
+        kind, index, host = "d2d", source.device.index, None
+    stream = backend.current_stream(index)
+    driver.copy(index, stream, target.data_ptr(), source.data_ptr(), target._geometry.nbytes, kind)
+    if host is None:
+        driver.synchronize_stream(index, stream)
+    elif non_blocking:
+        from ..memory import pinned_allocator
+
+        pinned_allocator().record(host._storage.data_ptr_object, index, stream)
+    else:
+        driver.synchronize_stream(index, stream)
+
+
+def _fill(target: Any, value: Any) -> None:
+    n = target.numel()
+    if not n:
+        return
+    if target.dtype.is_complex:
+        pairs = _parts(target)
+        _fill(pairs.select(-1, 0), complex(value).real)
+        _fill(pairs.select(-1, 1), complex(value).imag)
+        return
+    number_ = number(value, target.dtype)
+    sizes, (strides,) = walk(target)
+    if len(sizes) == 1 and strides == (1,):
+        launch_1d(kernels.fill_contiguous, n, flat(target), number_, n)
+    else:
+        launch_1d(kernels.fill_strided, n, flat(target), number_, n, sizes, strides)
+
+
+def _complex_copy(target: Any, source: Any) -> None:
+    """No kernel here knows complex numbers: they are pairs of real ones."""
+    if target.dtype.is_complex and source.dtype.is_complex:
+        _on_device(_parts(target), _parts(source.expand(target.shape)))
+    elif target.dtype.is_complex:
+        pairs = _parts(target)
+        _on_device(pairs.select(-1, 0), source)
+        _fill(pairs.select(-1, 1), 0)
+    elif target.dtype is dt.bool_:  # true where either part is not zero
+        _between(target, ops._to_copy(source, target.dtype, None, CPU, None, False, None), False)
+    else:
+        _on_device(target, _parts(source).select(-1, 0))
+
+
+def _parts(t: Any) -> Any:
+    """A complex tensor as a real one, with a last dimension of real and imaginary part."""
+    g = t._geometry
+    strides = (*[2 * s for s in g.strides], 1)
+    return make(t._storage, geometry((*g.sizes, 2), strides, g.dtype.to_real(), g.device), 2 * t._offset)
+
+
+def walk(target: Any, *sources: Any) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The fewest dimensions in which all can be walked together, and each operand's strides for them, in elements."""
+    shape = tuple(target.shape)
+    rows = [broadcast_strides(t.shape, t.stride(), shape) for t in (target, *sources)]
+    sizes, strides = coalesce(shape, rows, memory_order(shape, rows))
+    return (sizes, strides) if sizes else ((1,), [(1,)] * len(rows))
+
+
+def _same_order(a: Any, b: Any) -> bool:
+    """Whether the two have one shape and lie in memory alike, without gaps: then a run of bytes is all there is to copy."""
+    g, h = a._geometry, b._geometry
+    if g.sizes != h.sizes:
+        return False
+    if g.is_contiguous and h.is_contiguous:
+        return True
+    return g.strides == h.strides and is_non_overlapping_and_dense(g.sizes, g.strides)
+
+
+def _caster(d: dt.dtype) -> Any:
+    """The numpy scalar type that converts to `d`."""
+    kind: type[np.generic] = d.np.type
+    return kind
