@@ -1,32 +1,53 @@
-"""`internals.cuda`: what programs ask before they decide where to run (`torch/cuda/__init__.py`).
+"""`internals.cuda`: tensors on a GPU, real or simulated (`torch/cuda/__init__.py`).
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    x = torch.ones(3, device="cuda")
 
-is the first line of most training scripts. There is no CUDA backend in this build, so the answer is no, and what needs a device
-says so; seeding is allowed, as there is nothing to seed.
+needs an NVIDIA GPU and its driver, or the simulator: set INTERNALS_CUDA=simulator in the environment, or call
+`internals.cuda.use_simulator()` first. Importing this initialises nothing; the first tensor on "cuda" does.
 
-How the real one differs: it has one; streams, events, graphs, memory statistics and properties of devices.
+The floors, from the bottom: `driver.py` (what a device can do; `gpu_driver.py` and `simulator/` do it), `backend.py` (which
+one is in use), `allocator/` (a cache of its memory), `language.py` and `kernels/` (programs for its threads), `native/`
+(operators made of those), and `streams.py`, `device.py`, `memory.py`, `activity.py`, which are what a user sees.
+
+How the real one differs: graphs, NCCL, NVML, several processes, and cuBLAS and cuDNN for what is a kernel of our own here.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-_NO_CUDA = "Torch not compiled with CUDA enabled"
+from .activity import Activity, Recording, record_activity
+from .backend import use_simulator
+from .device import (
+    can_device_access_peer,
+    current_device,
+    device,
+    device_count,
+    device_of,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    init,
+    is_available,
+    is_initialized,
+    is_simulated,
+    set_device,
+    synchronize,
+)
+from .driver import CudaError
+from .streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    get_stream_from_external,
+    set_stream,
+    stream,
+)
 
-
-def is_available() -> bool:
-    """Whether tensors can live on a GPU."""
-    return False
-
-
-def is_initialized() -> bool:
-    return False
-
-
-def device_count() -> int:
-    """How many GPUs tensors can live on."""
-    return 0
+AcceleratorError = CudaError
 
 
 def manual_seed(seed: int) -> None:
@@ -38,24 +59,12 @@ def manual_seed_all(seed: int) -> None:
 
 
 def empty_cache() -> None:
-    """Give cached memory back. There is none."""
+    """Give cached memory back."""
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: Any = None) -> int:  # noqa: F811
     return 0
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: Any = None) -> int:  # noqa: F811
     return 0
-
-
-def current_device() -> NoReturn:
-    raise AssertionError(_NO_CUDA)
-
-
-def get_device_name(device: Any = None) -> NoReturn:
-    raise AssertionError(_NO_CUDA)
-
-
-def synchronize(device: Any = None) -> NoReturn:
-    raise AssertionError(_NO_CUDA)

@@ -9,9 +9,11 @@ be said before in two ways, by `INTERNALS_CUDA` in the environment or by `use_si
     INTERNALS_CUDA=none                  no CUDA
     unset                                the real GPU if there is one
 
-The current device and the current stream of each device belong to the thread: a new thread starts on device 0, on default streams.
+The current device and the current stream of each device belong to the thread: a new thread starts on device 0, on default
+streams.
 
-How the real one differs: PyTorch is compiled for CUDA or not, and has no simulator; the current device is kept by the CUDA runtime.
+How the real one differs: PyTorch is compiled for CUDA or not, and has no simulator; the current device is kept by the CUDA
+runtime.
 """
 
 from __future__ import annotations
@@ -53,13 +55,16 @@ def initialized() -> bool:
 
 
 def use_simulator(devices: int = 1, memory: int = GIBIBYTE, numba: bool = False) -> None:
-    """Let `cuda` be `devices` simulated devices with `memory` bytes each, in this process; `numba`: kernels run on numba's simulator.
+    """Let `cuda` be `devices` simulated devices with `memory` bytes each; `numba`: kernels run on numba's own simulator.
 
-    To be called before anything uses CUDA. Asking again for what is in use does nothing. Raises RuntimeError if something else is.
+    To be called before anything uses CUDA. Asking again for what is in use does nothing. Raises RuntimeError if something else
+    is.
     """
     global _asked
     if devices < 1 or memory < 1 << 21:
-        raise ValueError(f"use_simulator: at least 1 device with 2 MiB of memory, got devices={devices}, memory={memory}")
+        raise ValueError(
+            f"use_simulator: at least 1 device with 2 MiB of memory, got devices={devices}, memory={memory}"
+        )
     choice = ("numba-simulator" if numba else "simulator", devices, memory)
     with _lock:
         if _driver is not None and choice != _asked:
@@ -134,7 +139,7 @@ def set_stream(device: int, stream: int) -> None:
 
 
 def index_of(device: Any) -> int:
-    """The index that a `device` of type cuda means: its own, or that of the current device. Raises CudaError if it is not there."""
+    """The index that a `device` of type cuda means: its own, or the current one. Raises CudaError if there is no such GPU."""
     index = device.index
     if index is None:
         return current_device()
@@ -161,7 +166,7 @@ def explain(error: str, name: str, detail: str = "") -> str:
 
 
 def on_change(callback: Callable[[], None]) -> None:
-    """Have `callback()` called whenever another driver takes over: what belongs to the old one must not be handed out any more."""
+    """Have `callback()` called when another driver takes over: what belongs to the old one must not be handed out any more."""
     _on_change.append(callback)
 
 

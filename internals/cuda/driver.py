@@ -94,7 +94,6 @@ class Driver(ABC):
     """A device runtime. All methods may be called from any thread."""
 
     simulated: bool
-    recorder: Callable[[Activity], None] | None = None  # who wants to hear of finished work: see activity.py
 
     # Devices
 
@@ -177,3 +176,13 @@ class Driver(ABC):
 
     @abstractmethod
     def synchronize(self, device: int) -> None: ...
+
+    # Watching
+
+    @abstractmethod
+    def start_recording(self, recorder: Callable[[Activity], None]) -> None:
+        """From now on tell `recorder` of every piece of work that is queued, once its times are known (`activity.py`)."""
+
+    @abstractmethod
+    def stop_recording(self) -> None:
+        """Wait for all devices, tell of what is left, and stop. Raises CudaError for work that failed."""

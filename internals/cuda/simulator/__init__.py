@@ -1,4 +1,4 @@
-"""A GPU made of Python: memory with addresses of its own, queues of deferred work, engines, and a clock that only the model moves.
+"""A GPU made of Python: memory with its own addresses, queues of deferred work, engines, a clock that the model moves.
 
 It exists so that everything above it can be run, tested and shown where there is no GPU: what waits for what, which copy overlaps
 with which kernel, which read comes too early. Its results are real; its times are modelled, the same on every machine, and say

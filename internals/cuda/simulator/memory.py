@@ -1,9 +1,9 @@
 """The memory of a simulated device: an address space, handed out in ranges, and page-locked memory of the host.
 
-Device addresses are numbers that mean nothing to the CPU, as with a real GPU: only the simulator can look behind them, with `view`.
-They are the same in every run. Ranges are given out first fit, small ones at multiples of 512 bytes and large ones at multiples of
-2 MiB (a page), so the device itself can be fragmented: enough bytes in sum and still no range that is long enough. That is one
-reason to have a caching allocator.
+Device addresses are numbers that mean nothing to the CPU, as with a real GPU: only the simulator can look behind them, with
+`view`. They are the same in every run. Ranges are given out first fit, small ones at multiples of 512 bytes and large ones at
+multiples of 2 MiB (a page), so the device itself can be fragmented: enough bytes in sum and still no range that is long
+enough. That is one reason to have a caching allocator.
 
 Mirrors nothing in PyTorch: it stands for the driver's own memory manager.
 
@@ -56,9 +56,8 @@ class AddressSpace:
             segment = self._segments[start]
             address = _round_up(start + _round_up(segment.nbytes, SMALL), alignment)
         if address + size > self.base + self.capacity:
-            raise DeviceOutOfMemory(
-                explain("out of memory", "cudaErrorMemoryAllocation", f"{nbytes} bytes asked for, {self.free_bytes} free in all")
-            )
+            detail = f"{nbytes} bytes asked for, {self.free_bytes} free in all"
+            raise DeviceOutOfMemory(explain("out of memory", "cudaErrorMemoryAllocation", detail))
         insort(self._addresses, address)
         self._segments[address] = Segment(address, nbytes, np.zeros(nbytes, np.uint8))
         self.used += size
@@ -79,7 +78,7 @@ class AddressSpace:
         return [(address, self._segments[address].nbytes) for address in self._addresses]
 
     def view(self, pointer: int, nbytes: int) -> Any:
-        """The bytes at `pointer`, as a numpy uint8 array that shares them. Raises IllegalMemoryAccess if they are not one range's."""
+        """The bytes at `pointer`, as a numpy array that shares them. Raises IllegalMemoryAccess if they are not one range's."""
         if not nbytes:
             return np.empty(0, np.uint8)
         segment = self._find(pointer)

@@ -1,7 +1,8 @@
-"""How long things take on a simulated device: a few constants and four formulas.
+"""How long things take on a simulated device: a few constants and five formulas.
 
-The numbers are of the order of a data-centre GPU on PCIe 4.0, chosen round so that a reader can redo the sums. A kernel is taken to
-be limited by memory: it reads or writes every array it was given once. Whether it does arithmetic for an hour is not seen.
+The numbers are of the order of a data-centre GPU on PCIe 4.0, chosen round so that a reader can redo the sums. A kernel is
+taken to be limited by memory: it reads or writes every array it was given once. Whether it does arithmetic for an hour is not
+seen.
 
 How the real one differs: there is no model; caches, clocks, other programs and the kernel itself decide.
 """
@@ -37,9 +38,12 @@ class Model:
     def host_copy(self, nbytes: int, pinned: bool) -> int:
         return self.copy_start + int(nbytes / (self.bus_rate if pinned else self.pageable_rate))
 
-    def device_copy(self, nbytes: int, peer: bool) -> int:
-        """A copy within a device reads and writes the same memory."""
-        return self.copy_start + int(nbytes / self.peer_rate if peer else 2 * nbytes / self.memory_rate)
+    def device_copy(self, nbytes: int) -> int:
+        """Within a device: the same memory is read and written."""
+        return self.copy_start + int(2 * nbytes / self.memory_rate)
+
+    def peer_copy(self, nbytes: int) -> int:
+        return self.copy_start + int(nbytes / self.peer_rate)
 
     def memset(self, nbytes: int) -> int:
         return self.copy_start + int(nbytes / self.memory_rate)

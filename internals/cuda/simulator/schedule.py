@@ -1,13 +1,13 @@
 """Who runs when: queues of tasks, engines that run them, and a clock (the GPU's front end, in 150 lines).
 
-A stream is a queue: its tasks run one after the other. A task also waits for the tasks it was told to wait for (events), and for its
-engine. A device has three: one for kernels, one for copies to the device, one for copies from it. Copy engines run one copy at a
-time. The kernel engine has as many slots as the device has multiprocessors; a kernel takes one for each of its blocks, at most all,
-so small kernels of different streams run side by side and a large one fills the device.
+A stream is a queue: its tasks run one after the other. A task also waits for the tasks it was told to wait for (events), and
+for its engine. A device has three: one for kernels, one for copies to the device, one for copies from it. Copy engines run one
+copy at a time. The kernel engine has as many slots as the device has multiprocessors; a kernel takes one for each of its
+blocks, at most all, so small kernels of different streams run side by side and a large one fills the device.
 
-Nothing happens until the clock moves. The clock is the host's: each driver call costs some microseconds, and waiting for a task moves
-it to that task's end. `advance(to)` then starts and finishes, in order of simulated time, everything that falls before `to`.
-A task takes effect when it ends; whoever looks at its result before that sees what was there before.
+Nothing happens until the clock moves. The clock is the host's: each driver call costs some microseconds, and waiting for a
+task moves it to that task's end. `advance(to)` then starts and finishes, in order of simulated time, everything that falls
+before `to`. A task takes effect when it ends; whoever looks at its result before that sees what was there before.
 
 Mirrors nothing in PyTorch: it stands for the hardware.
 
@@ -28,7 +28,7 @@ Action = Callable[[], None]
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """One piece of queued work. `start` and `end` are known once it has been started, in nanoseconds; `done` when it took effect."""
+    """One piece of queued work. `start` and `end` (nanoseconds) are known once it was started; `done`: it took effect."""
 
     name: str
     kind: str  # "kernel", "h2d", "d2h", "d2d", "memset", "event" or "wait"
@@ -42,6 +42,7 @@ class Task:
     nbytes: int = 0
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
+    correlation: int = 0
     enqueued: int = 0
     start: int | None = None
     end: int | None = None
@@ -89,6 +90,7 @@ class Schedule:
         self.engines = engines
         self.queues: dict[tuple[int, int], Queue] = {}
         self._execute = execute
+        self._busy: dict[Queue, None] = {}  # queues with tasks that were not started
         self._running: list[tuple[int, int, Task]] = []  # a heap of started tasks, by end
         self._started = 0
 
@@ -98,6 +100,7 @@ class Schedule:
         task.enqueued = self.now
         queue.tasks.append(task)
         queue.last = task
+        self._busy[queue] = None
         return task
 
     def spend(self, nanoseconds: int) -> None:
@@ -105,12 +108,12 @@ class Schedule:
         self.now += nanoseconds
         self.advance(self.now)
 
-    def wait_for(self, task: Task | None) -> None:
+    def wait_for(self, task: Task) -> None:
         """The host waits until `task` is done."""
-        while task is not None and not task.done:
+        while not task.done:
             self.advance(self._next_moment())
-        if task is not None and task.end is not None:
-            self.now = max(self.now, task.end)
+        assert task.end is not None
+        self.now = max(self.now, task.end)
         self.advance(self.now)
 
     def advance(self, to: float) -> None:
@@ -135,12 +138,10 @@ class Schedule:
         return moment
 
     def _next_start(self) -> tuple[float, Queue | None]:
-        """When the next task can start, and in which stream. Of several, that of the highest priority, then the one queued first."""
+        """When the next task can start, and in which stream. Of several, the most urgent, then the one queued first."""
         best: tuple[float, int, int] = (inf, 0, 0)
         chosen = None
-        for queue in self.queues.values():
-            if not queue.tasks:
-                continue
+        for queue in self._busy:
             task = queue.tasks[0]
             start = self._ready(task, queue)
             if start is None:
@@ -164,6 +165,8 @@ class Schedule:
 
     def _start(self, queue: Queue, start: int) -> None:
         task = queue.tasks.popleft()
+        if not queue.tasks:
+            del self._busy[queue]
         task.start, task.end = start, start + task.duration
         queue.free_at = task.end
         if task.engine is not None:

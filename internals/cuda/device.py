@@ -1,0 +1,153 @@
+"""Which device is current, what it is, and waiting for it (`torch/cuda/__init__.py`).
+
+    with torch.cuda.device(1):
+        x = torch.zeros(3, device="cuda")        # on cuda:1
+
+Nothing is initialised before something needs a device; then the real GPU is taken, or the simulator if that was asked for
+(`backend.py`). `is_available()` is about real GPUs only: a program that asks it, to decide where to run, runs on the CPU where
+there is none, also when there is a simulated device for whoever names it.
+
+How the real one differs: `is_available` may count through NVML, so that a process can still fork afterwards; NVIDIA's management
+library also tells temperatures, clocks and power.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals.core.device import device as Device
+
+from . import backend
+from .driver import DeviceProperties
+
+
+class device:
+    """Within: `device`, an index, a string or a `torch.device`, is the current one. None and negative ones change nothing."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = device_index(device, optional=True)
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        self.prev_idx = exchange_device(self.idx)
+
+    def __exit__(self, *exception: object) -> None:
+        self.idx = exchange_device(self.prev_idx)
+
+
+class device_of(device):
+    """Within: the device of a tensor or storage is the current one. One on the CPU changes nothing."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
+
+
+def is_available() -> bool:
+    """Whether tensors can live on a real GPU. A simulated one does not count."""
+    return backend.gpu_available()
+
+
+def is_simulated() -> bool:
+    """Whether `cuda` is, or would be, a simulated device."""
+    return backend.driver().simulated if backend.initialized() else backend.choice()[0].endswith("simulator")
+
+
+def is_initialized() -> bool:
+    return backend.initialized()
+
+
+def init() -> None:
+    """Initialise CUDA, which everything else does by itself. Raises AssertionError where there is none."""
+    backend.driver()
+
+
+def device_count() -> int:
+    """How many devices there are, simulated ones included."""
+    return backend.device_count()
+
+
+def current_device() -> int:
+    """The index of the current device."""
+    backend.driver()
+    return backend.current_device()
+
+
+def set_device(device: Any) -> None:
+    """Make `device` the current one; a negative index changes nothing. Raises CudaError for one that is not there."""
+    index = device_index(device)
+    if index >= 0:
+        backend.set_device(index)
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until everything queued on the device is done. Raises CudaError for work that failed."""
+    index = device_index(device, optional=True)
+    if index < 0:
+        index = backend.current_device()
+    backend.check_index(index)
+    backend.driver().synchronize(index)
+
+
+def get_device_properties(device: Any = None) -> DeviceProperties:
+    """What is known of a device. Raises AssertionError for one that is not there."""
+    driver = backend.driver()
+    return driver.properties(_valid(device_index(device, optional=True), "Invalid device id"))
+
+
+def get_device_name(device: Any = None) -> str:
+    return get_device_properties(device).name
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The major and minor version of what the device can do, its compute capability."""
+    properties = get_device_properties(device)
+    return properties.major, properties.minor
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether one device can read the memory of the other."""
+    driver = backend.driver()
+    index = _valid(device_index(device, optional=True), "Invalid device id")
+    return driver.can_access_peer(index, _valid(device_index(peer_device), "Invalid peer device id"))
+
+
+def device_index(device: Any, optional: bool = False) -> int:
+    """The index that `device` means. None, and a cuda device without an index, mean the current one if that is `optional`.
+
+    Raises ValueError for a device that is not a GPU, or has no index and should.
+    """
+    where = device
+    if isinstance(where, _context):
+        return where.idx
+    if isinstance(where, str):
+        where = Device(where)
+    if isinstance(where, int):
+        return int(where)
+    if isinstance(where, Device):
+        if where.type != "cuda":
+            raise ValueError(f"Expected a cuda device, but got: {where}")
+        if where.index is not None:
+            return where.index
+    elif where is not None:
+        raise TypeError(f"a device is given as an index, a string or a torch.device, not as {type(where).__name__}")
+    if not optional:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{where}")
+    return current_device()
+
+
+def exchange_device(index: int) -> int:
+    """Make `index` the current device and return the one before; for a negative one nothing happens, and -1 is returned."""
+    if index < 0:
+        return -1
+    before = backend.current_device()
+    backend.set_device(index)
+    return before
+
+
+def _valid(index: int, message: str) -> int:
+    if not 0 <= index < backend.driver().device_count():
+        raise AssertionError(message)
+    return index
+
+
+_context = device  # in functions that have an argument of the same name
