@@ -1,0 +1,279 @@
+"""The constants of the allocators, and the options that change them (`c10/core/AllocatorConfig.h`, `AllocatorConfig.cpp`).
+
+The algorithm is one; what makes it "today's" or "1.0.1's" is a row of numbers. `TODAY` and `V1_0_1` are those rows. `parse`
+reads the text of `PYTORCH_CUDA_ALLOC_CONF` (or `PYTORCH_ALLOC_CONF`), such as
+
+    max_split_size_mb:128,garbage_collection_threshold:0.8,roundup_power2_divisions:[256:1,512:2,1024:4,>:8]
+
+into another row. Errors are of PyTorch's types and, for values out of range, have its texts.
+
+How the real one differs: its settings are atomics read at every call, so they can change while the allocator runs; it knows
+expandable segments and the backend `cudaMallocAsync`, which are refused here; and what is malformed fails an internal assertion
+there ("Index out of bounds in ConfigTokenizer"), where this one says what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+
+KIB, MIB = 1 << 10, 1 << 20
+UNLIMITED = (1 << 64) - 1
+DIVISION_INTERVALS = 16  # one for each power of two from 1 MiB (and all below) to 64 GiB (and all above)
+
+
+@dataclass(frozen=True)
+class AllocatorConfig:
+    """One row of constants. Sizes are bytes.
+
+    `release`: whose rules these are, which the text of the out-of-memory error follows too. `round_small`: blocks are multiples
+    of it; `coarse_from`, `round_coarse`: sizes from here on are multiples of that. `small_size`: the largest request that goes
+    to the pool of small blocks. `small_buffer`: what that pool asks the device for. Larger requests below `min_large_alloc` ask
+    for `large_buffer`, and those above for a multiple of `round_large`.
+    """
+
+    release: str = "2.13"
+    round_small: int = 512
+    coarse_from: int = UNLIMITED
+    round_coarse: int = 512
+    small_size: int = 1 * MIB
+    small_buffer: int = 2 * MIB
+    large_buffer: int = 20 * MIB
+    min_large_alloc: int = 10 * MIB
+    round_large: int = 2 * MIB
+    one_event_queue: bool = False  # 1.0.1 had one queue for all streams, so a slow stream held up the others
+    # Options
+    max_split_size: int = UNLIMITED
+    max_non_split_rounding: int = 20 * MIB
+    roundup_power2_divisions: tuple[int, ...] = (0,) * DIVISION_INTERVALS
+    garbage_collection_threshold: float = 0.0
+    # Page-locked host memory
+    pinned_power_of_two: bool = True
+    pinned_max_round_threshold: int = UNLIMITED
+    pinned_max_cached_size: int = UNLIMITED
+    settings: str = ""  # the text these options were parsed from
+
+    def round_size(self, nbytes: int) -> int:
+        """The size of the block for a request of `nbytes`."""
+        if nbytes < self.round_small:
+            return self.round_small
+        divisions = self.divisions_for(nbytes)
+        if divisions > 0 and nbytes > self.round_small * divisions:
+            return round_up_power2_division(nbytes, divisions)
+        step = self.round_coarse if nbytes >= self.coarse_from else self.round_small
+        return round_up(nbytes, step)
+
+    def rounds_plainly(self) -> bool:
+        """Whether `round_size` is no more than rounding up to a multiple of `round_small`."""
+        return self.coarse_from == UNLIMITED and not any(self.roundup_power2_divisions)
+
+    def divisions_for(self, nbytes: int) -> int:
+        """The entry of `roundup_power2_divisions` for a size: that of the power of two below it, counted from 1 MiB."""
+        interval = max(0, nbytes.bit_length() - 21)
+        return self.roundup_power2_divisions[min(interval, DIVISION_INTERVALS - 1)]
+
+    def segment_size(self, size: int) -> int:
+        """How much to ask the device for when a block of `size` bytes is needed and none is free."""
+        if size <= self.small_size:
+            return self.small_buffer
+        if size < self.min_large_alloc:
+            return self.large_buffer
+        return round_up(size, self.round_large)
+
+
+TODAY = AllocatorConfig()
+V1_0_1 = AllocatorConfig(
+    release="1.0.1",
+    coarse_from=1 * MIB,
+    round_coarse=128 * KIB,
+    small_buffer=1 * MIB,
+    min_large_alloc=0,
+    round_large=128 * KIB,
+    one_event_queue=True,
+    pinned_power_of_two=False,
+)
+
+
+def round_up(n: int, step: int) -> int:
+    return (n + step - 1) // step * step
+
+
+def round_up_power2_division(nbytes: int, divisions: int) -> int:
+    """The next of the steps that divide the space between two powers of two into `divisions` parts.
+
+    Example: 1200 with 4 divisions: 1024, 1280, 1536 and 1792 are the steps, so 1280.
+    """
+    floor = 1 << (nbytes.bit_length() - 1)
+    if nbytes <= 4 or divisions <= 1 or nbytes == floor:
+        return nbytes
+    step = floor >> (divisions.bit_length() - 1)
+    return round_up(nbytes, step) if step else floor << 1
+
+
+def from_environment() -> AllocatorConfig:
+    """`TODAY`, changed by what the environment says. Raises what `parse` raises."""
+    text = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
+    return parse(os.environ.get("PYTORCH_ALLOC_CONF", "") if text is None else text)
+
+
+def parse(text: str, base: AllocatorConfig = TODAY) -> AllocatorConfig:
+    """`base` with the options in `text`. Raises ValueError for one that is unknown, malformed or out of range."""
+    options = _Options(text)
+    config = replace(base, settings=text)
+    while options.more():
+        key, value = options.next()
+        config = _apply(config, key, value, options)
+    return config
+
+
+Value = str | list[tuple[str, str]]
+
+
+def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -> AllocatorConfig:
+    if key == "roundup_power2_divisions":
+        return replace(config, roundup_power2_divisions=_divisions(value, options))
+    if not isinstance(value, str):
+        raise ValueError(f"allocator option {key} takes one value, not a list: {options.text!r}")
+    if key == "max_split_size_mb":
+        return replace(config, max_split_size=_megabytes(key, value, config.large_buffer))
+    if key == "max_non_split_rounding_mb":
+        return replace(config, max_non_split_rounding=_megabytes(key, value, config.large_buffer))
+    if key == "large_segment_size_mb":
+        size = _number(key, value) * MIB
+        if size <= config.min_large_alloc:
+            raise ValueError("CachingAllocator option large_segment_size_mb must be > 10 MB")
+        return replace(config, large_buffer=size)
+    if key == "garbage_collection_threshold":
+        return replace(config, garbage_collection_threshold=_threshold(value))
+    if key == "pinned_max_round_threshold_mb":
+        return replace(config, pinned_max_round_threshold=_number(key, value) * MIB)
+    if key == "pinned_max_cached_size_mb":
+        return replace(config, pinned_max_cached_size=_number(key, value) * MIB)
+    if key == "expandable_segments":
+        if options.boolean(value):
+            raise ValueError(
+                "expandable_segments:True is not implemented here: it needs the virtual memory calls of the CUDA driver "
+                "(cuMemAddressReserve, cuMemMap); leave the option out"
+            )
+        return config
+    if key == "backend":
+        if value == "cudaMallocAsync":
+            raise ValueError(
+                "backend:cudaMallocAsync is not implemented here; leave the option out, or say backend:native"
+            )
+        if value != "native":
+            raise ValueError("Unknown allocator backend, options are native and cudaMallocAsync")
+        return config
+    raise ValueError(f"Unrecognized key '{key}' in CUDA allocator config.")
+
+
+class _Options:
+    """The pairs of a settings text, one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = re.findall(r"[,:\[\]]|[^,:\[\]]+", re.sub(r"\s", "", text))
+        self.at = 0
+
+    def more(self) -> bool:
+        while self.at < len(self.tokens) and self.tokens[self.at] == ",":
+            self.at += 1
+        return self.at < len(self.tokens)
+
+    def next(self) -> tuple[str, Value]:
+        key = self.take("a name")
+        self.expect(":")
+        if self.at < len(self.tokens) and self.tokens[self.at] == "[":
+            return key, self.list()
+        return key, self.take("a value")
+
+    def list(self) -> list[tuple[str, str]]:
+        self.expect("[")
+        pairs = []
+        while True:
+            size = self.take("a size")
+            self.expect(":")
+            pairs.append((size, self.take("a number")))
+            if self.take("',' or ']'", punctuation=True) == "]":
+                return pairs
+
+    def take(self, what: str, punctuation: bool = False) -> str:
+        token = self.tokens[self.at] if self.at < len(self.tokens) else ""
+        if (token in (",", "]")) != punctuation or token in ("", ":", "["):
+            found = f"got '{token}'" if token else "it ends there"
+            raise ValueError(
+                f"allocator settings {self.text!r}: expected {what} after {''.join(self.tokens[: self.at])!r}, {found}"
+            )
+        self.at += 1
+        return token
+
+    def expect(self, mark: str) -> None:
+        if self.at >= len(self.tokens) or self.tokens[self.at] != mark:
+            raise ValueError(
+                f"allocator settings {self.text!r}: expected '{mark}' after {''.join(self.tokens[: self.at])!r}"
+            )
+        self.at += 1
+
+    def boolean(self, value: str) -> bool:
+        if value not in ("True", "False"):
+            raise ValueError(f"Expected 'True' or 'False' at index {self.at - 1} in ConfigTokenizer but got '{value}'")
+        return value == "True"
+
+
+def _number(key: str, value: str) -> int:
+    if not value.isdecimal():
+        raise ValueError(f"allocator option {key} takes a whole number, got '{value}'")
+    return int(value)
+
+
+def _megabytes(key: str, value: str, at_least: int) -> int:
+    size = _number(key, value)
+    if size * MIB < at_least:
+        raise ValueError(f"CachingAllocator option {key} too small, must be >= {at_least // MIB}")
+    return min(size * MIB, UNLIMITED)
+
+
+def _threshold(value: str) -> float:
+    try:
+        threshold = float(value)
+    except ValueError:
+        threshold = -1.0
+    if not 0.0 < threshold < 1.0:
+        raise ValueError("garbage_collect_threshold is invalid, set it in (0.0, 1.0)")
+    return threshold
+
+
+def _divisions(value: Value, options: _Options) -> tuple[int, ...]:
+    """One number for all sizes, or a list of `size in MiB:number` pairs.
+
+    The first size stands for itself and all smaller ones, `>` for all that are larger than the last, every other for itself.
+    """
+    if isinstance(value, str):
+        number = _number("roundup_power2_divisions", value)
+        if not _is_power_of_two(number):
+            raise ValueError("For roundups, the divisions has to be power of 2 ")
+        return (number,) * DIVISION_INTERVALS
+    result = [0] * DIVISION_INTERVALS
+    last = None  # the interval named before
+    for size, text in value:
+        number = _number("roundup_power2_divisions", text)
+        if number and not _is_power_of_two(number):
+            raise ValueError("For roundups, the divisions has to be power of 2 or 0 to disable roundup ")
+        if size == ">":
+            first = 1 if last is None else last + 1
+            result[first:] = [number] * (DIVISION_INTERVALS - first)
+            continue
+        megabytes = _number("roundup_power2_divisions", size)
+        if not _is_power_of_two(megabytes):
+            raise ValueError("For roundups, the intervals have to be power of 2 ")
+        interval = min(megabytes.bit_length() - 1, DIVISION_INTERVALS - 1)
+        if last is None:
+            result[:interval] = [number] * interval
+        result[interval] = number
+        last = interval
+    return tuple(result)
+
+
+def _is_power_of_two(n: int) -> bool:
+    return n > 0 and n & (n - 1) == 0

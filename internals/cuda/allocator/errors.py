@@ -1,0 +1,69 @@
+"""Out of memory: the error and its texts (`c10/cuda/CUDACachingAllocator.cpp`, `c10/util/Exception.h`).
+
+How the real one differs: it asks NVML which processes use the device and says so ("Process 4711 has 3.00 GiB memory in use.");
+its advice is to set expandable_segments, which exist there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .config import UNLIMITED
+
+EXABYTE = 1 << 60
+
+ADVICE = (
+    " If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+    "fragmentation.  See documentation for Memory Management  "
+    "(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)"
+)
+
+
+class OutOfMemoryError(RuntimeError):
+    """There is no memory left on the device, even after everything cached was given back."""
+
+
+OutOfMemoryError.__module__ = "internals"
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """What is known when memory could not be had. All are bytes but `device`, the index."""
+
+    device: int
+    wanted: int
+    total: int
+    free: int
+    allocated: int
+    reserved: int
+    allowed: int = UNLIMITED
+
+    def error(self, release: str) -> OutOfMemoryError:
+        return OutOfMemoryError(self.text_1_0_1() if release == "1.0.1" else self.text())
+
+    def text(self) -> str:
+        allowed = "" if self.allowed == UNLIMITED else f"{format_size(self.allowed)} allowed; "
+        return (
+            f"CUDA out of memory. Tried to allocate {format_size(self.wanted)}. GPU {self.device} has a total capacity of "
+            f"{format_size(self.total)} of which {format_size(self.free)} is free. {allowed}Of the allocated memory "
+            f"{format_size(self.allocated)} is allocated by PyTorch, and {format_size(self.reserved - self.allocated)} is "
+            f"reserved by PyTorch but unallocated.{ADVICE}"
+        )
+
+    def text_1_0_1(self) -> str:
+        return (
+            f"CUDA out of memory. Tried to allocate {format_size(self.wanted)} (GPU {self.device}; {format_size(self.total)} "
+            f"total capacity; {format_size(self.allocated)} already allocated; {format_size(self.free)} free; "
+            f"{format_size(self.reserved - self.allocated)} cached)"
+        )
+
+
+def format_size(nbytes: int) -> str:
+    """Bytes as these texts have them: two decimals, and a unit is left only when it is passed (1 MiB is "1024.00 KiB")."""
+    if nbytes <= 1 << 10:
+        return f"{nbytes} bytes"
+    if nbytes <= 1 << 20:
+        return f"{nbytes / (1 << 10):.2f} KiB"
+    if nbytes <= 1 << 30:
+        return f"{nbytes / (1 << 20):.2f} MiB"
+    return f"{nbytes / (1 << 30):.2f} GiB"
