@@ -20,7 +20,8 @@ from typing import Any
 from internals.core.device import CPU, device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import OperatorHandle, dispatcher
-from internals.core.tensor_impl import TensorImpl
+from internals.core.geometry import contiguous_geometry, geometry
+from internals.core.tensor_impl import TensorImpl, make
 
 _CPU_KEYS = 1 << DispatchKey.CPU
 _counts: Counter[str] = Counter()
@@ -91,10 +92,11 @@ def _to_cpu(value: Any, moved: dict[int, Any]) -> Any:
 
 
 def _host_copy(t: Any) -> Any:
-    """A copy on the host, with the same strides if the elements lie densely, without history."""
+    """A copy on the host with the same strides, without history: the elements, and what lies between the first and the last."""
     from internals._generated import ops
 
-    return ops._to_copy(t.detach(), None, None, CPU, None, False, None)
+    on_host = ops._to_copy(_span(t), None, None, CPU, None, False, None)
+    return make(on_host._storage, geometry(t.shape, t.stride(), t.dtype))
 
 
 def _write_back(original: Any, copy: Any) -> None:
@@ -105,9 +107,18 @@ def _write_back(original: Any, copy: Any) -> None:
         for a, b in zip(original, copy):
             _write_back(a, b)
     elif isinstance(original, TensorImpl) and original is not copy:
+        g = copy._geometry
         if original.shape != copy.shape:
             ops.resize_(original, list(copy.shape), None)
-        ops.copy_(original, copy, False)
+            original._geometry = geometry(g.sizes, g.strides, g.dtype, original.device, original._geometry.keys)
+        ops.copy_(_span(original), _span(copy), False)
+
+
+def _span(t: Any) -> Any:
+    """All that lies between the first and the last element of `t`, as a vector."""
+    g = t._geometry
+    n = 1 + sum((size - 1) * stride for size, stride in zip(g.sizes, g.strides)) if g.numel else 0
+    return make(t._storage, contiguous_geometry((n,), g.dtype, g.device), t._offset)
 
 
 def _to_device(result: Any, originals: dict[int, Any], where: device) -> Any:

@@ -1,0 +1,144 @@
+"""Calls of operators with random arguments on the CPU and on the device, and what is different about their outcomes.
+
+Arguments come from `tests/op_arguments.py`, which knows every operator; each tensor is made on the CPU and moved with its strides.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import internals
+from internals.core.device import device
+from internals.core.dispatch_key import DispatchKey
+from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.tensor_impl import TensorImpl, array, from_array
+from tests.op_arguments import arguments
+from tests.op_tensors import Dtype, TensorSpec
+from tests.support import outcome
+from tests.test_op_fuzz import NOT_CALLED, UNINITIALISED
+
+CUDA = device("cuda", 0)
+RTOL_ATOL = {"float16": (2e-2, 2e-2), "complex64": (1e-3, 1e-4), "float32": (1e-3, 1e-4)}  # sums in another order
+RANDOM = {
+    *"alpha_dropout bernoulli cauchy dropout exponential feature_alpha_dropout feature_dropout geometric log_normal".split(),
+    *"multinomial native_dropout normal poisson rand rand_like randint randint_like randn randn_like random randperm".split(),
+    *"rrelu rrelu_with_noise uniform".split(),
+}
+FALLBACK, NATIVE, COMPOSITE = "fallback", "native", "composite"
+
+OPERATORS = [op for name, op in sorted(dispatcher.operators.items()) if name.startswith("aten::")]
+
+# Operators that this test cannot compare, and why. Those of `test_op_fuzz.NOT_CALLED` need arguments that no recipe makes.
+NOT_COMPARED = {
+    name: reason
+    for name, reason in NOT_CALLED.items()
+    if not name.startswith("normal.") and name != "binary_cross_entropy.out"
+}
+
+
+def way(op: OperatorHandle) -> str:
+    """How `op` runs for tensors on the device: a kernel of the CUDA key, a kernel made of other operators, or the CPU's."""
+    found = op.kernel_for(DispatchKey.CUDA)
+    assert found is not None, f"{op.name} does not run on CUDA at all"
+    return {"kernel": NATIVE, "backend fallback": FALLBACK}.get(found[1], COMPOSITE)
+
+
+def is_random(op: OperatorHandle) -> bool:
+    """Whether `op` draws numbers: the device has a generator of its own, which gives others."""
+    return op.schema.name.removesuffix("_") in RANDOM
+
+
+def calls(op: OperatorHandle, number: int, tries: int = 40) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Up to `number` calls that succeed on the CPU: their arguments, and what came of them there.
+
+    Two that fail are among them too, if there are any: the device must refuse them as well.
+    """
+    stream = np.random.default_rng(zlib.crc32(op.name.encode()))
+    good = bad = 0
+    for _ in range(number * tries):
+        values = arguments(op.schema, stream)
+        found = run(op, values, internals.device("cpu"))
+        if found[1] is None:
+            good += 1
+        else:
+            bad += 1
+            if bad > 2:
+                continue
+        yield values, found
+        if good == number:
+            return
+
+
+def run(op: OperatorHandle, values: dict[str, Any], where: device) -> tuple[Any, Exception | None]:
+    """What `op` returned and all tensors that it wrote to, or the error."""
+    built = {name: build(v, where) for name, v in values.items()}
+    for argument in op.schema.arguments:
+        if argument.name == "device" and where.type == "cuda":
+            built["device"] = where
+    internals.manual_seed(1)
+    result, error = outcome(lambda: op(*built.values()))
+    written = [built[a.name] for a in op.schema.arguments if a.is_write]
+    return (result, *written), error
+
+
+def build(value: Any, where: device) -> Any:
+    """The argument that a specification describes, on the device `where`."""
+    if isinstance(value, TensorSpec):
+        return moved(value.build(internals, from_array), where)
+    if isinstance(value, Dtype):
+        return getattr(internals, value.name)
+    return [build(v, where) for v in value] if isinstance(value, list) else value
+
+
+def moved(t: Any, where: device) -> Any:
+    """`t` on `where`, looking at a copy of its whole storage in the way it looks at its own."""
+    if where.type == "cpu":
+        return t
+    n = t._storage.nbytes() // t.itemsize
+    everything = internals.empty(0, dtype=t.dtype).set_(t.untyped_storage(), 0, (n,), (1,)).to(where)
+    result = internals.empty(0, dtype=t.dtype, device=where)
+    return result.set_(everything.untyped_storage(), t.storage_offset(), tuple(t.shape), t.stride())
+
+
+def difference(op: OperatorHandle, got: tuple[Any, Exception | None], expected: tuple[Any, Exception | None]) -> str:
+    """What is not the same, or nothing."""
+    (a, error_a), (b, error_b) = got, expected
+    if (error_a is None) != (error_b is None):
+        return f"cuda: {error_a!r} {a[0]!r}\ncpu: {error_b!r} {b[0]!r}"
+    if error_b is not None:
+        return "" if isinstance(error_a, type(error_b)) else f"cuda: {error_a!r}\ncpu: {error_b!r}"
+    return unlike(op, a, b)
+
+
+def unlike(op: OperatorHandle, a: Any, b: Any) -> str:
+    if isinstance(b, (list, tuple)):
+        if type(a) is not type(b) or len(a) != len(b):
+            return f"{type(a)} of {len(a)} results against {type(b)} of {len(b)}"
+        return next(filter(None, (unlike(op, x, y) for x, y in zip(a, b))), "")
+    if not isinstance(b, TensorImpl):
+        return "" if a == b or a != a or _close(a, b) else f"{a!r} against {b!r}"
+    x: Any = a
+    if x.device is not CUDA:
+        return f"the result is on {x.device}"
+    if (x.dtype, tuple(x.shape)) != (b.dtype, tuple(b.shape)):
+        return f"{x.dtype} {list(x.shape)} against {b.dtype} {list(b.shape)}"
+    if x.numel() and x.stride() != b.stride():
+        return f"strides {x.stride()} against {b.stride()}"
+    if op.schema.name in UNINITIALISED or is_random(op):
+        return ""
+    return _unlike_values(array(x.detach().cpu()), array(b.detach()), b.dtype.name)  # type: ignore[attr-defined]
+
+
+def _unlike_values(x: Any, y: Any, dtype: str) -> str:
+    rtol, atol = RTOL_ATOL.get(dtype, (1e-7, 1e-8))
+    with np.errstate(all="ignore"):
+        same = np.array_equal(x, y) if x.dtype.kind in "biu" else np.allclose(x, y, rtol, atol, equal_nan=True)
+    return "" if same else f"{x} against {y}"
+
+
+def _close(a: Any, b: Any) -> bool:
+    return isinstance(a, (float, complex)) and abs(a - b) <= 1e-4 * (1 + abs(b))
