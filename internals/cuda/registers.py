@@ -75,7 +75,7 @@ class _Shared:
         self.registers = registers
         self.arrays: dict[Any, Any] = {}
 
-    def array(self, shape: Any, dtype: Any) -> Any:
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
         frame = sys._getframe(1)
         place = (frame.f_code, frame.f_lasti)
         found = self.arrays.get(place)

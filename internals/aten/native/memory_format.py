@@ -11,20 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from internals.core.device import CPU, device
 from internals.core.dtype import dtype
 from internals.core.geometry import channels_last_strides, contiguous_strides, geometry, is_channels_last_strides
 from internals.core.tensor_impl import TensorImpl, empty
 
 
 def empty_as(t: TensorImpl, sizes: Sequence[int], dtype: dtype | None = None) -> Any:
-    """A new tensor of `sizes`, of the dtype of `t` unless another is given, and in the order the strides of `t` suggest."""
-    return empty_in_order(sizes, dtype or t.dtype, suggests_channels_last(t))
+    """A new tensor of `sizes`, on its device, of its dtype unless another is given, and in the order the strides of `t` suggest."""
+    return empty_in_order(sizes, dtype or t.dtype, suggests_channels_last(t), t.device)
 
 
-def empty_in_order(sizes: Sequence[int], dtype: dtype, channels_last: bool) -> Any:
-    """A new tensor, NHWC if `channels_last` and 4-d, else row-major."""
+def empty_in_order(sizes: Sequence[int], dtype: dtype, channels_last: bool, device: device = CPU) -> Any:
+    """A new tensor on `device`, NHWC if `channels_last` and 4-d, else row-major."""
     order = channels_last_strides if channels_last and len(sizes) == 4 else contiguous_strides
-    return empty(geometry(sizes, order(sizes), dtype))
+    return empty(geometry(sizes, order(sizes), dtype, device))
 
 
 def suggests_channels_last(t: TensorImpl) -> bool:
