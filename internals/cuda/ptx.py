@@ -1,0 +1,145 @@
+"""A kernel as PTX, the assembly language of NVIDIA's GPUs: compiled on any machine, whether it has a GPU or not (`nvcc -ptx`).
+
+    text = ptx(binary.bind(op=add, T=np.float32), "float32[:]", "float32[:]", "float32[:]", int)
+    text.body               # the instructions alone
+    text.counts()           # {"ld.global": 2, "st.global": 1, ...}
+
+Each argument is described by a type: a numpy dtype or `int` for a number, "float32[:]" for an array, a tuple of them for a tuple;
+or by an example of itself. NVVM, the compiler behind it, comes from PyPI: pip install 'numba-cuda[cu13]'.
+
+It runs in another process: this one may use numba's simulator, which compiles nothing, and which numba chooses once and for all
+when it is imported.
+
+How the real one differs: nvcc compiles ahead of time, for each architecture that a binary should run on; `ptxas`, in the driver
+or in the toolkit, then turns PTX into the instructions of one chip, which is where registers are assigned.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl
+
+from .device_array import DeviceArray
+from .language import DeviceFunction, cuda
+from .ptx_text import Ptx
+
+FIX = "pip install 'numba-cuda[cu13]'"
+CAPABILITY = (9, 0)
+
+copyreg.pickle(type(cuda), lambda _: "cuda")  # `cuda` in a kernel's globals: the one in `language`
+
+
+class PtxError(RuntimeError):
+    """A kernel that does not compile. The text is the compiler's."""
+
+
+class PtxUnavailable(RuntimeError):
+    """There is no compiler here. The text says how to get one."""
+
+
+def ptx(
+    kernel: DeviceFunction,
+    *argument_types: Any,
+    cc: tuple[int, int] = CAPABILITY,
+    fastmath: bool = False,
+    lineinfo: bool = False,
+) -> Ptx:
+    """The PTX of `kernel`, with its template parameters bound, for arguments of these types and compute capability `cc`.
+
+    "float32[:]" is an array whose elements lie one after the other, as `flat()` gives; "float32[:, :]" one with any strides. With
+    `lineinfo` the text says which line of the source each instruction comes from. Raises PtxUnavailable without a compiler,
+    PtxError with its message if the kernel does not compile, and TypeError for what is no type.
+    """
+    found = compile_all([(kernel, argument_types)], cc, fastmath, lineinfo)[0]
+    if isinstance(found, PtxError):
+        raise found
+    return found
+
+
+def compile_all(
+    items: Iterable[tuple[DeviceFunction, Sequence[Any]]],
+    cc: tuple[int, int] = CAPABILITY,
+    fastmath: bool = False,
+    lineinfo: bool = False,
+) -> list[Ptx | PtxError]:
+    """Compile many (kernel, argument types) in one process: for each its PTX, or the error it gave. Raises PtxUnavailable."""
+    try:
+        from numba import cloudpickle
+    except ImportError:
+        raise PtxUnavailable(f"compiling to PTX needs numba: {FIX}") from None
+
+    work = [(kernel, [type_name(t) for t in types]) for kernel, types in items]
+    order = cloudpickle.dumps((work, cc, fastmath, lineinfo))
+    done = subprocess.run(
+        [sys.executable, "-c", "from internals.cuda.ptx_compiler import main; main()"],
+        input=order, capture_output=True, env=_environment(), check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise PtxUnavailable(
+            f"the process that compiles to PTX failed:\n{done.stderr.decode(errors='replace').strip()[-2000:]}"
+        )
+    kind, *answer = pickle.loads(done.stdout)
+    if kind == "unavailable":
+        raise PtxUnavailable(f"compiling to PTX needs numba-cuda and NVVM, which come with: {FIX}\n({answer[0]})")
+    return [
+        Ptx(text, kernel.name) if good else PtxError(f"{kernel.name} does not compile to PTX: {text}")
+        for (kernel, _), (good, text) in zip(work, answer[0])
+    ]
+
+
+def type_name(value: Any) -> str:
+    """How the type of a kernel's argument is written: "int64", "float32[::1]", "float32[:,:]", "(int64, int64)".
+
+    `value` is a type or an example. Raises TypeError for what a kernel cannot take.
+    """
+    if isinstance(value, str):
+        return value.replace(" ", "").replace("[:]", "[::1]")
+    if isinstance(value, tuple):
+        return f"({', '.join(type_name(v) for v in value)}{',' if len(value) == 1 else ''})"
+    if isinstance(value, (TensorImpl, DeviceArray, np.ndarray)):
+        return _array_name(value)
+    for python, name in ((bool, "bool"), (int, "int64"), (float, "float64")):
+        if value is python or type(value) is python:
+            return name
+    if isinstance(value, (dtype, np.dtype)):
+        return value.name
+    if isinstance(value, np.generic) or isinstance(value, type) and issubclass(value, np.generic):
+        return np.dtype(value if isinstance(value, type) else value.dtype).name
+    raise TypeError(
+        f"a kernel's argument is described by a dtype, a text such as 'float32[:]', or a tuple, not {value!r}"
+    )
+
+
+def _array_name(value: Any) -> str:
+    """The type that a launch gives to an array: its dtype and how many dimensions it has, `::1` where it is contiguous."""
+    if isinstance(value, DeviceArray):
+        sizes, strides, name = value.sizes, value.strides, value.dtype.name
+    elif isinstance(value, np.ndarray):
+        sizes, strides, name = value.shape, tuple(s // value.itemsize for s in value.strides), value.dtype.name
+    else:
+        sizes, strides, name = tuple(value.shape), tuple(value.stride()), value.dtype.name
+    step, dense = 1, True
+    for n, s in zip(reversed(sizes), reversed(strides)):
+        dense, step = dense and (n == 1 or s == step), step * n
+    return f"{name}[{','.join([':'] * (len(sizes) - 1) + ['::1' if dense else ':']) if sizes else ''}]"
+
+
+def _environment() -> dict[str, str]:
+    """That of this process, without what makes numba or this package use a simulator, and with the same modules within reach."""
+    env = {k: v for k, v in os.environ.items() if k not in ("NUMBA_ENABLE_CUDASIM", "NUMBA_CUDA_DEBUGINFO")}
+    return {
+        **env,
+        "INTERNALS_CUDA": "none",
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "PYTHONHASHSEED": "0",
+    }

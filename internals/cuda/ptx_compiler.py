@@ -1,0 +1,64 @@
+"""The process in which kernels become PTX: reads kernels from standard input, writes their texts to standard output.
+
+See `ptx.py`, which starts it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import sys
+import warnings
+from typing import Any
+
+from .compiled import bound_function
+
+ARRAY = re.compile(r"(\w+)\[([:1,]*)\]")
+
+
+def main() -> None:
+    """Compile what standard input asks for."""
+    work, cc, fastmath, lineinfo = pickle.load(sys.stdin.buffer)
+    answer = _compile(work, cc, fastmath, lineinfo)
+    sys.stdout.buffer.write(pickle.dumps(answer))
+
+
+def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: bool) -> tuple[Any, ...]:
+    warnings.simplefilter("ignore")
+    try:
+        from numba import cuda
+        from numba.cuda.cudadrv.nvvm import NVVM
+
+        NVVM()
+    except Exception as error:  # whichever of numba-cuda and the libraries is missing says so in its own way
+        return (
+            "unavailable",
+            f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}",
+        )
+    done = []
+    for kernel, types in work:
+        try:
+            signature = tuple(map(numba_type, types))
+            text, _ = cuda.compile_ptx(bound_function(kernel), signature, cc=cc, fastmath=fastmath, lineinfo=lineinfo)
+            done.append((True, text))
+        except Exception as error:  # told to who asked, with all the others
+            done.append((False, f"{type(error).__name__}: {error}"))
+    return "done", done
+
+
+def numba_type(name: str) -> Any:
+    """numba's type for a name that `ptx.type_name` gives. Raises TypeError for others."""
+    from numba import types
+
+    if name.startswith("("):
+        members = [numba_type(part.strip()) for part in name.strip("()").split(",") if part.strip()]
+        same = len(set(members)) == 1
+        return types.UniTuple(members[0], len(members)) if same else types.Tuple(members)
+    array = ARRAY.fullmatch(name)
+    if array:
+        dims = [d for d in array[2].split(",") if d]
+        return types.Array(numba_type(array[1]), len(dims), "C" if not dims or dims[-1] == "::1" else "A")
+    found = types.boolean if name in ("bool", "bool_") else getattr(types, name, None)
+    if not isinstance(found, types.Type):
+        raise TypeError(f"'{name}' is no type of a kernel's argument")
+    return found
