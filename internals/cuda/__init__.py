@@ -35,6 +35,7 @@ from .device import (
     synchronize,
 )
 from .driver import CudaError
+from .sleep import _sleep
 from .streams import (
     Event,
     ExternalStream,

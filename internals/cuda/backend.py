@@ -101,13 +101,13 @@ def device_count() -> int:
     if _driver is not None:
         return _driver.device_count()
     kind, devices, _ = choice()
-    return devices or (0 if kind == "none" else _gpus().count)
+    return devices or (0 if kind == "none" else _gpus().devices)
 
 
 def gpu_available() -> bool:
     """Whether `cuda` is a real GPU."""
     kind = choice()[0]
-    return kind in ("auto", "gpu") and _gpus().count > 0
+    return kind in ("auto", "gpu") and _gpus().devices > 0
 
 
 # The current device and stream, of this thread
@@ -213,7 +213,7 @@ def _make(wanted: Choice) -> Driver:
     if kind == "none":
         raise AssertionError(NO_CUDA.format(reason=f"{VARIABLE}=none"))
     found = _gpus()
-    if not found.count:
+    if not found.devices:
         raise AssertionError(NO_CUDA.format(reason=found.reason))
     from .gpu_driver import GpuDriver
 

@@ -1,23 +1,57 @@
-"""placeholder"""
+"""A real GPU: every method of `Driver` as one or two calls of NVIDIA's driver API (`c10/cuda/CUDAFunctions.cpp`).
+
+The calls go through `cuda.bindings`, on which numba.cuda stands too: both see the same primary context of each device, so
+memory and streams made here can be handed to kernels that numba compiles. Each call makes the context of its device current
+first.
+
+`availability()` tells whether there is a GPU without loading anything but the driver's own library.
+
+How the real one differs: PyTorch uses the runtime API, whose calls find the context by themselves, and its kernels are in the
+library; here a kernel is compiled when it is first launched.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
 import functools
+import importlib
 import importlib.util
 import os
-from typing import NamedTuple
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .activity import Activity
+from .backend import explain
+from .driver import (
+    COPY_KINDS,
+    CudaError,
+    DeviceOutOfMemory,
+    DeviceProperties,
+    Dim3,
+    Driver,
+    DriverEvent,
+    IllegalMemoryAccess,
+)
+from .gpu_recording import GpuRecording
+
+NON_BLOCKING, DISABLE_TIMING, PORTABLE, HOST_MEMORY = 1, 2, 1, 1  # values of cuda.h
 
 
 class Availability(NamedTuple):
-    count: int
+    """How many GPUs can be used, and if there are none, why not."""
+
+    devices: int
     reason: str
 
 
 @functools.cache
 def availability() -> Availability:
-    """How many GPUs the driver has, and if there are none, why not. Nothing is loaded for it but the driver itself."""
+    """Asks the driver itself, as `torch.cuda.device_count` does."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+        return Availability(0, "NUMBA_ENABLE_CUDASIM is set, so numba would not compile for it")
     library = "nvcuda.dll" if os.name == "nt" else ctypes.util.find_library("cuda") or "libcuda.so.1"
     try:
         libcuda = ctypes.CDLL(library)
@@ -25,10 +59,290 @@ def availability() -> Availability:
         return Availability(0, "there is no NVIDIA driver on this system")
     count = ctypes.c_int(0)
     status = libcuda.cuInit(0) or libcuda.cuDeviceGetCount(ctypes.byref(count))
-    if status:
-        return Availability(0, f"the NVIDIA driver does not start: error {status} of cuInit")
-    if not count.value:
-        return Availability(0, "the NVIDIA driver has no device")
-    if importlib.util.find_spec("numba_cuda") is None:
-        return Availability(0, "there is a GPU, but not the package that compiles for it: pip install 'numba-cuda[cu13]'")
+    if status or not count.value:
+        return Availability(0, f"the NVIDIA driver finds no device, error {status}")
+    if importlib.util.find_spec("numba_cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
+        return Availability(0, "there is one, but not what compiles for it: pip install 'numba-cuda[cu13]'")
     return Availability(count.value, "")
+
+
+class GpuDriver(Driver):
+    """The GPUs of this machine. `binding`: the module `cuda.bindings.driver`, or what stands for it in a test."""
+
+    simulated = False
+
+    def __init__(self, binding: Any = None) -> None:
+        if binding is None:
+            binding = importlib.import_module("cuda.bindings.driver")
+        self._binding = binding
+        self.call("cuInit", 0)
+        self._count = int(self.call("cuDeviceGetCount"))
+        self._contexts: dict[int, Any] = {}
+        self._properties: dict[int, DeviceProperties] = {}
+        self._streams: dict[tuple[int, int], Any] = {}  # numba's objects for our handles
+        self._spare_events: dict[tuple[int, bool], list[Any]] = {}
+        self._recording: GpuRecording | None = None
+        self._lock = threading.Lock()
+
+    def call(self, name: str, *args: Any) -> Any:
+        """Call a function of the driver and return what it gives. Raises CudaError, or one of its kinds, if it fails."""
+        status, *results = getattr(self._binding, name)(*args)
+        if int(status):
+            raise self._error(status)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def enter(self, device: int) -> None:
+        """Make the primary context of `device` the current one of this thread."""
+        context = self._contexts.get(device)
+        if context is None:
+            with self._lock:
+                context = self._contexts.get(device)
+                if context is None:
+                    context = self._contexts[device] = self.call("cuDevicePrimaryCtxRetain", device)
+        self.call("cuCtxSetCurrent", context)
+
+    # Devices
+
+    def device_count(self) -> int:
+        return self._count
+
+    def properties(self, device: int) -> DeviceProperties:
+        found = self._properties.get(device)
+        if found is None:
+            found = self._properties[device] = self._ask_properties(device)
+        return found
+
+    def _ask_properties(self, device: int) -> DeviceProperties:
+        def attribute(name: str) -> int:
+            code = getattr(self._binding.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+            return int(self.call("cuDeviceGetAttribute", code, device))
+
+        return DeviceProperties(
+            name=bytes(self.call("cuDeviceGetName", 256, device)).split(b"\0")[0].decode(),
+            major=attribute("COMPUTE_CAPABILITY_MAJOR"),
+            minor=attribute("COMPUTE_CAPABILITY_MINOR"),
+            total_memory=int(self.call("cuDeviceTotalMem", device)),
+            multi_processor_count=attribute("MULTIPROCESSOR_COUNT"),
+            uuid=str(uuid.UUID(bytes=bytes(self.call("cuDeviceGetUuid", device).bytes))),
+            pci_bus_id=attribute("PCI_BUS_ID"),
+            pci_device_id=attribute("PCI_DEVICE_ID"),
+            pci_domain_id=attribute("PCI_DOMAIN_ID"),
+            L2_cache_size=attribute("L2_CACHE_SIZE"),
+            warp_size=attribute("WARP_SIZE"),
+            max_threads_per_block=attribute("MAX_THREADS_PER_BLOCK"),
+            max_threads_per_multi_processor=attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
+            shared_memory_per_block=attribute("MAX_SHARED_MEMORY_PER_BLOCK"),
+            regs_per_multiprocessor=attribute("MAX_REGISTERS_PER_MULTIPROCESSOR"),
+        )
+
+    def can_access_peer(self, device: int, peer: int) -> bool:
+        return device != peer and bool(self.call("cuDeviceCanAccessPeer", device, peer))
+
+    # Memory
+
+    def malloc(self, device: int, nbytes: int) -> int:
+        self.enter(device)
+        return int(self._host("cudaMalloc", device, 0, "cuMemAlloc", nbytes))
+
+    def free(self, device: int, pointer: int) -> None:
+        self.enter(device)
+        self._host("cudaFree", device, 0, "cuCtxSynchronize")
+        self.call("cuMemFree", pointer)
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        self.enter(device)
+        free, total = self.call("cuMemGetInfo")
+        return int(free), int(total)
+
+    def host_alloc(self, nbytes: int) -> int:
+        self.enter(0)
+        return int(self._host("cudaHostAlloc", 0, 0, "cuMemHostAlloc", nbytes, PORTABLE))
+
+    def host_free(self, pointer: int) -> None:
+        self.enter(0)
+        self._host("cudaFreeHost", 0, 0, "cuMemFreeHost", pointer)
+
+    def is_pinned(self, pointer: int) -> bool:
+        self.enter(0)
+        attribute = self._binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+        status, kind = self._binding.cuPointerGetAttribute(attribute, pointer)
+        return not int(status) and int(kind) == HOST_MEMORY  # memory that CUDA knows nothing of is an error
+
+    # Streams and work
+
+    def create_stream(self, device: int, priority: int = 0) -> int:
+        self.enter(device)
+        return int(self.call("cuStreamCreateWithPriority", NON_BLOCKING, priority))
+
+    def destroy_stream(self, device: int, stream: int) -> None:
+        self.enter(device)
+        self.call("cuStreamSynchronize", stream)
+        self._streams.pop((device, stream), None)
+        if stream:
+            self.call("cuStreamDestroy", stream)
+
+    def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
+        from . import compiled
+
+        def queue() -> None:
+            try:
+                compiled.launch(kernel, grid, block, self._numba_stream(device, stream), args)
+            except Exception as error:  # numba's own, and that of cuda.core, which it launches with
+                if "CUDA_ERROR_" not in str(error):
+                    raise
+                raise CudaError(f"CUDA error: {error}") from error
+
+        self.enter(device)
+        name = str(getattr(kernel, "name", kernel))
+        self._work("cudaLaunchKernel", Activity(name, "kernel", device, stream, 0, 0, 0, grid, block), queue)
+
+    def copy(self, device: int, stream: int, dst: int, src: int, nbytes: int, kind: str) -> None:
+        if kind not in COPY_KINDS:
+            raise ValueError(f"copy: kind must be one of {', '.join(COPY_KINDS)}, got '{kind}'")
+        if not nbytes:
+            return
+        pinned = kind == "d2d" or self.is_pinned(src if kind == "h2d" else dst)
+        self.enter(device)
+        name = {"h2d": "Memcpy HtoD", "d2h": "Memcpy DtoH", "d2d": "Memcpy DtoD"}[kind]
+        function = {"h2d": "cuMemcpyHtoDAsync", "d2h": "cuMemcpyDtoHAsync", "d2d": "cuMemcpyDtoDAsync"}[kind]
+        args: tuple[Any, ...] = (dst, src, nbytes, stream)
+        if kind != "d2d":
+            name += " (Pinned)" if pinned else " (Pageable)"
+        elif self._count > 1 and (to := self._device_of(dst)) != (source := self._device_of(src)):
+            for other in (to, source, device):  # the last one stays current
+                self.enter(other)
+            name, function = "Memcpy PtoP", "cuMemcpyPeerAsync"
+            args = (dst, self._contexts[to], src, self._contexts[source], nbytes, stream)
+        activity = Activity(name, kind, device, stream, 0, 0, nbytes)
+        self._work("cudaMemcpyAsync", activity, lambda: self.call(function, *args))
+        if not pinned:
+            self._host("cudaStreamSynchronize", device, stream, "cuStreamSynchronize", stream)
+
+    def memset(self, device: int, stream: int, pointer: int, byte: int, nbytes: int) -> None:
+        if not nbytes:
+            return
+        self.enter(device)
+        activity = Activity("Memset (Device)", "memset", device, stream, 0, 0, nbytes)
+        self._work(
+            "cudaMemsetAsync", activity, lambda: self.call("cuMemsetD8Async", pointer, byte & 0xFF, nbytes, stream)
+        )
+
+    def record_event(self, device: int, stream: int, timing: bool = False) -> GpuEvent:
+        self.enter(device)
+        event = GpuEvent(self, device, timing)
+        self._host("cudaEventRecord", device, stream, "cuEventRecord", event.event, stream)
+        return event
+
+    def stream_wait_event(self, device: int, stream: int, event: DriverEvent) -> None:
+        assert isinstance(event, GpuEvent)
+        self.enter(device)
+        self._host("cudaStreamWaitEvent", device, stream, "cuStreamWaitEvent", stream, event.event, 0)
+
+    # Waiting
+
+    def query_stream(self, device: int, stream: int) -> bool:
+        self.enter(device)
+        return self._ready("cuStreamQuery", stream)
+
+    def synchronize_stream(self, device: int, stream: int) -> None:
+        self.enter(device)
+        self._host("cudaStreamSynchronize", device, stream, "cuStreamSynchronize", stream)
+
+    def synchronize(self, device: int) -> None:
+        self.enter(device)
+        self._host("cudaDeviceSynchronize", device, 0, "cuCtxSynchronize")
+
+    # Watching
+
+    def start_recording(self, recorder: Callable[[Activity], None]) -> None:
+        self._recording = GpuRecording(self, recorder)
+
+    def stop_recording(self) -> None:
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.finish()
+
+    def _work(self, name: str, activity: Activity, queue: Callable[[], Any]) -> None:
+        """Queue work, between two events if somebody wants to know when it ran."""
+        if self._recording is None:
+            queue()
+        else:
+            self._recording.work(name, activity, queue)
+
+    def _host(self, name: str, device: int, stream: int, function: str, *args: Any) -> Any:
+        """A call that only the host is in."""
+        if self._recording is None:
+            return self.call(function, *args)
+        return self._recording.host(name, device, stream, lambda: self.call(function, *args))
+
+    # Helpers
+
+    def take_event(self, device: int, timing: bool) -> Any:
+        """An event of the driver: creating one takes longer than using it again."""
+        spare = self._spare_events.get((device, timing))
+        return spare.pop() if spare else self.call("cuEventCreate", 0 if timing else DISABLE_TIMING)
+
+    def give_event_back(self, device: int, timing: bool, event: Any) -> None:
+        self._spare_events.setdefault((device, timing), []).append(event)
+
+    def _ready(self, function: str, handle: Any) -> bool:
+        (status,) = getattr(self._binding, function)(handle)
+        if int(status) == int(self._binding.CUresult.CUDA_ERROR_NOT_READY):
+            return False
+        if int(status):
+            raise self._error(status)
+        return True
+
+    def _device_of(self, pointer: int) -> int:
+        attribute = self._binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        return int(self.call("cuPointerGetAttribute", attribute, pointer))
+
+    def _numba_stream(self, device: int, stream: int) -> Any:
+        if not stream:
+            return 0
+        found = self._streams.get((device, stream))
+        if found is None:
+            from numba import cuda
+
+            found = self._streams[device, stream] = cuda.external_stream(stream)
+        return found
+
+    def _error(self, status: Any) -> CudaError:
+        codes = self._binding.CUresult
+        kinds = {
+            int(codes.CUDA_ERROR_OUT_OF_MEMORY): DeviceOutOfMemory,
+            int(codes.CUDA_ERROR_ILLEGAL_ADDRESS): IllegalMemoryAccess,
+        }
+        text = self._binding.cuGetErrorString(status)[1]
+        message = text.decode() if isinstance(text, bytes) else f"error {int(status)}"
+        return kinds.get(int(status), CudaError)(explain(message, getattr(status, "name", str(status))))
+
+
+class GpuEvent(DriverEvent):
+    """An event of the driver, used again once nobody holds this object."""
+
+    def __init__(self, driver: GpuDriver, device: int, timing: bool) -> None:
+        self.driver, self.device, self.timing = driver, device, timing
+        self.event = driver.take_event(device, timing)
+
+    def query(self) -> bool:
+        self.driver.enter(self.device)
+        return self.driver._ready("cuEventQuery", self.event)
+
+    def synchronize(self) -> None:
+        self.driver.enter(self.device)
+        self.driver._host("cudaEventSynchronize", self.device, 0, "cuEventSynchronize", self.event)
+
+    def elapsed_ms(self, later: DriverEvent) -> float:
+        assert isinstance(later, GpuEvent)
+        self.driver.enter(self.device)
+        return float(self.driver.call("cuEventElapsedTime", self.event, later.event))
+
+    @property
+    def handle(self) -> int:
+        return int(self.event)
+
+    def __del__(self) -> None:
+        event = getattr(self, "event", None)
+        if event is not None:
+            self.driver.give_event_back(self.device, self.timing, event)

@@ -355,5 +355,6 @@ def test_what_is_ordered_happens_in_that_order(steps: list[tuple[int, str, int]]
     for device in range(2):
         driver.synchronize(device)
     assert all(task.done for task in tasks)
-    assert all(task.start >= other.end for task, other in waits)
-    assert all(b.start >= a.end for order in orders for a, b in zip(order, order[1:]))
+    begin, end = ({t: getattr(t, name) for t in tasks} for name in ("start", "end"))
+    assert all(begin[task] >= end[other] for task, other in waits)
+    assert all(begin[b] >= end[a] for order in orders for a, b in zip(order, order[1:]))

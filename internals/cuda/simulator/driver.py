@@ -196,6 +196,13 @@ class SimulatedDriver(Driver):
             )  # fmt: skip
             self._enqueue("cudaMemsetAsync", task)
 
+    def spin(self, device: int, stream: int, cycles: int) -> None:
+        """Queue a kernel of one block that does nothing for that long."""
+        with self._lock:
+            duration = int(cycles / self.model.clock_rate)
+            task = Task("spin", "kernel", device, stream, None, duration, "kernels", grid=(1, 1, 1), block=(1, 1, 1))
+            self._enqueue("cudaLaunchKernel", task)
+
     def record_event(self, device: int, stream: int, timing: bool = False) -> DriverEvent:
         with self._lock:
             task = Task("event", "event", device, stream)

@@ -30,6 +30,7 @@ class Model:
     pageable_rate: float = 10.0  # the bus, and a copy to page-locked memory first
     peer_rate: float = 100.0  # NVLink
     multi_processors: int = 16
+    clock_rate: float = 1.0  # cycles per nanosecond
 
     def kernel(self, args: Iterable[object]) -> int:
         nbytes = sum(a.nbytes for a in args if isinstance(a, DeviceArray))
