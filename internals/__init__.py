@@ -72,13 +72,15 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"internals\.
 
 
 def __getattr__(name: str) -> Any:
-    """Sub-packages are imported when first used, and so are `save` and `load`."""
+    """Sub-packages are imported when first used, and so are `save`, `load` and the errors of the CUDA backend."""
     import importlib
 
     if name in _SUBPACKAGES:
         return importlib.import_module(f"internals.{name}")
     if name in ("save", "load"):
         return getattr(importlib.import_module("internals.serialization.save_load"), name)
+    if name in ("AcceleratorError", "OutOfMemoryError"):
+        return getattr(importlib.import_module("internals.cuda"), name)
     raise AttributeError(f"module 'internals' has no attribute '{name}'")
 
 

@@ -35,6 +35,36 @@ from .device import (
     synchronize,
 )
 from .driver import CudaError
+from .memory import (
+    OutOfMemoryError,
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    caching_allocator_disabled,
+    caching_allocator_enable,
+    empty_cache,
+    get_allocator_backend,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_host_memory_stats,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_host_memory_stats,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
 from .sleep import _sleep
 from .streams import (
     Event,
@@ -57,15 +87,3 @@ def manual_seed(seed: int) -> None:
 
 def manual_seed_all(seed: int) -> None:
     """Seed the generators of all GPUs. Without any, nothing happens."""
-
-
-def empty_cache() -> None:
-    """Give cached memory back."""
-
-
-def memory_allocated(device: Any = None) -> int:  # noqa: F811
-    return 0
-
-
-def max_memory_allocated(device: Any = None) -> int:  # noqa: F811
-    return 0

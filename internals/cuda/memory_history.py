@@ -1,4 +1,4 @@
-"""Who allocated what: recording, and looking at what was recorded (`torch/cuda/memory.py`, `torch/csrc/cuda/memory_snapshot.cpp`).
+"""Who allocated what: recording it, and looking at it (`torch/cuda/memory.py`, `torch/csrc/cuda/memory_snapshot.cpp`).
 
     torch.cuda.memory._record_memory_history()
     ...                                            # the program

@@ -190,7 +190,10 @@ class _Options:
 
     def list(self) -> list[tuple[str, str]]:
         self.expect("[")
-        pairs = []
+        pairs: list[tuple[str, str]] = []
+        if self.at < len(self.tokens) and self.tokens[self.at] == "]":
+            self.at += 1
+            return pairs
         while True:
             size = self.take("a size")
             self.expect(":")
