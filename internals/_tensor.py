@@ -2,7 +2,8 @@
 
 The class is put together from floors: `TensorImpl` (storage, offset, geometry), the generated methods (one per line of
 `native_functions.yaml`), the casts by name, and what is written here by hand because it is about Python rather than about
-tensors: conversion to numbers, printing, indexing syntax, exchange with numpy, copying and pickling.
+tensors: conversion to numbers, printing, indexing syntax, exchange with numpy, copying and pickling; and, in
+`_tensor_devices.py`, about devices.
 
 How the real one differs: `torch.Tensor` is a Python class over the C type `torch._C.TensorBase`, which wraps a C++ tensor.
 """
@@ -15,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from internals import dlpack, legacy
+from internals import legacy
 from internals._generated import ops
 from internals._generated.methods import TensorMethods
 from internals._tensor_autograd import Differentiable
+from internals._tensor_devices import OnDevice
 from internals._tensor_str import tensor_repr
 from internals.construction import as_device, as_dtype, copy_of, warn_copy_construct
-from internals.conversions import Conversions, dtype_named, type_name
+from internals.conversions import Conversions
 from internals.core import formats
 from internals.core.arg_types import type_name as type_names
 from internals.core.device import CPU, device
@@ -48,7 +50,7 @@ _ITERATING = (
 )
 
 
-class Tensor(Differentiable, Operators, TensorMethods, Conversions):
+class Tensor(OnDevice, Differentiable, Operators, TensorMethods, Conversions):
     """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`, `from_numpy`, ...
 
     Called itself it is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that shape, `Tensor([2, 3])` holds the
@@ -164,7 +166,7 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         """Nested lists of Python numbers; a number for a 0-d tensor."""
         if hot.off:
             warn_if_tracing("Converting a tensor to a Python list")
-        return array(self).tolist()
+        return array(self if self.device.type != "cuda" else self.detach().cpu()).tolist()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return reduce(self)
@@ -172,7 +174,7 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return deepcopy(self, memo)
 
-    # numpy and DLPack
+    # numpy
 
     def numpy(self, *, force: bool = False) -> Any:
         """The numpy array on the same memory; see `internals.interop.to_numpy`."""
@@ -193,23 +195,6 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """What numpy's functions make of their result: a tensor again. PyTorch was there before its bool dtype was: uint8."""
         return from_numpy(np.asarray(array.astype("uint8") if array.dtype == bool else array))
-
-    def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
-    ) -> Any:
-        """A capsule with this tensor's memory, for `np.from_dlpack` and its kind; see `internals.dlpack`.
-
-        Raises BufferError for a tensor that requires a gradient or has no CPU memory.
-        """
-        if stream not in (None, -1):
-            raise AssertionError("stream should be None on cpu.")
-        if dl_device is not None and tuple(dl_device) != tuple(self.__dlpack_device__()):
-            raise BufferError(f"cannot move a tensor on '{self.device}' to DLPack device {tuple(dl_device)}")
-        versioned = max_version is not None and max_version[0] >= 1
-        return dlpack.to_dlpack(self.clone() if copy else self, versioned, bool(copy))
-
-    def __dlpack_device__(self) -> tuple[dlpack.DLDeviceType, int]:
-        return dlpack.dlpack_device(self)
 
     def storage(self) -> TypedStorage:
         """The storage, seen as elements of the tensor's dtype."""
@@ -243,20 +228,6 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
         kind = self._geometry.dtype if where is not None else None
         layout = None if where is None else formats.strided
         return ops.to_dtype_layout(self, kind, layout, where, None, non_blocking, copy, memory_format)
-
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The legacy name of the tensor's type, or the tensor as another type (a dtype, a name or a class like `LongTensor`)."""
-        if dtype is None:
-            return type_name(self.dtype)
-        if isinstance(dtype, str):
-            return self.to(dtype_named(dtype))
-        return self.to(dtype if not isinstance(dtype, legacy.tensortype) else dtype.dtype)
-
-    def cpu(self, memory_format: Any = None) -> Any:
-        return self.to(CPU, memory_format=memory_format)
-
-    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
-        return self.to("cuda" if device is None else device, memory_format=memory_format)
 
     def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
         """`tensor(data)` with this tensor's dtype and device unless others are given."""
@@ -295,14 +266,8 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     def imag(self, value: Any) -> None:
         self.imag.copy_(value)
 
-    is_cpu = property(lambda self: self.device.type == "cpu")
-    is_cuda = property(lambda self: self.device.type == "cuda")
-    is_meta = property(lambda self: self.device.type == "meta")
     is_sparse = is_quantized = property(lambda self: False)
     layout = property(lambda self: formats.strided)
-
-    def get_device(self) -> int:
-        return -1 if self.device.index is None else self.device.index
 
     def is_same_size(self, other: TensorImpl) -> bool:
         return self.shape == other.shape
@@ -319,7 +284,7 @@ class Tensor(Differentiable, Operators, TensorMethods, Conversions):
     def is_conj(self) -> bool:
         return False
 
-    is_neg = is_pinned = is_shared = is_conj
+    is_neg = is_conj
 
     def resolve_conj(self) -> Any:
         return self

@@ -42,18 +42,24 @@ class Conversions:
     cdouble = _cast(dt.complex128)
 
 
-def type_name(kind: dt.dtype) -> str:
-    """The name `x.type()` gives: "internals.FloatTensor"."""
-    return f"internals.{SCALAR_TYPE_NAME[kind]}Tensor"
+def type_name(kind: dt.dtype, device_type: str = "cpu") -> str:
+    """The name `x.type()` gives: "internals.FloatTensor", or "internals.cuda.FloatTensor"."""
+    package = "internals" if device_type == "cpu" else f"internals.{device_type}"
+    return f"{package}.{SCALAR_TYPE_NAME[kind]}Tensor"
 
 
-def dtype_named(name: str) -> dt.dtype:
-    """The dtype of a legacy type name; "torch.FloatTensor" is understood too. Raises ValueError for anything else."""
+def type_named(name: str) -> tuple[dt.dtype, str]:
+    """The dtype and the kind of device of a legacy type name; "torch.FloatTensor" is understood too.
+
+    Raises ValueError for anything else.
+    """
     short = name.removeprefix("torch.").removeprefix("internals.").removesuffix("Tensor")
+    device_type = "cuda" if short.startswith("cuda.") else "cpu"
+    short = short.removeprefix("cuda.")
     if name.endswith("Tensor") and name.startswith(("torch.", "internals.")):
         if not short:
-            return dt.get_default_dtype()
+            return dt.get_default_dtype(), device_type
         for kind, known in SCALAR_TYPE_NAME.items():
             if known == short:
-                return kind
+                return kind, device_type
     raise ValueError(f"invalid type: '{name}'")

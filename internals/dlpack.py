@@ -35,7 +35,7 @@ from typing import Any
 
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr
-from internals.core.device import CPU, resolve
+from internals.core.device import CPU, device, is_simulated, resolve
 from internals.core.dtype import dtype
 from internals.core.geometry import contiguous_strides, geometry
 from internals.core.storage import Storage
@@ -94,7 +94,7 @@ def to_dlpack(t: TensorImpl, versioned: bool = False, copied: bool = False) -> A
     """A capsule through which another library can take the tensor's memory. Raises BufferError when it must not."""
     if t.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if t.device is not CPU:
+    if t.device.type not in ("cpu", "cuda"):
         raise BufferError(f"Cannot pack tensors on {t.device}")
     name = b"dltensor_versioned" if versioned else b"dltensor"
     managed: Any = STRUCTS[name]()
@@ -102,7 +102,7 @@ def to_dlpack(t: TensorImpl, versioned: bool = False, copied: bool = False) -> A
     strides = [s if size > 1 else 1 for size, s in zip(t.shape, t.stride())]
     shape_array, strides_array = (c_int64 * n)(*t.shape), (c_int64 * n)(*strides)
     d = managed.dl_tensor
-    d.data, d.device, d.ndim, d.dtype = t.data_ptr(), DLDevice(DLDeviceType.kDLCPU, 0), n, pack_dtype(t.dtype)
+    d.data, d.device, d.ndim, d.dtype = t.data_ptr(), DLDevice(*dlpack_device(t)), n, pack_dtype(t.dtype)
     d.shape, d.strides, d.byte_offset = shape_array, strides_array, 0
     managed.manager_ctx, managed.deleter = None, _forget
     if versioned:
@@ -121,6 +121,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         options: dict[str, Any] = {} if copy is None else {"copy": copy}
         if device is not None:
             options["dl_device"] = (_device_type(device), 0)
+        options.update(_stream_for(ext_tensor))
         try:
             capsule = ext_tensor.__dlpack__(max_version=VERSION, **options)
         except TypeError:  # written before DLPack 1.0
@@ -146,16 +147,15 @@ def take(capsule: Any) -> Any:
         raise BufferError(f"the capsule speaks DLPack {managed.major}.{managed.minor}; known is {VERSION[0]}.x")
     d = managed.dl_tensor
     kind = unpack_dtype(d.dtype)
-    if d.device.device_type != DLDeviceType.kDLCPU:
-        raise BufferError(f"Unsupported device_type: {d.device.device_type}; only CPU memory (1) can be taken")
+    where = _device_of(d.device)
     sizes = [d.shape[i] for i in range(d.ndim)]
     strides = [d.strides[i] for i in range(d.ndim)] if d.strides else list(contiguous_strides(sizes))
     if any(s < 0 for s in strides):
         raise BufferError(f"strides {strides} are negative; copy the array first")
     span = 1 + sum((n - 1) * s for n, s in zip(sizes, strides)) if prod(sizes) else 0
     _capsule_set_name(capsule, _NAMES[b"used_" + name])
-    data = DataPtr((d.data or 0) + d.byte_offset, managed, call_deleter)
-    return newly_made(make(Storage(data, span * kind.itemsize), geometry(sizes, strides, kind)))
+    data = DataPtr((d.data or 0) + d.byte_offset, managed, call_deleter, where)
+    return newly_made(make(Storage(data, span * kind.itemsize), geometry(sizes, strides, kind, where)))
 
 
 def call_deleter(managed: Any) -> None:
@@ -191,6 +191,52 @@ def _device_type(where: Any) -> int:
     if kind not in ("cpu", "cuda"):
         raise ValueError(f"Unknown device type {kind} for Dlpack")
     return DLDeviceType.kDLCPU if kind == "cpu" else DLDeviceType.kDLCUDA
+
+
+def hand_over_to_stream(t: TensorImpl, stream: int | None) -> None:
+    """Let `stream`, on which the receiver will use the memory, wait for all that is queued on the current stream.
+
+    1 and None are the default stream, -1 asks for no waiting. Raises BufferError for the per-thread stream (2) and for a tensor
+    on another device than the current one.
+    """
+    from internals import cuda
+
+    if t.device.index != cuda.current_device():
+        raise BufferError(
+            f"Can't export tensors on a different CUDA device index. Expected: {t.device.index}. Current device: "
+            f"{cuda.current_device()}."
+        )
+    if stream == -1:
+        return
+    if stream == 2:
+        raise BufferError("per-thread default stream is not supported.")
+    if stream == 0:
+        raise AssertionError(f"unsupported stream on CUDA: {stream}.")
+    current = cuda.current_stream()
+    theirs = cuda.default_stream() if stream in (None, 1) else cuda.ExternalStream(stream)
+    if theirs != current:
+        theirs.wait_stream(current)
+
+
+def _stream_for(sender: Any) -> dict[str, int]:
+    """What to tell a sender of GPU memory: on which stream we are going to use it (1 stands for the default one)."""
+    if not hasattr(sender, "__dlpack_device__") or sender.__dlpack_device__()[0] != DLDeviceType.kDLCUDA:
+        return {}
+    from internals.cuda import backend
+
+    return {"stream": backend.current_stream() or 1}
+
+
+def _device_of(d: DLDevice) -> device:
+    """Our device for DLPack's. Raises BufferError for memory we cannot take."""
+    if d.device_type == DLDeviceType.kDLCPU:
+        return CPU
+    if d.device_type != DLDeviceType.kDLCUDA:
+        raise BufferError(f"Unsupported device_type: {d.device_type}; CPU (1) and CUDA (2) memory can be taken")
+    where = resolve(device("cuda", d.device_id))
+    if is_simulated(where):
+        raise BufferError(f"the memory is that of a real GPU, and '{where}' is a simulated one here; send CPU memory instead")
+    return where
 
 
 @_Deleter

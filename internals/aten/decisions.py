@@ -73,7 +73,7 @@ def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, 
     d.resizes = out is not None and out._geometry.sizes != shape
     if d.resizes and any(out is t for t in tensors):
         raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
-    device = _common_device(tensors, out)
+    device = common_device(tensors, out)
     _decide_dtypes(d, inputs, promote, result, wide_scalars)
     if out is not None:
         if promote == "same" and out.dtype is not d.common_dtype:
@@ -110,12 +110,12 @@ def _decide_dtypes(d: Decisions, inputs: Sequence[Any], promote: Any, result: dt
         d.targets = [common] * len(inputs)
 
 
-def _common_device(tensors: list[Any], out: Any) -> Any:
-    """The device of the operands with dimensions; 0-d CPU tensors may join any device."""
+def common_device(tensors: list[Any], out: Any) -> Any:
+    """The first device that is not the CPU, if there is one: 0-d tensors of the CPU may join it. Raises RuntimeError otherwise."""
     everyone = tensors if out is None else [out, *tensors]
-    common = next((t.device for t in everyone if t.shape), everyone[0].device)
+    common = next((t.device for t in everyone if t.device is not CPU), CPU)
     for t in everyone:
-        if t.device is not common and (t.shape or t.device is not CPU):
+        if t.device is not common and (t.shape or t is out or t.device is not CPU):
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but found at least two devices, {common} and {t.device}!"
             )

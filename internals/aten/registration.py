@@ -14,7 +14,7 @@ from typing import Any
 
 from internals.core import device as _device
 from internals.core.dispatch_key import DispatchKey, backend_key
-from internals.core.dispatcher import KernelFunction, OperatorHandle, dispatcher
+from internals.core.dispatcher import Kernel, KernelFunction, OperatorHandle, dispatcher
 
 _INPLACE = KernelFunction("internals.aten.adinplaceorview:inplace", takes_keys=True)
 _VIEW = KernelFunction("internals.aten.adinplaceorview:view", takes_keys=True)
@@ -34,7 +34,10 @@ def define(text: str, **kernels: str) -> OperatorHandle:
         package = "internals" if module.startswith(("_generated", "autograd")) else "internals.aten.native"
         if module.startswith("cuda."):
             package, module = "internals.cuda.native", module.removeprefix("cuda.")
-        op.kernels[DispatchKey[key]] = KernelFunction(f"{package}.{module}:{function}", takes_keys=key == "Autograd")
+        full = f"{package}.{module}:{function}"
+        op.kernels[DispatchKey[key]] = (
+            CUDAKernel(full, op) if key == "CUDA" else KernelFunction(full, takes_keys=key == "Autograd")
+        )
     if "CompositeImplicitAutograd" not in kernels:
         arguments, _, returns = text.rpartition("->")
         if op.name == "aten::detach_":
@@ -44,6 +47,24 @@ def define(text: str, **kernels: str) -> OperatorHandle:
         elif "(a)" in returns:
             op.kernels[DispatchKey.ADInplaceOrView] = _DETACHED_VIEW if op.name in ("aten::detach", "aten::view.dtype") else _VIEW
     return op
+
+
+class CUDAKernel(KernelFunction):
+    """A kernel of the CUDA key: it is called once all tensors are known to be on one device."""
+
+    __slots__ = ("op", "checked")
+
+    def __init__(self, target: str, op: OperatorHandle) -> None:
+        super().__init__(target)
+        self.op = op
+        self.checked: Kernel | None = None
+
+    def function(self) -> Kernel:
+        if self.checked is None:
+            from internals.cuda.device_check import checked
+
+            self.checked = checked(self.op, super().function())
+        return self.checked
 
 
 def list_keys(tensors: Iterable[Any]) -> int:

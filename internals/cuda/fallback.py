@@ -23,6 +23,8 @@ from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.tensor_impl import TensorImpl, make
 
+from .device_check import check_before_fallback
+
 _CPU_KEYS = 1 << DispatchKey.CPU
 _counts: Counter[str] = Counter()
 _allowed = os.environ.get("INTERNALS_CUDA_FALLBACK", "") != "error"
@@ -37,6 +39,7 @@ def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
         )
     if op.schema.is_view:
         raise NotImplementedError(f"'{op.name}' returns a view, which cannot be computed on a copy: it needs a CUDA kernel")
+    check_before_fallback(op, args)
     _counts[op.name] += 1
     return run_on_cpu(op, *args)
 

@@ -16,7 +16,9 @@ from tests.support import full
 
 CALLS = 25 if full() else 3
 LIST = Path(__file__).parent / "fallback_operators.txt"
-UPDATE = "Run `python -m tests.cuda.test_every_operator` to write the list again, look at the difference, and commit it."
+UPDATE = (
+    "Run `python -m tests.cuda.test_every_operator` to write the list again, look at the difference, and commit it."
+)
 HEADER = (
     "# Operators without a CUDA kernel: the CPU's runs, on copies (internals/cuda/fallback.py). "
     "Compared by test_every_operator.py.\n"
@@ -50,7 +52,9 @@ def test_the_list_is_sorted_and_names_operators() -> None:
 
 
 def test_there_are_kernels_of_the_devices_own() -> None:
-    assert {"copy_", "clone", "fill_.Scalar"} <= {op.name.removeprefix("aten::") for op in OPERATORS if way(op) == NATIVE}
+    assert {"copy_", "clone", "fill_.Scalar"} <= {
+        op.name.removeprefix("aten::") for op in OPERATORS if way(op) == NATIVE
+    }
 
 
 def falling_back() -> set[str]:

@@ -1,0 +1,154 @@
+"""Are all tensors of a call on one device? (`RegisterCUDA.cpp`, generated; `aten/src/ATen/core/op_registration/adaption.cpp`).
+
+The wrapper around each kernel of the CUDA key asks before it calls the kernel. Operators that are made of a `TensorIterator` are
+left out (`device_check: NoCheck` in native_functions.yaml): the iterator asks by itself, and lets a 0-d tensor of the CPU pass as
+if it were a number. A few others accept more, and look for themselves: indices may be on the CPU.
+
+How the real one differs: the wrapper also makes the tensors' device the current one; here launches and allocations name theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from internals.aten.decisions import common_device
+from internals.core.device import CPU
+from internals.core.dispatcher import OperatorHandle
+from internals.core.tensor_impl import TensorImpl
+
+ITERATED = frozenset(
+    "abs acos add addcdiv addcmul all any asin atan atan2 bernoulli binary_cross_entropy bitwise_and bitwise_not bitwise_or "
+    "bitwise_xor ceil clamp clamp_max clamp_min cos cosh cumprod cumsum div elu eq erf exp expm1 floor floor_divide fmod frac ge "
+    "gelu gt hardshrink hardsigmoid hardswish hardtanh le leaky_relu lerp log log1p log2 logical_and logical_not logical_or "
+    "logical_xor lt max maximum mean min minimum mse_loss mul ne neg norm pow prod reciprocal remainder round rsqrt rsub sigmoid "
+    "sign sin sinh smooth_l1_loss softplus softshrink sqrt std sub sum tan tanh threshold trunc var where".split()
+)
+THEMSELVES = frozenset("copy fill set equal to type_as resize_as".split())
+
+# Kernels that are no structured ones: the wrapper's name has the overload's in it.
+UNSTRUCTURED = frozenset(
+    "_adaptive_avg_pool2d_backward _native_multi_head_attention _transformer_encoder_layer_fwd adaptive_avg_pool2d addbmm "
+    "binary_cross_entropy_backward col2im convolution_backward dot embedding_dense_backward embedding_renorm hardtanh_backward "
+    "huber_loss im2col index_select linear log_sigmoid_backward masked_select matmul mse_loss_backward multinomial mv "
+    "native_batch_norm native_batch_norm_backward native_group_norm native_group_norm_backward native_layer_norm "
+    "native_layer_norm_backward nll_loss2d_backward nll_loss2d_forward nonzero normal".split()
+)
+
+# One kernel here that is another operator in PyTorch: the name its message has, and what its arguments are called there.
+KNOWN_AS = {"embedding": ("wrapper_CUDA__index_select", {"weight": "self", "indices": "index"})}
+
+
+def checked(op: OperatorHandle, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """`kernel` behind the check. The kernel itself where there is nothing to compare."""
+    name = base_name(op)
+    if name in ITERATED or name in THEMSELVES or not takes_several(op):
+        return kernel
+    special = SPECIAL.get(name)
+
+    def wrapper(*args: Any) -> Any:
+        if special is None:
+            check(op, args)
+        else:
+            special(*args)
+        return kernel(*args)
+
+    return wrapper
+
+
+def check_before_fallback(op: OperatorHandle, args: tuple[Any, ...]) -> None:
+    """The check that `op`'s own kernel would make, were there one. Raises RuntimeError."""
+    name = base_name(op)
+    if name in ITERATED:
+        common_device(tensors_of(args), None)
+    elif name in SPECIAL:
+        SPECIAL[name](*args)
+    elif name not in THEMSELVES and takes_several(op):
+        check(op, args)
+
+
+def check(op: OperatorHandle, args: tuple[Any, ...]) -> None:
+    """Raises RuntimeError, in PyTorch's words, at the first tensor that is not where the first one is; `out` comes first."""
+    common = None
+    arguments = op.schema.arguments
+    order = sorted(range(len(arguments)), key=lambda i: not (arguments[i].is_write and arguments[i].kwarg_only))
+    for i in order:
+        for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
+            if not isinstance(t, TensorImpl):
+                continue
+            where = t.device
+            common = common or where
+            if where is not common:
+                method, names = KNOWN_AS.get(base_name(op), (method_name(op), {}))
+                name = arguments[i].name
+                raise RuntimeError(
+                    f"Expected all tensors to be on the same device, but got {names.get(name, name)} is on {where}, different "
+                    f"from other tensors on {common} (when checking argument in method {method})"
+                )
+
+
+def check_indices(self: Any, indices: Any, values: Any = None, *rest: Any) -> None:
+    """Indices may be on the CPU, and so may the one value of a 0-d tensor. Raises RuntimeError for other differences."""
+    for index in indices:
+        if index is not None and index.device is not CPU and index.device is not self.device:
+            raise RuntimeError(
+                f"indices should be either on cpu or on the same device as the indexed tensor ({self.device})"
+            )
+    if isinstance(values, TensorImpl) and values.device is not self.device and values.dim():
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {self.device} and {values.device}!"
+        )
+
+
+def check_mask(self: Any, mask: Any, *rest: Any) -> None:
+    if mask.device is not self.device:
+        raise RuntimeError(
+            f"expected self and mask to be on the same device, but got mask on {mask.device} and self on {self.device}"
+        )
+
+
+def check_convolution(input: Any, weight: Any, bias: Any, *rest: Any) -> None:
+    """Weight and bias must be where the input is, and as it is (`check_input_same_type_as_parameters`)."""
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and t.device is not input.device:
+            types = f"Input type ({_c_name(input)}) and {name} type ({_c_name(t)}) should be the same"
+            dense = f" or input should be a MKLDNN tensor and {name} is a dense tensor" if input.device is CPU else ""
+            raise RuntimeError(types + dense)
+
+
+def _c_name(t: Any) -> str:
+    """What PyTorch calls the tensor's type: `torch.cuda.FloatTensor`."""
+    return t.type().replace("internals.", "torch.")
+
+
+SPECIAL: dict[str, Callable[..., None]] = {
+    "index": check_indices,
+    "index_put": check_indices,
+    "_index_put_impl": check_indices,
+    "masked_fill": check_mask,
+    "convolution": check_convolution,
+}
+
+
+def method_name(op: OperatorHandle) -> str:
+    """What the generated wrapper is called: `wrapper_CUDA_mm`, `wrapper_CUDA_out_index_select_out`."""
+    schema = op.schema
+    overload = f"{schema.overload}_" if base_name(op) in UNSTRUCTURED else ""
+    return f"wrapper_CUDA_{overload}{schema.name}{'_out' if schema.is_out else ''}"
+
+
+def base_name(op: OperatorHandle) -> str:
+    """The operator's name without overload and without the mark of in-place twins."""
+    name = op.schema.name
+    return name if name.startswith("__") else name.rstrip("_")
+
+
+def takes_several(op: OperatorHandle) -> bool:
+    arguments = [a for a in op.schema.arguments if a.type.base == "Tensor"]
+    return len(arguments) > 1 or any(a.type.is_list for a in arguments)
+
+
+def tensors_of(args: tuple[Any, ...]) -> list[Any]:
+    """All tensors among the arguments, those in lists too."""
+    flat = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,))]
+    return [t for t in flat if isinstance(t, TensorImpl)]
