@@ -32,12 +32,8 @@ class CUDAHooks(BackendHooks):
         return device("cuda", index)
 
     def allocator(self, device: device) -> Allocator:
-        try:
-            from .memory import allocator_for
-        except ImportError:
-            from .uncached_allocator import UncachedAllocator
+        from .allocator.devices import allocator_for
 
-            return UncachedAllocator(device.index or 0)
         return allocator_for(device.index or 0)
 
     def read(self, storage: Storage) -> bytes:
@@ -61,7 +57,7 @@ class CUDAHooks(BackendHooks):
         run_loop(iterator, decisions, loop)
 
     def pinned_allocator(self) -> Allocator:
-        from .memory import pinned_allocator
+        from .allocator.devices import pinned_allocator
 
         return pinned_allocator()
 
