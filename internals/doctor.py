@@ -80,7 +80,16 @@ def probes() -> list[Probe]:
         Probe("kernel", "running the notebooks", environment, module("ipykernel"), True),
         Probe("GPU", "the CUDA layer on a real device", "an NVIDIA GPU and its driver", find_gpu),
         Probe(
-            "CUDA simulator", "the CUDA layer without a GPU: set INTERNALS_CUDA=simulator", environment, find_simulator
+            "numba-cuda",
+            "kernels as PTX, and compiled for a GPU",
+            "pip install 'numba-cuda[cu13]'",
+            module("numba_cuda", "numba-cuda", importing=False),
+        ),
+        Probe(
+            "CUDA",
+            'what device="cuda" means here',
+            "set INTERNALS_CUDA=simulator for a simulated GPU; or a GPU, its driver and numba-cuda",
+            find_cuda,
         ),
         Probe("torch", "side-by-side comparisons in the tests", "make oracle", module("torch", importing=False)),
         Probe(
@@ -179,11 +188,14 @@ def find_gpu() -> str | None:
     return name.value.decode(errors="replace") + others
 
 
-def find_simulator() -> str | None:
-    try:
-        return f"numba {importlib.metadata.version('numba')}" if importlib.util.find_spec("numba.cuda") else None
-    except (ImportError, importlib.metadata.PackageNotFoundError):
+def find_cuda() -> str | None:
+    """The device that `internals.cuda.backend` would choose in a program that is started here."""
+    asked = os.environ.get("INTERNALS_CUDA", "").strip().lower()
+    if asked.partition(":")[0] in ("simulator", "numba-simulator"):
+        return f"simulated (INTERNALS_CUDA={asked})"
+    if asked not in ("", "gpu") or importlib.util.find_spec("numba_cuda") is None:
         return None
+    return find_gpu()
 
 
 def first_line(*command: str) -> str | None:

@@ -115,11 +115,29 @@ def test_without_a_driver_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> No
     assert doctor.find_gpu() is None
 
 
+def test_which_cuda_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "find_gpu", lambda: "NVIDIA X")
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: object())
+    for asked, found in {
+        "": "NVIDIA X",
+        "gpu": "NVIDIA X",
+        "simulator": "simulated (INTERNALS_CUDA=simulator)",
+        "Numba-Simulator:2": "simulated (INTERNALS_CUDA=numba-simulator:2)",
+        "none": None,
+        "simulater": None,
+    }.items():
+        monkeypatch.setenv("INTERNALS_CUDA", asked)
+        assert doctor.find_cuda() == found
+    monkeypatch.setenv("INTERNALS_CUDA", "")
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    assert doctor.find_cuda() is None
+
+
 def test_doctor_answers_without_the_package() -> None:
     """Where numpy is missing, `import internals` fails; the doctor as a file still says so."""
     program = [sys.executable, "-S", "-P", doctor.__file__]  # -S: none of the installed packages
     run = subprocess.run(program, capture_output=True, text=True)
-    assert run.returncode == 1 and "numpy           absent" in run.stdout, run.stderr
+    assert run.returncode == 1 and "numpy       absent" in run.stdout, run.stderr
 
 
 def test_commands_are_listed_and_exist(capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,7 +161,9 @@ def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="no pipes of this kind on Windows")
 def test_a_reader_who_stops_reading_is_no_error() -> None:
     """`python -m internals COMMAND | head -1`: no traceback."""
-    program = "import os, sys; from internals.__main__ import main; os.close(1); r, w = os.pipe(); os.close(r); os.dup2(w, 1)"
+    program = (
+        "import os, sys; from internals.__main__ import main; os.close(1); r, w = os.pipe(); os.close(r); os.dup2(w, 1)"
+    )
     run = subprocess.run(
         [sys.executable, "-c", f"{program}; sys.stdout = open(1, 'w'); sys.exit(main(['doctor']))"],
         capture_output=True,

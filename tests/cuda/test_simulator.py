@@ -197,9 +197,10 @@ def test_the_more_urgent_stream_goes_first(driver: SimulatedDriver) -> None:
 def test_engines_tell_when_slots_are_free() -> None:
     engine = Engine(4)
     engine.occupy(0, 10, 3)
-    engine.occupy(0, 6, 1)
-    assert [engine.earliest(0, n) for n in (1, 2, 4)] == [6, 10, 10]
-    assert engine.earliest(7, 1) == 7 and engine.earliest(12, 4) == 12
+    assert engine.earliest(0) == 0 and engine.free(0) == 1
+    engine.occupy(2, 6, 4)  # gets the one that is free
+    assert engine.earliest(3) == 6 and [engine.free(t) for t in (3, 6, 10)] == [0, 1, 4]
+    assert engine.earliest(7) == 7
 
 
 def test_a_failed_assertion_is_raised_by_the_next_synchronisation(driver: SimulatedDriver) -> None:

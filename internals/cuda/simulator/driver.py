@@ -57,7 +57,7 @@ class SimulatedDriver(Driver):
         self._stream_handles, self._event_handles = count(STREAM_HANDLES, 0x10), count(EVENT_HANDLES, 0x10)
         self._correlations = count(1)
         self._recorder: Callable[[Activity], None] | None = None
-        self._recorded_from = 0
+        self._recorded_from = self._first_recorded = 0  # a time and a correlation
         self._lock = threading.RLock()
 
     # Devices
@@ -240,6 +240,7 @@ class SimulatedDriver(Driver):
     def start_recording(self, recorder: Callable[[Activity], None]) -> None:
         with self._lock:
             self._recorder, self._recorded_from = recorder, self.schedule.now
+            self._first_recorded = next(self._correlations)
 
     def stop_recording(self) -> None:
         with self._lock:
@@ -290,7 +291,7 @@ class SimulatedDriver(Driver):
             except Exception as error:  # whatever went wrong in a kernel comes out when somebody waits for it
                 self._failed[task.device] = error
         recorder, zero = self._recorder, self._recorded_from
-        if recorder is None or task.kind == "wait" or task.enqueued < zero:
+        if recorder is None or task.kind == "wait" or task.correlation < self._first_recorded:
             return
         assert task.start is not None and task.end is not None
         recorder(

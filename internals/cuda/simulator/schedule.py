@@ -1,9 +1,10 @@
-"""Who runs when: queues of tasks, engines that run them, and a clock (the GPU's front end, in 150 lines).
+"""Who runs when: queues of tasks, engines that run them, and a clock (the GPU's front end, in 200 lines).
 
 A stream is a queue: its tasks run one after the other. A task also waits for the tasks it was told to wait for (events), and
 for its engine. A device has three: one for kernels, one for copies to the device, one for copies from it. Copy engines run one
-copy at a time. The kernel engine has as many slots as the device has multiprocessors; a kernel takes one for each of its
-blocks, at most all, so small kernels of different streams run side by side and a large one fills the device.
+copy at a time. The kernel engine has as many slots as the device has multiprocessors; a kernel starts when one is free, and
+takes one for each of its blocks if there are so many. So small kernels of different streams run side by side, and a large one
+keeps the others waiting.
 
 Nothing happens until the clock moves. The clock is the host's: each driver call costs some microseconds, and waiting for a
 task moves it to that task's end. `advance(to)` then starts and finishes, in order of simulated time, everything that falls
@@ -11,8 +12,8 @@ before `to`. A task takes effect when it ends; whoever looks at its result befor
 
 Mirrors nothing in PyTorch: it stands for the hardware.
 
-How the real one differs: blocks, not kernels, are dealt out to multiprocessors; a stream's priority also counts between the
-blocks of kernels that run already; copies may be split; and a task's effects trickle in while it runs.
+How the real one differs: blocks, not kernels, are dealt out to multiprocessors, several to each; a stream's priority also
+counts between the blocks of kernels that run already; copies may be split; and a task's effects trickle in while it runs.
 """
 
 from __future__ import annotations
@@ -68,18 +69,23 @@ class Engine:
         self.slots = slots
         self._running: list[tuple[int, int]] = []  # (end, slots)
 
-    def earliest(self, ready: int, slots: int) -> int:
-        """The first moment from `ready` on at which `slots` slots are free."""
+    def free(self, moment: int) -> int:
+        return self.slots - sum(n for end, n in self._running if end > moment)
+
+    def earliest(self, ready: int) -> int:
+        """The first moment from `ready` on at which a slot is free."""
         moment = ready
         for end, _ in sorted(self._running):
-            if self.slots - sum(n for e, n in self._running if e > moment) >= slots:
+            if self.free(moment):
                 break
             moment = max(moment, end)
         return moment
 
-    def occupy(self, start: int, end: int, slots: int) -> None:
+    def occupy(self, start: int, end: int, wanted: int) -> None:
+        """From `start` to `end` a task holds `wanted` slots, or as many as are free."""
+        taken = min(wanted, self.free(start))
         self._running = [(e, n) for e, n in self._running if e > start]
-        self._running.append((end, slots))
+        self._running.append((end, taken))
 
 
 class Schedule:
@@ -147,7 +153,7 @@ class Schedule:
             if start is None:
                 continue
             if task.engine is not None:
-                start = self.engines[task.device, task.engine].earliest(start, task.slots)
+                start = self.engines[task.device, task.engine].earliest(start)
             key = (start, queue.priority, task.enqueued)
             if key < best:
                 best, chosen = key, queue
