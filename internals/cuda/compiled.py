@@ -14,7 +14,7 @@ import math
 import types
 from typing import Any
 
-from .language import Choice, DeviceFunction, Kernel
+from .language import Choice, DeviceFunction, Intrinsic, Kernel
 
 _functions: dict[DeviceFunction, Any] = {}
 _kernels: dict[DeviceFunction, Any] = {}
@@ -51,6 +51,8 @@ def bound_function(instance: DeviceFunction) -> Any:
             value = value.elsewhere if _simulated() else value.gpu
         if isinstance(value, DeviceFunction):
             value = _device_function(value)
+        if isinstance(value, Intrinsic):
+            value = value.load()
         scope[name] = value
     scope["cuda"] = cuda
     if _simulated() and scope.get("math") is math:
@@ -67,7 +69,7 @@ def _device_function(instance: DeviceFunction) -> Any:
     if found is None:
         from numba import cuda
 
-        found = _functions[instance] = cuda.jit(bound_function(instance), device=True)
+        found = _functions[instance] = cuda.jit(bound_function(instance), device=True, inline="always")
     return found
 
 
