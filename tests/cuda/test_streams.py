@@ -1,4 +1,4 @@
-"""`torch.cuda.Stream`, `Event`, `stream()`, what is current: on the simulator and on a GPU alike, unless a test says `simulator`."""
+"""Streams and events: on the simulator and on a GPU alike, unless a test takes `simulator`."""
 
 from __future__ import annotations
 

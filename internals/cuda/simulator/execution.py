@@ -58,17 +58,15 @@ def enable_numba_simulator() -> None:
 
     Both the `numba.cuda` of numba itself and that of the package numba-cuda have it.
     """
-    numba = sys.modules.get("numba")
-    if numba is None or "numba.cuda" not in sys.modules:
-        os.environ[CUDASIM] = "1"
-        if numba is not None:
-            numba.config.ENABLE_CUDASIM = 1  # it has read the environment already
-        return
-    if not numba.config.ENABLE_CUDASIM:
+    numba, numba_cuda = sys.modules.get("numba"), sys.modules.get("numba.cuda")
+    if numba_cuda is not None and not numba_cuda.config.ENABLE_CUDASIM:
         raise RuntimeError(
             f"numba.cuda was imported before, without its simulator: set {CUDASIM}=1 in the environment, or use CUDA before "
             "anything imports numba.cuda"
         )
+    os.environ[CUDASIM] = "1"
+    if numba is not None:
+        numba.config.ENABLE_CUDASIM = 1  # it has read the environment already
 
 
 def as_cuda_error(error: Exception, asynchronous: bool) -> CudaError:
