@@ -117,13 +117,24 @@ def test_the_same_kernel_gives_the_same_text(compiled: list[Ptx | PtxError]) -> 
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (int, "int64"), (3, "int64"), (True, "bool"), (2.5, "float64"), (np.float16, "float16"), (np.dtype("int8"), "int8"),
-        (np.float32(1), "float32"), ("float32[:]", "float32[::1]"), ("float32[:, :]", "float32[:,:]"),
-        ((int, int), "(int64, int64)"), ((2,), "(int64,)"), (internals.float32, "float32"), (np.zeros((2, 3), np.int32), "int32[:,::1]"),
-        (np.zeros((2, 3), np.int32).T, "int32[:,:]"), (internals.zeros(4), "float32[::1]"),
+        (int, "int64"),
+        (3, "int64"),
+        (True, "bool"),
+        (2.5, "float64"),
+        (np.float16, "float16"),
+        (np.dtype("int8"), "int8"),
+        (np.float32(1), "float32"),
+        ("float32[:]", "float32[::1]"),
+        ("float32[:, :]", "float32[:,:]"),
+        ((int, int), "(int64, int64)"),
+        ((2,), "(int64,)"),
+        (internals.float32, "float32"),
+        (np.zeros((2, 3), np.int32), "int32[:,::1]"),
+        (np.zeros((2, 3), np.int32).T, "int32[:,:]"),
+        (internals.zeros(4), "float32[::1]"),
         (DeviceArray(0, (4,), (2,), internals.float64), "float64[:]"),
     ],
-)  # fmt: skip
+)
 def test_types_are_named_by_types_and_examples(value: Any, name: str) -> None:
     assert type_name(value) == name
 

@@ -1,0 +1,360 @@
+"""What the threads of a launch did to memory, and what the hardware makes of it: transactions, bank conflicts, reuse, races.
+
+A warp's 32 threads run one instruction together. Where it is a load or a store, their 32 addresses are one *request*:
+
+- Global memory moves in sectors of 32 bytes, four to a line of 128. A request costs as many sectors as its addresses touch: four,
+  if neighbouring threads read neighbouring floats (*coalesced*), and up to 32 if they do not.
+- Shared memory has 32 banks, each a column of 4-byte words. Threads that want different words of one bank wait for each other (a
+  *bank conflict*); those that want the same word get it together.
+
+How the real one differs: Nsight Compute counts the same in the hardware, where caches answer a part of the requests and the
+compiler keeps in registers what the source reads twice; here each access that the source asks for counts. 8-byte words of shared
+memory are served for half a warp at a time, 16-byte ones for a quarter, as since Fermi.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil, prod
+from typing import NamedTuple
+
+WARP = 32
+SECTOR, LINE = 32, 128  # bytes
+BANKS, WORD = 32, 4
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """An array that the kernel touched: an argument (`space` "global") or a `cuda.shared.array` ("shared")."""
+
+    name: str
+    space: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
+    dtype: str
+    itemsize: int
+    start: int = 0  # of its first element, in bytes from the beginning of the memory it lies in
+
+    @property
+    def numel(self) -> int:
+        return prod(self.sizes)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the source an access is written. `function` is the kernel, or the device function that it called: each place that
+    calls it has places of its own, as a compiler puts a copy of the function there."""
+
+    number: int
+    text: str
+    line: int
+    function: str
+
+
+class Access(NamedTuple):
+    """One thread touched one element. `array` and `place` are numbers in the log's lists, `thread` counts within the block."""
+
+    kind: str  # "load", "store" or "atomic"
+    array: int
+    element: int  # in index order
+    offset: int  # in bytes from the array's first element
+    block: int  # counted over the whole grid
+    thread: int
+    phase: int  # how many barriers its block had passed
+    place: int
+    occurrence: int  # the thread was here so many times before
+
+    @property
+    def warp(self) -> int:
+        return self.thread // WARP
+
+    @property
+    def lane(self) -> int:
+        return self.thread % WARP
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a warp's threads asked for with one instruction at one time."""
+
+    array: ArrayInfo
+    place: Place
+    accesses: tuple[Access, ...]
+
+    @property
+    def kind(self) -> str:
+        return self.accesses[0].kind
+
+    @property
+    def block(self) -> int:
+        return self.accesses[0].block
+
+    @property
+    def warp(self) -> int:
+        return self.accesses[0].warp
+
+    @property
+    def phase(self) -> int:
+        return self.accesses[0].phase
+
+    @property
+    def occurrence(self) -> int:
+        return self.accesses[0].occurrence
+
+    @cached_property
+    def lanes(self) -> tuple[int, ...]:
+        return tuple(a.lane for a in self.accesses)
+
+    @cached_property
+    def elements(self) -> tuple[int, ...]:
+        return tuple(a.element for a in self.accesses)
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        return tuple(a.offset for a in self.accesses)
+
+    @cached_property
+    def addresses(self) -> tuple[int, ...]:
+        """Of each lane's element, in bytes from a multiple of 128."""
+        return tuple(self.array.start + offset for offset in self.offsets)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Different bytes among those asked for."""
+        return len(set(self.offsets)) * self.array.itemsize
+
+    @cached_property
+    def sectors(self) -> tuple[int, ...]:
+        """The 32-byte sectors of global memory that the addresses touch; those of shared memory touch none."""
+        return self._touched(SECTOR)
+
+    @cached_property
+    def lines(self) -> tuple[int, ...]:
+        """The 128-byte lines."""
+        return self._touched(LINE)
+
+    @property
+    def sectors_needed(self) -> int:
+        """The fewest sectors that could hold the bytes."""
+        return ceil(self.nbytes / SECTOR) if self.array.space == "global" else 0
+
+    def _touched(self, unit: int) -> tuple[int, ...]:
+        if self.array.space != "global":
+            return ()
+        last = self.array.itemsize - 1
+        return tuple(sorted({n for a in self.addresses for n in range(a // unit, (a + last) // unit + 1)}))
+
+    @cached_property
+    def banks(self) -> dict[int, tuple[int, ...]]:
+        """The words wanted of each bank of shared memory, in the worst part of the warp."""
+        return max(self._parts(), key=_degree, default={})
+
+    @property
+    def conflict(self) -> int:
+        """How many times the worst bank has to answer: 1 is no conflict. 0 for global memory."""
+        return _degree(self.banks)
+
+    @property
+    def wavefronts(self) -> int:
+        """How many passes over shared memory the request takes, in all parts of the warp."""
+        return sum(map(_degree, self._parts()))
+
+    def _parts(self) -> list[dict[int, tuple[int, ...]]]:
+        if self.array.space != "shared":
+            return []
+        size = max(1, self.array.itemsize // WORD)
+        parts: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(size)]
+        for lane, address in zip(self.lanes, self.addresses):
+            words = parts[lane * size // WARP]
+            for word in range(address // WORD, address // WORD + size):
+                if (
+                    self.kind == "atomic" or word not in words[word % BANKS]
+                ):  # the same word is given to all who read it
+                    words[word % BANKS].append(word)
+        return [{bank: tuple(words) for bank, words in sorted(part.items())} for part in parts if part]
+
+
+@dataclass
+class Instruction:
+    """All requests of one load or store of the source."""
+
+    kind: str
+    array: ArrayInfo
+    place: Place
+    requests: list[Request] = field(default_factory=list)
+
+    @property
+    def accesses(self) -> int:
+        return sum(len(r.accesses) for r in self.requests)
+
+    @property
+    def sectors(self) -> int:
+        return sum(len(r.sectors) for r in self.requests)
+
+    @property
+    def transactions(self) -> float:
+        """128-byte lines per request."""
+        return sum(len(r.lines) for r in self.requests) / len(self.requests)
+
+    @property
+    def efficiency(self) -> float:
+        """The share of the sectors that would have been enough: 1 is perfectly coalesced. 1 for shared memory."""
+        return sum(r.sectors_needed for r in self.requests) / self.sectors if self.sectors else 1.0
+
+    @property
+    def conflict(self) -> int:
+        """The worst bank conflict: 1 is none. 0 for global memory."""
+        return max(r.conflict for r in self.requests)
+
+
+@dataclass(frozen=True)
+class Race:
+    """Two threads touch one element, one of them writes, and nothing says who comes first."""
+
+    array: str
+    element: int
+    first: Access
+    second: Access
+    why: str
+
+
+@dataclass
+class AccessLog:
+    """Every access of a launch of `kernel` over `grid` and `block`. Arrays are in the order of the arguments."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    arrays: list[ArrayInfo] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+
+    @property
+    def threads(self) -> int:
+        """In a block."""
+        return prod(self.block)
+
+    @property
+    def blocks(self) -> int:
+        return prod(self.grid)
+
+    def array(self, name: str) -> ArrayInfo:
+        """The array called `name`. Raises KeyError naming those that there are."""
+        for info in self.arrays:
+            if info.name == name:
+                return info
+        raise KeyError(
+            f"{self.kernel} touches no array '{name}'; it touches {', '.join(a.name for a in self.arrays) or 'none'}"
+        )
+
+    def of(self, array: str | None = None, kind: str | None = None, space: str | None = None) -> Iterator[Access]:
+        """The accesses to one array, of one kind, in one space, in the order in which they were made."""
+        wanted = {
+            n
+            for n, a in enumerate(self.arrays)
+            if (array is None or a.name == array) and (space is None or a.space == space)
+        }
+        return (a for a in self.accesses if a.array in wanted and (kind is None or a.kind == kind))
+
+    @cached_property
+    def requests(self) -> list[Request]:
+        """What each warp asked for, instruction by instruction, in the order in which its first thread did."""
+        groups: dict[tuple[int, ...], list[Access]] = defaultdict(list)
+        kinds = {"load": 0, "store": 1, "atomic": 2}
+        for a in self.accesses:
+            groups[a.block, a.warp, a.phase, a.place, a.occurrence, a.array, kinds[a.kind]].append(a)
+        ordered = sorted(groups.values(), key=lambda g: (g[0].block, g[0].phase, g[0].warp))
+        return [Request(self.arrays[g[0].array], self.places[g[0].place], tuple(g)) for g in ordered]
+
+    @cached_property
+    def instructions(self) -> list[Instruction]:
+        """The loads and stores of the source that were executed, by line."""
+        found: dict[tuple[str, str, Place], Instruction] = {}
+        for r in self.requests:
+            key = (r.kind, r.array.name, r.place)
+            found.setdefault(key, Instruction(r.kind, r.array, r.place)).requests.append(r)
+        return sorted(found.values(), key=lambda i: (i.place.line, i.kind == "store"))
+
+    def reuse(self, array: str) -> dict[int, int]:
+        """How often each element of `array` was loaded, for those that were."""
+        self.array(array)
+        return dict(sorted(Counter(a.element for a in self.of(array) if a.kind != "store").items()))
+
+    def nbytes(self, kind: str, space: str = "global") -> int:
+        """How many bytes all threads loaded, stored or changed atomically, in "global" or "shared" memory."""
+        return sum(self.arrays[a.array].itemsize for a in self.of(kind=kind, space=space))
+
+    @property
+    def phases(self) -> int:
+        """Stretches between barriers, of the block with the most."""
+        return max((a.phase for a in self.accesses), default=0) + 1
+
+    @cached_property
+    def races(self) -> list[Race]:
+        """The first race of each element that has one."""
+        found: dict[tuple[str, int], Race] = {}
+        for accesses in self._meetings(within_block=True):
+            self._race_in(
+                accesses, "the same phase: no barrier lies between them", lambda a: (a.block, a.thread), found
+            )
+        for accesses in self._meetings(within_block=False):
+            self._race_in(accesses, "different blocks: nothing orders them", lambda a: a.block, found)
+        return list(found.values())
+
+    def _meetings(self, within_block: bool) -> Iterable[list[Access]]:
+        """Accesses of one element, one of them a store: by a block between two barriers, or by all blocks to global memory."""
+        groups: dict[tuple[int, ...], list[Access]] = defaultdict(list)
+        for a in self.accesses:
+            if within_block:
+                groups[a.array, a.element, a.block, a.phase].append(a)
+            elif self.arrays[a.array].space == "global":
+                groups[a.array, a.element].append(a)
+        return (group for group in groups.values() if len(group) > 1 and any(a.kind == "store" for a in group))
+
+    def _race_in(
+        self, accesses: list[Access], why: str, who: Callable[[Access], object], found: dict[tuple[str, int], Race]
+    ) -> None:
+        for store in (a for a in accesses if a.kind == "store"):
+            other = next((a for a in accesses if who(a) != who(store)), None)
+            if other is not None:
+                first, second = sorted((store, other), key=accesses.index)
+                name = self.arrays[store.array].name
+                found.setdefault((name, store.element), Race(name, store.element, first, second, why))
+                return
+
+    def summary(self) -> str:
+        """One line: what the launch costs in memory."""
+        loaded, stored = self.nbytes("load"), self.nbytes("store") + self.nbytes("atomic")
+        outputs = len({(a.array, a.element) for a in self.of(space="global") if a.kind != "load"})
+        inputs = len({(a.array, a.element) for a in self.of(space="global", kind="load")})
+        parts = []
+        if outputs:
+            parts.append(
+                f"{loaded / outputs:,.4g} bytes loaded and {stored / outputs:,.4g} stored per element of output"
+            )
+        if inputs:
+            parts.append(
+                f"each element of input loaded {len(list(self.of(space='global', kind='load'))) / inputs:.3g} times"
+            )
+        moved = [r for r in self.requests if r.array.space == "global"]
+        if moved:
+            lines, sectors = sum(len(r.lines) for r in moved), sum(len(r.sectors) for r in moved)
+            share = sum(r.sectors_needed for r in moved) / sectors
+            parts.append(f"{lines / len(moved):.1f} transactions per request, {share:.0%} of the sectors needed")
+        worst = max((r.conflict for r in self.requests), default=0)
+        if worst:
+            parts.append("no bank conflicts" if worst == 1 else f"bank conflicts up to {worst}-way")
+        if self.races:
+            parts.append(f"races on {len(self.races)} elements" if len(self.races) > 1 else "a race on 1 element")
+        return "; ".join(parts) or "no memory touched"
+
+    def __repr__(self) -> str:
+        threads = f"{self.blocks} × {self.threads} threads, {len(self.accesses):,} accesses"
+        return f"<AccessLog of {self.kernel}: {threads}; {self.summary()}>"
+
+
+def _degree(banks: dict[int, tuple[int, ...]]) -> int:
+    return max(map(len, banks.values()), default=0)

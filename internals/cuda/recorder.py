@@ -1,0 +1,290 @@
+"""The recorder: runs a kernel on the CPU and notes every access of every thread (what NVIDIA's compute-sanitizer instruments).
+
+    log = record(add, 2, 64, out, a, b)     # a grid of 2 blocks of 64 threads; numpy arrays or tensors
+    log.instructions[0].efficiency          # 1.0: perfectly coalesced
+    log.races                               # []
+
+It is the observer of the interpreter: the arrays that a kernel gets from it write down who reads and writes which element, and
+from which place of the source. No GPU and no simulated one is needed; the arrays are really written to.
+
+How the real one differs: tools of NVIDIA patch the machine code of the kernel. Their numbers are those of the compiled program,
+these are those of the source.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import linecache
+import sys
+from collections import defaultdict
+from math import prod
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dtypes
+from internals.core.tensor_impl import TensorImpl
+
+from .access_log import Access, AccessLog, ArrayInfo, Place
+from .device_array import DeviceArray
+from .interpreter import CheckedArray, run
+from .language import DeviceFunction, Kernel
+from .launch import dim3
+
+ALIGNED = 512  # every allocation of a GPU begins at a multiple of this many bytes
+
+
+def record(kernel: Any, grid: Any, block: Any, *args: Any) -> AccessLog:
+    """Run `kernel` with `args` and return what its threads did to memory.
+
+    `kernel` is one of this package, or a function as numba.cuda takes it (decorated or not). Arrays are numpy arrays and tensors
+    on any device; `flat(t)` is taken too. Those on a device are copied to the host for the time of the run. Raises TypeError for
+    other arguments, and what a failing kernel raises.
+    """
+    program = _as_kernel(kernel)
+    names = list(inspect.signature(program.function).parameters)
+    memory = _Memory()
+    values = tuple(memory.take(name, a) for name, a in zip(names, args)) + args[len(names) :]
+    recorder = Recorder(AccessLog(program.name, dim3("grid", grid), dim3("block", block)), memory.starts)
+    memory.fetch()
+    run(program, recorder.log.grid, recorder.log.block, values, memory, recorder)
+    memory.store()
+    return recorder.log
+
+
+class Recorder:
+    """The observer that the interpreter tells who is running."""
+
+    def __init__(self, log: AccessLog, starts: dict[str, int] | None = None) -> None:
+        self.log, self.starts = log, starts or {}
+        self.in_atomic = False
+        self.block = self.thread = self.phase = 0
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._places: dict[Any, int] = {}
+        self._positions: dict[CodeType, list[Any]] = {}
+        self._occurrences: defaultdict[tuple[int, int], int] = defaultdict(int)
+
+    def array(self, name: str, data: Any, argument: Any) -> RecordedArray:
+        """What a thread gets for an argument."""
+        return RecordedArray(data, self, self._number(name, "global", data))
+
+    def shared_array(self, name: str, data: Any) -> RecordedArray:
+        """What a thread gets for an array in shared memory: one of each block, which the log counts as one."""
+        return RecordedArray(data, self, self._number(name, "shared", data))
+
+    def begin_block(self, index: tuple[int, int, int]) -> None:
+        x, y, z = index
+        self.block = x + self.log.grid[0] * (y + self.log.grid[1] * z)
+        self._occurrences.clear()
+
+    def begin_thread(self, thread: Any, phase: int) -> None:
+        n = self.log.block
+        self.thread, self.phase = thread.x + n[0] * (thread.y + n[1] * thread.z), phase
+
+    def note(self, kind: str, array: int, element: int, offset: int, frame: FrameType) -> None:
+        """The running thread touched `element`, from the place in the source where `frame` is."""
+        place = self._place(frame)
+        key = (self.thread, 2 * place + (kind == "store"))
+        occurrence = self._occurrences[key]
+        self._occurrences[key] = occurrence + 1
+        self.log.accesses.append(
+            Access(kind, array, element, offset, self.block, self.thread, self.phase, place, occurrence)
+        )
+
+    def _number(self, name: str, space: str, data: Any) -> int:
+        found = self._numbers.get((name, space))
+        if found is None:
+            found = self._numbers[name, space] = len(self.log.arrays)
+            steps = tuple(s // data.itemsize for s in data.strides)
+            start = self.starts.get(name, 0) if space == "global" else 0
+            self.log.arrays.append(ArrayInfo(name, space, data.shape, steps, data.dtype.name, data.itemsize, start))
+        return found
+
+    def _place(self, frame: FrameType) -> int:
+        """The number of the place in the source: the position in the kernel, and in each function it called on the way.
+
+        Positions and not instructions, as the adaptive interpreter may call from behind the one that is meant.
+        """
+        key = []
+        at: FrameType | None = frame
+        while at is not None and at.f_globals.get("__name__") != _INTERPRETER:
+            key.append((at.f_code, self._position(at)))
+            at = at.f_back
+        found = self._places.get(tuple(key))
+        if found is None:
+            found = self._places[tuple(key)] = len(self.log.places)
+            self.log.places.append(_describe(found, frame.f_code, self._position(frame)))
+        return found
+
+    def _position(self, frame: FrameType) -> Any:
+        positions = self._positions.get(frame.f_code)
+        if positions is None:
+            positions = self._positions[frame.f_code] = list(frame.f_code.co_positions())
+        return positions[frame.f_lasti // 2]
+
+
+class RecordedArray(CheckedArray):
+    """An array that tells the recorder who touches it."""
+
+    __slots__ = ("recorder", "number", "steps")
+
+    def __init__(self, data: Any, recorder: Recorder, number: int) -> None:
+        super().__init__(data)
+        self.recorder, self.number = recorder, number
+        self.steps = tuple(prod(data.shape[d + 1 :]) for d in range(data.ndim))
+
+    def __getitem__(self, index: Any) -> Any:
+        value = super().__getitem__(index)
+        if isinstance(value, np.ndarray):
+            raise TypeError(
+                f"index {index} of {self.ndim} dimensions leaves some out: a thread touches single elements"
+            )
+        if self.recorder.in_atomic:
+            self._note("atomic", index, sys._getframe(3))  # behind cuda.atomic.add and what it is made of
+        else:
+            self._note("load", index, sys._getframe(1))
+        return value
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, value)
+        if not self.recorder.in_atomic:
+            self._note("store", index, sys._getframe(1))
+
+    def _note(self, kind: str, index: Any, frame: FrameType) -> None:
+        at = index if index.__class__ is tuple else (index,)
+        element = sum(int(i) * n for i, n in zip(at, self.steps))
+        offset = sum(int(i) * s for i, s in zip(at, self.data.strides))
+        self.recorder.note(kind, self.number, element, offset, frame)
+
+
+_INTERPRETER = run.__module__
+
+
+class _Memory:
+    """The bytes behind the arguments of a launch, as the interpreter asks for them.
+
+    Memory of the host is used as it is. Of memory on a device there is a copy, one for all arguments that overlap.
+    """
+
+    def __init__(self) -> None:
+        self.starts: dict[str, int] = {}
+        self._keep: list[Any] = []
+        self._remote: list[tuple[int, int, int]] = []  # (pointer, end, device)
+        self._copies: list[tuple[int, int, int, Any]] = []
+
+    def take(self, name: str, value: Any) -> Any:
+        """The launch's argument for `value`."""
+        if isinstance(value, TensorImpl):
+            g = value._geometry
+            found = DeviceArray(value.data_ptr(), tuple(g.sizes), tuple(g.strides), g.dtype, -1)
+            if value.device.type == "cpu":
+                self.starts[name] = value.storage_offset() * g.dtype.itemsize % ALIGNED
+            elif value.device.type == "cuda":
+                self._add_remote(found, value.device.index or 0)
+                self.starts[name] = found.pointer % ALIGNED
+            else:
+                raise TypeError(f"'{name}' is on device '{value.device}', where there is no memory to look at")
+            self._keep.append(value)
+            return found
+        if isinstance(value, DeviceArray):
+            self._add_remote(value, value.device)
+            self.starts[name] = value.pointer % ALIGNED
+            return value
+        if isinstance(value, np.ndarray):
+            self.starts[name] = _start(value)
+            self._keep.append(value)
+            return _of_numpy(name, value)
+        if (
+            isinstance(value, (np.generic, int, float, bool))
+            or isinstance(value, tuple)
+            and all(isinstance(v, int) for v in value)
+        ):
+            return value
+        raise TypeError(
+            f"'{name}' of a kernel is a numpy array, a tensor, a number or a tuple of ints, not {type(value).__name__}"
+        )
+
+    def fetch(self) -> None:
+        """Copy what lies on devices, one copy for each stretch."""
+        stretches: list[tuple[int, int, int]] = []
+        for pointer, end, device in sorted(self._remote, key=lambda r: (r[2], r[0])):
+            if stretches and stretches[-1][2] == device and pointer <= stretches[-1][1]:
+                stretches[-1] = (stretches[-1][0], max(end, stretches[-1][1]), device)
+            else:
+                stretches.append((pointer, end, device))
+        for pointer, end, device in stretches:
+            copy = np.empty(end - pointer, np.uint8)
+            self._copies.append((pointer, end, device, copy))
+            self._move(device, copy.ctypes.data, pointer, end - pointer, "d2h")
+
+    def store(self) -> None:
+        """Copy it back."""
+        for pointer, end, device, copy in self._copies:
+            self._move(device, pointer, copy.ctypes.data, end - pointer, "h2d")
+
+    def view(self, pointer: int, nbytes: int) -> Any:
+        for start, end, _, copy in self._copies:
+            if start <= pointer and pointer + nbytes <= end:
+                return copy[pointer - start : pointer - start + nbytes]
+        if not nbytes:
+            return np.empty(0, np.uint8)
+        return np.frombuffer(memoryview((ctypes.c_ubyte * nbytes).from_address(pointer)), np.uint8)
+
+    def _add_remote(self, array: DeviceArray, device: int) -> None:
+        if array.nbytes:
+            self._remote.append((array.pointer, array.pointer + array.nbytes, device))
+
+    def _move(self, device: int, target: int, source: int, nbytes: int, kind: str) -> None:
+        from . import backend
+
+        driver = backend.driver()
+        driver.copy(device, backend.current_stream(device), target, source, nbytes, kind)
+        driver.synchronize(device)
+
+
+def _of_numpy(name: str, a: np.ndarray[Any, Any]) -> DeviceArray:
+    kind = getattr(dtypes, "bool_" if a.dtype == np.bool_ else a.dtype.name, None)
+    if not isinstance(kind, dtypes.dtype) or any(s < 0 or s % a.itemsize for s in a.strides):
+        raise TypeError(
+            f"'{name}', an array of {a.dtype} with strides {a.strides}, is none that a tensor could be made from"
+        )
+    strides = tuple(s // a.itemsize for s in a.strides)
+    return DeviceArray(int(a.__array_interface__["data"][0]), a.shape, strides, kind, -1)
+
+
+def _start(a: np.ndarray[Any, Any]) -> int:
+    """Where the first element lies in the memory of the array that owns it, in bytes: as if that were an allocation of a GPU."""
+    owner = a
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    return int(a.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) % ALIGNED
+
+
+def _as_kernel(kernel: Any) -> DeviceFunction:
+    """A kernel of this package for what is one of numba's, or a function."""
+    if isinstance(kernel, DeviceFunction):
+        return kernel
+    function = getattr(kernel, "py_func", None) or getattr(kernel, "fn", None) or kernel
+    if not inspect.isfunction(function):
+        raise TypeError(
+            f"a kernel is a function, marked with @kernel or numba's @cuda.jit, not {type(kernel).__name__}"
+        )
+    plain = Kernel(function)
+    called = {name: plain.meaning(name) for name in plain.names() if name != "cuda"}
+    inner = {n: DeviceFunction(v.py_func) for n, v in called.items() if inspect.isfunction(getattr(v, "py_func", None))}
+    return Kernel(function, tuple(sorted(inner.items()))) if inner else plain
+
+
+def _describe(number: int, code: CodeType, position: Any) -> Place:
+    """The source at a position, in one line."""
+    line, end_line, column, end_column = position
+    text = linecache.getline(code.co_filename, line)
+    if code.co_qualname == code.co_name:  # compiled by the interpreter, from source without indentation
+        first = linecache.getline(code.co_filename, code.co_firstlineno)
+        shift = len(first) - len(first.lstrip())
+        column, end_column = column + shift, end_column + shift
+    if line == end_line:
+        text = text.encode()[column:end_column].decode()
+    return Place(number, text.strip(), line, code.co_name)
