@@ -6,3 +6,116 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 # ruff: noqa
 from internals._generated import ops
 from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_inplace, write_out, write_outs
+from internals.cuda.native import extrema
+from internals.cuda.native import linear_algebra
+from internals.cuda.native import moments
+from internals.cuda.native import norms
+from internals.cuda.native import reductions
+
+def sum_IntList_out(self, dim, keepdim, dtype, out):
+    return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)
+
+def mean_dtype_out(self, dtype, out):
+    return reductions.mean(self, dtype, out=out)
+
+def mean_out(self, dim, keepdim, dtype, out):
+    return reductions.mean_dim(self, dim, keepdim, dtype, out=out)
+
+def prod_int_out(self, dim, keepdim, dtype, out):
+    return reductions.prod_dim_int(self, dim, keepdim, dtype, out=out)
+
+def var_correction_out(self, dim, correction, keepdim, out):
+    return write_out(out, moments.var_correction(self, dim, correction, keepdim))
+
+def std_correction_out(self, dim, correction, keepdim, out):
+    return write_out(out, moments.std_correction(self, dim, correction, keepdim))
+
+def amax_out(self, dim, keepdim, out):
+    return extrema.amax(self, dim, keepdim, out=out)
+
+def amin_out(self, dim, keepdim, out):
+    return extrema.amin(self, dim, keepdim, out=out)
+
+def max_dim_out(self, dim, keepdim, values, indices):
+    return extrema.max_dim(self, dim, keepdim, out=(values, indices))
+
+def max_unary_out(self, out):
+    return write_out(out, extrema.max(self))
+
+def min_dim_out(self, dim, keepdim, values, indices):
+    return extrema.min_dim(self, dim, keepdim, out=(values, indices))
+
+def min_unary_out(self, out):
+    return write_out(out, extrema.min(self))
+
+def argmax_out(self, dim, keepdim, out):
+    return extrema.argmax(self, dim, keepdim, out=out)
+
+def argmin_out(self, dim, keepdim, out):
+    return extrema.argmin(self, dim, keepdim, out=out)
+
+def any_out(self, dim, keepdim, out):
+    return reductions.any_dim(self, dim, keepdim, out=out)
+
+def any_dims_out(self, dim, keepdim, out):
+    return reductions.any_dims(self, dim, keepdim, out=out)
+
+def any_all_out(self, out):
+    return reductions.any(self, out=out)
+
+def all_out(self, dim, keepdim, out):
+    return reductions.all_dim(self, dim, keepdim, out=out)
+
+def all_dims_out(self, dim, keepdim, out):
+    return reductions.all_dims(self, dim, keepdim, out=out)
+
+def all_all_out(self, out):
+    return reductions.all(self, out=out)
+
+def norm_dtype_out(self, p, dim, keepdim, dtype, out):
+    return norms.norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype, out=out)
+
+def norm_out(self, p, dim, keepdim, out):
+    return norms.norm_ScalarOpt_dim(self, p, dim, keepdim, out=out)
+
+def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
+    return norms.linalg_vector_norm(self, ord, dim, keepdim, dtype, out=out)
+
+def logsumexp_out(self, dim, keepdim, out):
+    return norms.logsumexp(self, dim, keepdim, out=out)
+
+def mm_out(self, mat2, out):
+    return linear_algebra.mm(self, mat2, out=out)
+
+def bmm_out(self, mat2, out):
+    return linear_algebra.bmm(self, mat2, out=out)
+
+def mv_out(self, vec, out):
+    return linear_algebra.mv(self, vec, out=out)
+
+def dot_out(self, tensor, out):
+    return linear_algebra.dot(self, tensor, out=out)
+
+def addmm_(self, mat1, mat2, beta, alpha):
+    return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=self)
+
+def addmm_out(self, mat1, mat2, beta, alpha, out):
+    return linear_algebra.addmm(self, mat1, mat2, beta, alpha, out=out)
+
+def addmv_(self, mat, vec, beta, alpha):
+    return linear_algebra.addmv(self, mat, vec, beta, alpha, out=self)
+
+def addmv_out(self, mat, vec, beta, alpha, out):
+    return linear_algebra.addmv(self, mat, vec, beta, alpha, out=out)
+
+def addbmm_(self, batch1, batch2, beta, alpha):
+    return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=self)
+
+def addbmm_out(self, batch1, batch2, beta, alpha, out):
+    return linear_algebra.addbmm(self, batch1, batch2, beta, alpha, out=out)
+
+def baddbmm_(self, batch1, batch2, beta, alpha):
+    return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=self)
+
+def baddbmm_out(self, batch1, batch2, beta, alpha, out):
+    return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=out)

@@ -188,43 +188,43 @@ def scalar_tensor(s, dtype, layout, device, pin_memory, _table=scalar_tensor_op.
         return scalar_tensor_op(s, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](s, dtype, layout, device, pin_memory)
 
-random__op = define('random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_', Autograd='_generated.autograd_kernels.random_')
+random__op = define('random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_', Meta='random.random_', CUDA='cuda.random.random_', Autograd='_generated.autograd_kernels.random_')
 def random_(self, generator, _table=random__op.table):
     if hot.off:
         return random__op(self, generator)
     return _table[self._geometry.keys](self, generator)
 
-random__to_op = define('random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_to_', Autograd='_generated.autograd_kernels.random__to')
+random__to_op = define('random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_to_', Meta='random.random_to_', CUDA='cuda.random.random_to_', Autograd='_generated.autograd_kernels.random__to')
 def random__to(self, to, generator, _table=random__to_op.table):
     if hot.off:
         return random__to_op(self, to, generator)
     return _table[self._geometry.keys](self, to, generator)
 
-random__from_op = define('random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_from_', Autograd='_generated.autograd_kernels.random__from')
+random__from_op = define('random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_from_', Meta='random.random_from_', CUDA='cuda.random.random_from_', Autograd='_generated.autograd_kernels.random__from')
 def random__from(self, from_, to, generator, _table=random__from_op.table):
     if hot.off:
         return random__from_op(self, from_, to, generator)
     return _table[self._geometry.keys](self, from_, to, generator)
 
-uniform__op = define('uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.uniform_', Autograd='_generated.autograd_kernels.uniform_')
+uniform__op = define('uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.uniform_', Meta='random.uniform_', CUDA='cuda.random.uniform_', Autograd='_generated.autograd_kernels.uniform_')
 def uniform_(self, from_, to, generator, _table=uniform__op.table):
     if hot.off:
         return uniform__op(self, from_, to, generator)
     return _table[self._geometry.keys](self, from_, to, generator)
 
-normal__op = define('normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.normal_', Autograd='_generated.autograd_kernels.normal_')
+normal__op = define('normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.normal_', Meta='random.normal_', CUDA='cuda.random.normal_', Autograd='_generated.autograd_kernels.normal_')
 def normal_(self, mean, std, generator, _table=normal__op.table):
     if hot.off:
         return normal__op(self, mean, std, generator)
     return _table[self._geometry.keys](self, mean, std, generator)
 
-bernoulli__Tensor_op = define('bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__Tensor', Autograd='_generated.autograd_kernels.bernoulli__Tensor')
+bernoulli__Tensor_op = define('bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__Tensor', CUDA='cuda.random.bernoulli__Tensor', Autograd='_generated.autograd_kernels.bernoulli__Tensor')
 def bernoulli__Tensor(self, p, generator, _table=bernoulli__Tensor_op.table):
     if hot.off:
         return bernoulli__Tensor_op(self, p, generator)
     return _table[self._geometry.keys | p._geometry.keys](self, p, generator)
 
-bernoulli__float_op = define('bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__float', Autograd='_generated.autograd_kernels.bernoulli__float')
+bernoulli__float_op = define('bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__float', Meta='random.bernoulli__float', CUDA='cuda.random.bernoulli__float', Autograd='_generated.autograd_kernels.bernoulli__float')
 def bernoulli__float(self, p, generator, _table=bernoulli__float_op.table):
     if hot.off:
         return bernoulli__float_op(self, p, generator)
@@ -2690,61 +2690,61 @@ def masked_fill__Tensor(self, mask, value, _table=masked_fill__Tensor_op.table):
         return masked_fill__Tensor_op(self, mask, value)
     return _table[self._geometry.keys | mask._geometry.keys | value._geometry.keys](self, mask, value)
 
-sum_op = define('sum(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum', Autograd='_generated.autograd_kernels.sum')
+sum_op = define('sum(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum', CUDA='cuda.reductions.sum', Autograd='_generated.autograd_kernels.sum')
 def sum(self, dtype, _table=sum_op.table):
     if hot.off:
         return sum_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
 
-sum_dim_IntList_op = define('sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum_dim_IntList', Autograd='_generated.autograd_kernels.sum_dim_IntList')
+sum_dim_IntList_op = define('sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum_dim_IntList', CUDA='cuda.reductions.sum_dim_IntList', Autograd='_generated.autograd_kernels.sum_dim_IntList')
 def sum_dim_IntList(self, dim, keepdim, dtype, _table=sum_dim_IntList_op.table):
     if hot.off:
         return sum_dim_IntList_op(self, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, dim, keepdim, dtype)
 
-sum_IntList_out_op = define('sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sum_IntList_out', Autograd='autograd.manual.out_variant')
+sum_IntList_out_op = define('sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sum_IntList_out', CUDA='_generated.cuda_variants.sum_IntList_out', Autograd='autograd.manual.out_variant')
 def sum_IntList_out(self, dim, keepdim, dtype, out, _table=sum_IntList_out_op.table):
     if hot.off:
         return sum_IntList_out_op(self, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, dtype, out)
 
-mean_op = define('mean(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.mean', Autograd='_generated.autograd_kernels.mean')
+mean_op = define('mean(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.mean', CUDA='cuda.reductions.mean', Autograd='_generated.autograd_kernels.mean')
 def mean(self, dtype, _table=mean_op.table):
     if hot.off:
         return mean_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
 
-mean_dtype_out_op = define('mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mean_dtype_out', Autograd='autograd.manual.out_variant')
+mean_dtype_out_op = define('mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mean_dtype_out', CUDA='_generated.cuda_variants.mean_dtype_out', Autograd='autograd.manual.out_variant')
 def mean_dtype_out(self, dtype, out, _table=mean_dtype_out_op.table):
     if hot.off:
         return mean_dtype_out_op(self, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dtype, out)
 
-mean_dim_op = define('mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.mean_dim', Autograd='_generated.autograd_kernels.mean_dim')
+mean_dim_op = define('mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.mean_dim', CUDA='cuda.reductions.mean_dim', Autograd='_generated.autograd_kernels.mean_dim')
 def mean_dim(self, dim, keepdim, dtype, _table=mean_dim_op.table):
     if hot.off:
         return mean_dim_op(self, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, dim, keepdim, dtype)
 
-mean_out_op = define('mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mean_out', Autograd='autograd.manual.out_variant')
+mean_out_op = define('mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mean_out', CUDA='_generated.cuda_variants.mean_out', Autograd='autograd.manual.out_variant')
 def mean_out(self, dim, keepdim, dtype, out, _table=mean_out_op.table):
     if hot.off:
         return mean_out_op(self, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, dtype, out)
 
-prod_op = define('prod(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.prod', Autograd='_generated.autograd_kernels.prod')
+prod_op = define('prod(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.prod', CUDA='cuda.reductions.prod', Autograd='_generated.autograd_kernels.prod')
 def prod(self, dtype, _table=prod_op.table):
     if hot.off:
         return prod_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
 
-prod_dim_int_op = define('prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.prod_dim_int', Autograd='_generated.autograd_kernels.prod_dim_int')
+prod_dim_int_op = define('prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.prod_dim_int', CUDA='cuda.reductions.prod_dim_int', Autograd='_generated.autograd_kernels.prod_dim_int')
 def prod_dim_int(self, dim, keepdim, dtype, _table=prod_dim_int_op.table):
     if hot.off:
         return prod_dim_int_op(self, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, dim, keepdim, dtype)
 
-prod_int_out_op = define('prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.prod_int_out', Autograd='autograd.manual.out_variant')
+prod_int_out_op = define('prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.prod_int_out', CUDA='_generated.cuda_variants.prod_int_out', Autograd='autograd.manual.out_variant')
 def prod_int_out(self, dim, keepdim, dtype, out, _table=prod_int_out_op.table):
     if hot.off:
         return prod_int_out_op(self, dim, keepdim, dtype, out)
@@ -2768,13 +2768,13 @@ def var_out(self, dim, unbiased, keepdim, out, _table=var_out_op.table):
         return var_out_op(self, dim, unbiased, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, unbiased, keepdim, out)
 
-var_correction_op = define('var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.var_correction', Autograd='_generated.autograd_kernels.var_correction')
+var_correction_op = define('var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.var_correction', CUDA='cuda.moments.var_correction', Autograd='_generated.autograd_kernels.var_correction')
 def var_correction(self, dim, correction, keepdim, _table=var_correction_op.table):
     if hot.off:
         return var_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
-var_correction_out_op = define('var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.var_correction_out', Autograd='autograd.manual.out_variant')
+var_correction_out_op = define('var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.var_correction_out', CUDA='_generated.cuda_variants.var_correction_out', Autograd='autograd.manual.out_variant')
 def var_correction_out(self, dim, correction, keepdim, out, _table=var_correction_out_op.table):
     if hot.off:
         return var_correction_out_op(self, dim, correction, keepdim, out)
@@ -2798,13 +2798,13 @@ def std_out(self, dim, unbiased, keepdim, out, _table=std_out_op.table):
         return std_out_op(self, dim, unbiased, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, unbiased, keepdim, out)
 
-std_correction_op = define('std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.std_correction', Autograd='_generated.autograd_kernels.std_correction')
+std_correction_op = define('std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', CPU='moments.std_correction', CUDA='cuda.moments.std_correction', Autograd='_generated.autograd_kernels.std_correction')
 def std_correction(self, dim, correction, keepdim, _table=std_correction_op.table):
     if hot.off:
         return std_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
-std_correction_out_op = define('std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.std_correction_out', Autograd='autograd.manual.out_variant')
+std_correction_out_op = define('std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.std_correction_out', CUDA='_generated.cuda_variants.std_correction_out', Autograd='autograd.manual.out_variant')
 def std_correction_out(self, dim, correction, keepdim, out, _table=std_correction_out_op.table):
     if hot.off:
         return std_correction_out_op(self, dim, correction, keepdim, out)
@@ -2822,7 +2822,7 @@ def var_mean_dim(self, dim, unbiased, keepdim, _table=var_mean_dim_op.table):
         return var_mean_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-var_mean_correction_op = define('var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.var_mean_correction', Autograd='_generated.autograd_kernels.var_mean_correction')
+var_mean_correction_op = define('var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.var_mean_correction', CUDA='cuda.moments.var_mean_correction', Autograd='_generated.autograd_kernels.var_mean_correction')
 def var_mean_correction(self, dim, correction, keepdim, _table=var_mean_correction_op.table):
     if hot.off:
         return var_mean_correction_op(self, dim, correction, keepdim)
@@ -2840,55 +2840,55 @@ def std_mean_dim(self, dim, unbiased, keepdim, _table=std_mean_dim_op.table):
         return std_mean_dim_op(self, dim, unbiased, keepdim)
     return _table[self._geometry.keys](self, dim, unbiased, keepdim)
 
-std_mean_correction_op = define('std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.std_mean_correction', Autograd='_generated.autograd_kernels.std_mean_correction')
+std_mean_correction_op = define('std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', CPU='moments.std_mean_correction', CUDA='cuda.moments.std_mean_correction', Autograd='_generated.autograd_kernels.std_mean_correction')
 def std_mean_correction(self, dim, correction, keepdim, _table=std_mean_correction_op.table):
     if hot.off:
         return std_mean_correction_op(self, dim, correction, keepdim)
     return _table[self._geometry.keys](self, dim, correction, keepdim)
 
-amax_op = define('amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amax', Autograd='_generated.autograd_kernels.amax')
+amax_op = define('amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amax', CUDA='cuda.extrema.amax', Autograd='_generated.autograd_kernels.amax')
 def amax(self, dim, keepdim, _table=amax_op.table):
     if hot.off:
         return amax_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-amax_out_op = define('amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.amax_out', Autograd='autograd.manual.out_variant')
+amax_out_op = define('amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.amax_out', CUDA='_generated.cuda_variants.amax_out', Autograd='autograd.manual.out_variant')
 def amax_out(self, dim, keepdim, out, _table=amax_out_op.table):
     if hot.off:
         return amax_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-amin_op = define('amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amin', Autograd='_generated.autograd_kernels.amin')
+amin_op = define('amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', CPU='extrema.amin', CUDA='cuda.extrema.amin', Autograd='_generated.autograd_kernels.amin')
 def amin(self, dim, keepdim, _table=amin_op.table):
     if hot.off:
         return amin_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-amin_out_op = define('amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.amin_out', Autograd='autograd.manual.out_variant')
+amin_out_op = define('amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.amin_out', CUDA='_generated.cuda_variants.amin_out', Autograd='autograd.manual.out_variant')
 def amin_out(self, dim, keepdim, out, _table=amin_out_op.table):
     if hot.off:
         return amin_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-max_dim_op = define('max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.max_dim', Autograd='_generated.autograd_kernels.max_dim')
+max_dim_op = define('max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.max_dim', CUDA='cuda.extrema.max_dim', Autograd='_generated.autograd_kernels.max_dim')
 def max_dim(self, dim, keepdim, _table=max_dim_op.table):
     if hot.off:
         return max_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-max_dim_out_op = define('max.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.max_dim_out', Autograd='autograd.manual.out_variant')
+max_dim_out_op = define('max.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.max_dim_out', CUDA='_generated.cuda_variants.max_dim_out', Autograd='autograd.manual.out_variant')
 def max_dim_out(self, dim, keepdim, values, indices, _table=max_dim_out_op.table):
     if hot.off:
         return max_dim_out_op(self, dim, keepdim, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
 
-max_op = define('max(Tensor self) -> Tensor', CPU='extrema.max', Autograd='_generated.autograd_kernels.max')
+max_op = define('max(Tensor self) -> Tensor', CPU='extrema.max', CUDA='cuda.extrema.max', Autograd='_generated.autograd_kernels.max')
 def max(self, _table=max_op.table):
     if hot.off:
         return max_op(self)
     return _table[self._geometry.keys](self)
 
-max_unary_out_op = define('max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.max_unary_out', Autograd='autograd.manual.out_variant')
+max_unary_out_op = define('max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.max_unary_out', CUDA='_generated.cuda_variants.max_unary_out', Autograd='autograd.manual.out_variant')
 def max_unary_out(self, out, _table=max_unary_out_op.table):
     if hot.off:
         return max_unary_out_op(self, out)
@@ -2906,25 +2906,25 @@ def max_out(self, other, out, _table=max_out_op.table):
         return max_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-min_dim_op = define('min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.min_dim', Autograd='_generated.autograd_kernels.min_dim')
+min_dim_op = define('min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='extrema.min_dim', CUDA='cuda.extrema.min_dim', Autograd='_generated.autograd_kernels.min_dim')
 def min_dim(self, dim, keepdim, _table=min_dim_op.table):
     if hot.off:
         return min_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-min_dim_out_op = define('min.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.min_dim_out', Autograd='autograd.manual.out_variant')
+min_dim_out_op = define('min.dim_out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.min_dim_out', CUDA='_generated.cuda_variants.min_dim_out', Autograd='autograd.manual.out_variant')
 def min_dim_out(self, dim, keepdim, values, indices, _table=min_dim_out_op.table):
     if hot.off:
         return min_dim_out_op(self, dim, keepdim, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
 
-min_op = define('min(Tensor self) -> Tensor', CPU='extrema.min', Autograd='_generated.autograd_kernels.min')
+min_op = define('min(Tensor self) -> Tensor', CPU='extrema.min', CUDA='cuda.extrema.min', Autograd='_generated.autograd_kernels.min')
 def min(self, _table=min_op.table):
     if hot.off:
         return min_op(self)
     return _table[self._geometry.keys](self)
 
-min_unary_out_op = define('min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.min_unary_out', Autograd='autograd.manual.out_variant')
+min_unary_out_op = define('min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.min_unary_out', CUDA='_generated.cuda_variants.min_unary_out', Autograd='autograd.manual.out_variant')
 def min_unary_out(self, out, _table=min_unary_out_op.table):
     if hot.off:
         return min_unary_out_op(self, out)
@@ -2942,145 +2942,145 @@ def min_out(self, other, out, _table=min_out_op.table):
         return min_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-argmax_op = define('argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor', CPU='extrema.argmax')
+argmax_op = define('argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor', CPU='extrema.argmax', CUDA='cuda.extrema.argmax')
 def argmax(self, dim, keepdim, _table=argmax_op.table):
     if hot.off:
         return argmax_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-argmax_out_op = define('argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmax_out', Autograd='autograd.manual.out_variant')
+argmax_out_op = define('argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmax_out', CUDA='_generated.cuda_variants.argmax_out', Autograd='autograd.manual.out_variant')
 def argmax_out(self, dim, keepdim, out, _table=argmax_out_op.table):
     if hot.off:
         return argmax_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-argmin_op = define('argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor', CPU='extrema.argmin')
+argmin_op = define('argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor', CPU='extrema.argmin', CUDA='cuda.extrema.argmin')
 def argmin(self, dim, keepdim, _table=argmin_op.table):
     if hot.off:
         return argmin_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-argmin_out_op = define('argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmin_out', Autograd='autograd.manual.out_variant')
+argmin_out_op = define('argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.argmin_out', CUDA='_generated.cuda_variants.argmin_out', Autograd='autograd.manual.out_variant')
 def argmin_out(self, dim, keepdim, out, _table=argmin_out_op.table):
     if hot.off:
         return argmin_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-any_dim_op = define('any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor', CPU='reductions.any_dim')
+any_dim_op = define('any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor', CPU='reductions.any_dim', CUDA='cuda.reductions.any_dim')
 def any_dim(self, dim, keepdim, _table=any_dim_op.table):
     if hot.off:
         return any_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-any_out_op = define('any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_out', Autograd='autograd.manual.out_variant')
+any_out_op = define('any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_out', CUDA='_generated.cuda_variants.any_out', Autograd='autograd.manual.out_variant')
 def any_out(self, dim, keepdim, out, _table=any_out_op.table):
     if hot.off:
         return any_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-any_dims_op = define('any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor', CPU='reductions.any_dims')
+any_dims_op = define('any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor', CPU='reductions.any_dims', CUDA='cuda.reductions.any_dims')
 def any_dims(self, dim, keepdim, _table=any_dims_op.table):
     if hot.off:
         return any_dims_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-any_dims_out_op = define('any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_dims_out', Autograd='autograd.manual.out_variant')
+any_dims_out_op = define('any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_dims_out', CUDA='_generated.cuda_variants.any_dims_out', Autograd='autograd.manual.out_variant')
 def any_dims_out(self, dim, keepdim, out, _table=any_dims_out_op.table):
     if hot.off:
         return any_dims_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-any_op = define('any(Tensor self) -> Tensor', CPU='reductions.any')
+any_op = define('any(Tensor self) -> Tensor', CPU='reductions.any', CUDA='cuda.reductions.any')
 def any(self, _table=any_op.table):
     if hot.off:
         return any_op(self)
     return _table[self._geometry.keys](self)
 
-any_all_out_op = define('any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_all_out', Autograd='autograd.manual.out_variant')
+any_all_out_op = define('any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.any_all_out', CUDA='_generated.cuda_variants.any_all_out', Autograd='autograd.manual.out_variant')
 def any_all_out(self, out, _table=any_all_out_op.table):
     if hot.off:
         return any_all_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-all_dim_op = define('all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor', CPU='reductions.all_dim')
+all_dim_op = define('all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor', CPU='reductions.all_dim', CUDA='cuda.reductions.all_dim')
 def all_dim(self, dim, keepdim, _table=all_dim_op.table):
     if hot.off:
         return all_dim_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-all_out_op = define('all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_out', Autograd='autograd.manual.out_variant')
+all_out_op = define('all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_out', CUDA='_generated.cuda_variants.all_out', Autograd='autograd.manual.out_variant')
 def all_out(self, dim, keepdim, out, _table=all_out_op.table):
     if hot.off:
         return all_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-all_dims_op = define('all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor', CPU='reductions.all_dims')
+all_dims_op = define('all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor', CPU='reductions.all_dims', CUDA='cuda.reductions.all_dims')
 def all_dims(self, dim, keepdim, _table=all_dims_op.table):
     if hot.off:
         return all_dims_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-all_dims_out_op = define('all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_dims_out', Autograd='autograd.manual.out_variant')
+all_dims_out_op = define('all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_dims_out', CUDA='_generated.cuda_variants.all_dims_out', Autograd='autograd.manual.out_variant')
 def all_dims_out(self, dim, keepdim, out, _table=all_dims_out_op.table):
     if hot.off:
         return all_dims_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-all_op = define('all(Tensor self) -> Tensor', CPU='reductions.all')
+all_op = define('all(Tensor self) -> Tensor', CPU='reductions.all', CUDA='cuda.reductions.all')
 def all(self, _table=all_op.table):
     if hot.off:
         return all_op(self)
     return _table[self._geometry.keys](self)
 
-all_all_out_op = define('all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_all_out', Autograd='autograd.manual.out_variant')
+all_all_out_op = define('all.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.all_all_out', CUDA='_generated.cuda_variants.all_all_out', Autograd='autograd.manual.out_variant')
 def all_all_out(self, out, _table=all_all_out_op.table):
     if hot.off:
         return all_all_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-norm_ScalarOpt_dtype_op = define('norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dtype', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dtype')
+norm_ScalarOpt_dtype_op = define('norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dtype', CUDA='cuda.norms.norm_ScalarOpt_dtype', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dtype')
 def norm_ScalarOpt_dtype(self, p, dtype, _table=norm_ScalarOpt_dtype_op.table):
     if hot.off:
         return norm_ScalarOpt_dtype_op(self, p, dtype)
     return _table[self._geometry.keys](self, p, dtype)
 
-norm_Scalar_op = define('norm.Scalar(Tensor self, Scalar p=2) -> Tensor', CPU='norms.norm_Scalar', Autograd='_generated.autograd_kernels.norm_Scalar')
+norm_Scalar_op = define('norm.Scalar(Tensor self, Scalar p=2) -> Tensor', CPU='norms.norm_Scalar', CUDA='cuda.norms.norm_Scalar', Autograd='_generated.autograd_kernels.norm_Scalar')
 def norm_Scalar(self, p, _table=norm_Scalar_op.table):
     if hot.off:
         return norm_Scalar_op(self, p)
     return _table[self._geometry.keys](self, p)
 
-norm_ScalarOpt_dim_dtype_op = define('norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dim_dtype', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dim_dtype')
+norm_ScalarOpt_dim_dtype_op = define('norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor', CPU='norms.norm_ScalarOpt_dim_dtype', CUDA='cuda.norms.norm_ScalarOpt_dim_dtype', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dim_dtype')
 def norm_ScalarOpt_dim_dtype(self, p, dim, keepdim, dtype, _table=norm_ScalarOpt_dim_dtype_op.table):
     if hot.off:
         return norm_ScalarOpt_dim_dtype_op(self, p, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, p, dim, keepdim, dtype)
 
-norm_dtype_out_op = define('norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.norm_dtype_out', Autograd='autograd.manual.out_variant')
+norm_dtype_out_op = define('norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.norm_dtype_out', CUDA='_generated.cuda_variants.norm_dtype_out', Autograd='autograd.manual.out_variant')
 def norm_dtype_out(self, p, dim, keepdim, dtype, out, _table=norm_dtype_out_op.table):
     if hot.off:
         return norm_dtype_out_op(self, p, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, dim, keepdim, dtype, out)
 
-norm_ScalarOpt_dim_op = define('norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.norm_ScalarOpt_dim', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dim')
+norm_ScalarOpt_dim_op = define('norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.norm_ScalarOpt_dim', CUDA='cuda.norms.norm_ScalarOpt_dim', Autograd='_generated.autograd_kernels.norm_ScalarOpt_dim')
 def norm_ScalarOpt_dim(self, p, dim, keepdim, _table=norm_ScalarOpt_dim_op.table):
     if hot.off:
         return norm_ScalarOpt_dim_op(self, p, dim, keepdim)
     return _table[self._geometry.keys](self, p, dim, keepdim)
 
-norm_out_op = define('norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.norm_out', Autograd='autograd.manual.out_variant')
+norm_out_op = define('norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.norm_out', CUDA='_generated.cuda_variants.norm_out', Autograd='autograd.manual.out_variant')
 def norm_out(self, p, dim, keepdim, out, _table=norm_out_op.table):
     if hot.off:
         return norm_out_op(self, p, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, p, dim, keepdim, out)
 
-linalg_vector_norm_op = define('linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='norms.linalg_vector_norm', Autograd='_generated.autograd_kernels.linalg_vector_norm')
+linalg_vector_norm_op = define('linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='norms.linalg_vector_norm', CUDA='cuda.norms.linalg_vector_norm', Autograd='_generated.autograd_kernels.linalg_vector_norm')
 def linalg_vector_norm(self, ord, dim, keepdim, dtype, _table=linalg_vector_norm_op.table):
     if hot.off:
         return linalg_vector_norm_op(self, ord, dim, keepdim, dtype)
     return _table[self._geometry.keys](self, ord, dim, keepdim, dtype)
 
-linalg_vector_norm_out_op = define('linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_vector_norm_out', Autograd='autograd.manual.out_variant')
+linalg_vector_norm_out_op = define('linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_vector_norm_out', CUDA='_generated.cuda_variants.linalg_vector_norm_out', Autograd='autograd.manual.out_variant')
 def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out, _table=linalg_vector_norm_out_op.table):
     if hot.off:
         return linalg_vector_norm_out_op(self, ord, dim, keepdim, dtype, out)
@@ -3116,13 +3116,13 @@ def _linalg_svd(A, full_matrices, compute_uv, driver, _table=_linalg_svd_op.tabl
         return _linalg_svd_op(A, full_matrices, compute_uv, driver)
     return _table[A._geometry.keys](A, full_matrices, compute_uv, driver)
 
-logsumexp_op = define('logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.logsumexp', Autograd='_generated.autograd_kernels.logsumexp')
+logsumexp_op = define('logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.logsumexp', CUDA='cuda.norms.logsumexp', Autograd='_generated.autograd_kernels.logsumexp')
 def logsumexp(self, dim, keepdim, _table=logsumexp_op.table):
     if hot.off:
         return logsumexp_op(self, dim, keepdim)
     return _table[self._geometry.keys](self, dim, keepdim)
 
-logsumexp_out_op = define('logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logsumexp_out', Autograd='autograd.manual.out_variant')
+logsumexp_out_op = define('logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logsumexp_out', CUDA='_generated.cuda_variants.logsumexp_out', Autograd='autograd.manual.out_variant')
 def logsumexp_out(self, dim, keepdim, out, _table=logsumexp_out_op.table):
     if hot.off:
         return logsumexp_out_op(self, dim, keepdim, out)
@@ -3524,121 +3524,121 @@ def argsort_stable_out(self, stable, dim, descending, out, _table=argsort_stable
         return argsort_stable_out_op(self, stable, dim, descending, out)
     return _table[self._geometry.keys | out._geometry.keys](self, stable, dim, descending, out)
 
-mm_op = define('mm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.mm', Autograd='_generated.autograd_kernels.mm')
+mm_op = define('mm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.mm', CUDA='cuda.linear_algebra.mm', Autograd='_generated.autograd_kernels.mm')
 def mm(self, mat2, _table=mm_op.table):
     if hot.off:
         return mm_op(self, mat2)
     return _table[self._geometry.keys | mat2._geometry.keys](self, mat2)
 
-mm_out_op = define('mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mm_out', Autograd='autograd.manual.out_variant')
+mm_out_op = define('mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mm_out', CUDA='_generated.cuda_variants.mm_out', Autograd='autograd.manual.out_variant')
 def mm_out(self, mat2, out, _table=mm_out_op.table):
     if hot.off:
         return mm_out_op(self, mat2, out)
     return _table[self._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat2, out)
 
-bmm_op = define('bmm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.bmm', Autograd='_generated.autograd_kernels.bmm')
+bmm_op = define('bmm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.bmm', CUDA='cuda.linear_algebra.bmm', Autograd='_generated.autograd_kernels.bmm')
 def bmm(self, mat2, _table=bmm_op.table):
     if hot.off:
         return bmm_op(self, mat2)
     return _table[self._geometry.keys | mat2._geometry.keys](self, mat2)
 
-bmm_out_op = define('bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bmm_out', Autograd='autograd.manual.out_variant')
+bmm_out_op = define('bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bmm_out', CUDA='_generated.cuda_variants.bmm_out', Autograd='autograd.manual.out_variant')
 def bmm_out(self, mat2, out, _table=bmm_out_op.table):
     if hot.off:
         return bmm_out_op(self, mat2, out)
     return _table[self._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat2, out)
 
-mv_op = define('mv(Tensor self, Tensor vec) -> Tensor', CPU='linear_algebra.mv', Autograd='_generated.autograd_kernels.mv')
+mv_op = define('mv(Tensor self, Tensor vec) -> Tensor', CPU='linear_algebra.mv', CUDA='cuda.linear_algebra.mv', Autograd='_generated.autograd_kernels.mv')
 def mv(self, vec, _table=mv_op.table):
     if hot.off:
         return mv_op(self, vec)
     return _table[self._geometry.keys | vec._geometry.keys](self, vec)
 
-mv_out_op = define('mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mv_out', Autograd='autograd.manual.out_variant')
+mv_out_op = define('mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mv_out', CUDA='_generated.cuda_variants.mv_out', Autograd='autograd.manual.out_variant')
 def mv_out(self, vec, out, _table=mv_out_op.table):
     if hot.off:
         return mv_out_op(self, vec, out)
     return _table[self._geometry.keys | vec._geometry.keys | out._geometry.keys](self, vec, out)
 
-dot_op = define('dot(Tensor self, Tensor tensor) -> Tensor', CPU='linear_algebra.dot', Autograd='_generated.autograd_kernels.dot')
+dot_op = define('dot(Tensor self, Tensor tensor) -> Tensor', CPU='linear_algebra.dot', CUDA='cuda.linear_algebra.dot', Autograd='_generated.autograd_kernels.dot')
 def dot(self, tensor, _table=dot_op.table):
     if hot.off:
         return dot_op(self, tensor)
     return _table[self._geometry.keys | tensor._geometry.keys](self, tensor)
 
-dot_out_op = define('dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.dot_out', Autograd='autograd.manual.out_variant')
+dot_out_op = define('dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.dot_out', CUDA='_generated.cuda_variants.dot_out', Autograd='autograd.manual.out_variant')
 def dot_out(self, tensor, out, _table=dot_out_op.table):
     if hot.off:
         return dot_out_op(self, tensor, out)
     return _table[self._geometry.keys | tensor._geometry.keys | out._geometry.keys](self, tensor, out)
 
-addmm_op = define('addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmm', Autograd='_generated.autograd_kernels.addmm')
+addmm_op = define('addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmm', CUDA='cuda.linear_algebra.addmm', Autograd='_generated.autograd_kernels.addmm')
 def addmm(self, mat1, mat2, beta, alpha, _table=addmm_op.table):
     if hot.off:
         return addmm_op(self, mat1, mat2, beta, alpha)
     return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys](self, mat1, mat2, beta, alpha)
 
-addmm__op = define('addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addmm_', Autograd='_generated.autograd_kernels.addmm_')
+addmm__op = define('addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addmm_', CUDA='_generated.cuda_variants.addmm_', Autograd='_generated.autograd_kernels.addmm_')
 def addmm_(self, mat1, mat2, beta, alpha, _table=addmm__op.table):
     if hot.off:
         return addmm__op(self, mat1, mat2, beta, alpha)
     return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys](self, mat1, mat2, beta, alpha)
 
-addmm_out_op = define('addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmm_out', Autograd='autograd.manual.out_variant')
+addmm_out_op = define('addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmm_out', CUDA='_generated.cuda_variants.addmm_out', Autograd='autograd.manual.out_variant')
 def addmm_out(self, mat1, mat2, beta, alpha, out, _table=addmm_out_op.table):
     if hot.off:
         return addmm_out_op(self, mat1, mat2, beta, alpha, out)
     return _table[self._geometry.keys | mat1._geometry.keys | mat2._geometry.keys | out._geometry.keys](self, mat1, mat2, beta, alpha, out)
 
-addmv_op = define('addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmv', Autograd='_generated.autograd_kernels.addmv')
+addmv_op = define('addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addmv', CUDA='cuda.linear_algebra.addmv', Autograd='_generated.autograd_kernels.addmv')
 def addmv(self, mat, vec, beta, alpha, _table=addmv_op.table):
     if hot.off:
         return addmv_op(self, mat, vec, beta, alpha)
     return _table[self._geometry.keys | mat._geometry.keys | vec._geometry.keys](self, mat, vec, beta, alpha)
 
-addmv__op = define('addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addmv_', Autograd='_generated.autograd_kernels.addmv_')
+addmv__op = define('addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addmv_', CUDA='_generated.cuda_variants.addmv_', Autograd='_generated.autograd_kernels.addmv_')
 def addmv_(self, mat, vec, beta, alpha, _table=addmv__op.table):
     if hot.off:
         return addmv__op(self, mat, vec, beta, alpha)
     return _table[self._geometry.keys | mat._geometry.keys | vec._geometry.keys](self, mat, vec, beta, alpha)
 
-addmv_out_op = define('addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmv_out', Autograd='autograd.manual.out_variant')
+addmv_out_op = define('addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addmv_out', CUDA='_generated.cuda_variants.addmv_out', Autograd='autograd.manual.out_variant')
 def addmv_out(self, mat, vec, beta, alpha, out, _table=addmv_out_op.table):
     if hot.off:
         return addmv_out_op(self, mat, vec, beta, alpha, out)
     return _table[self._geometry.keys | mat._geometry.keys | vec._geometry.keys | out._geometry.keys](self, mat, vec, beta, alpha, out)
 
-addbmm_op = define('addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addbmm', Autograd='_generated.autograd_kernels.addbmm')
+addbmm_op = define('addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.addbmm', CUDA='cuda.linear_algebra.addbmm', Autograd='_generated.autograd_kernels.addbmm')
 def addbmm(self, batch1, batch2, beta, alpha, _table=addbmm_op.table):
     if hot.off:
         return addbmm_op(self, batch1, batch2, beta, alpha)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, beta, alpha)
 
-addbmm__op = define('addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addbmm_', Autograd='_generated.autograd_kernels.addbmm_')
+addbmm__op = define('addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addbmm_', CUDA='_generated.cuda_variants.addbmm_', Autograd='_generated.autograd_kernels.addbmm_')
 def addbmm_(self, batch1, batch2, beta, alpha, _table=addbmm__op.table):
     if hot.off:
         return addbmm__op(self, batch1, batch2, beta, alpha)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, beta, alpha)
 
-addbmm_out_op = define('addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addbmm_out', Autograd='autograd.manual.out_variant')
+addbmm_out_op = define('addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addbmm_out', CUDA='_generated.cuda_variants.addbmm_out', Autograd='autograd.manual.out_variant')
 def addbmm_out(self, batch1, batch2, beta, alpha, out, _table=addbmm_out_op.table):
     if hot.off:
         return addbmm_out_op(self, batch1, batch2, beta, alpha, out)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys | out._geometry.keys](self, batch1, batch2, beta, alpha, out)
 
-baddbmm_op = define('baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.baddbmm', Autograd='_generated.autograd_kernels.baddbmm')
+baddbmm_op = define('baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linear_algebra.baddbmm', CUDA='cuda.linear_algebra.baddbmm', Autograd='_generated.autograd_kernels.baddbmm')
 def baddbmm(self, batch1, batch2, beta, alpha, _table=baddbmm_op.table):
     if hot.off:
         return baddbmm_op(self, batch1, batch2, beta, alpha)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, beta, alpha)
 
-baddbmm__op = define('baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.baddbmm_', Autograd='_generated.autograd_kernels.baddbmm_')
+baddbmm__op = define('baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.baddbmm_', CUDA='_generated.cuda_variants.baddbmm_', Autograd='_generated.autograd_kernels.baddbmm_')
 def baddbmm_(self, batch1, batch2, beta, alpha, _table=baddbmm__op.table):
     if hot.off:
         return baddbmm__op(self, batch1, batch2, beta, alpha)
     return _table[self._geometry.keys | batch1._geometry.keys | batch2._geometry.keys](self, batch1, batch2, beta, alpha)
 
-baddbmm_out_op = define('baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.baddbmm_out', Autograd='autograd.manual.out_variant')
+baddbmm_out_op = define('baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.baddbmm_out', CUDA='_generated.cuda_variants.baddbmm_out', Autograd='autograd.manual.out_variant')
 def baddbmm_out(self, batch1, batch2, beta, alpha, out, _table=baddbmm_out_op.table):
     if hot.off:
         return baddbmm_out_op(self, batch1, batch2, beta, alpha, out)

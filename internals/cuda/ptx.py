@@ -5,7 +5,7 @@
     text.counts()           # {"ld.global": 2, "st.global": 1, ...}
 
 Each argument is described by a type: a numpy dtype or `int` for a number, "float32[:]" for an array, a tuple of them for a tuple;
-or by an example of itself. NVVM, the compiler behind it, comes from PyPI: pip install 'numba-cuda[cu13]'.
+or by an example of itself, as a NamedTuple has to be. NVVM, the compiler behind it, comes from PyPI: pip install 'numba-cuda[cu13]'.
 
 It runs in another process: this one may use numba's simulator, which compiles nothing, and which numba chooses once and for all
 when it is imported.
@@ -78,7 +78,7 @@ def compile_all(
     except ImportError:
         raise PtxUnavailable(f"compiling to PTX needs numba: {FIX}") from None
 
-    work = [(kernel, [type_name(t) for t in types]) for kernel, types in items]
+    work = [(kernel, [t if hasattr(t, "_fields") else type_name(t) for t in types]) for kernel, types in items]
     order = cloudpickle.dumps((work, cc, fastmath, lineinfo))
     done = subprocess.run(
         [sys.executable, "-c", "from internals.cuda.ptx_compiler import main; main()"],

@@ -46,10 +46,12 @@ def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: boo
     return "done", done
 
 
-def numba_type(name: str) -> Any:
-    """numba's type for a name that `ptx.type_name` gives. Raises TypeError for others."""
-    from numba import types
+def numba_type(name: Any) -> Any:
+    """numba's type for a name that `ptx.type_name` gives, or for a NamedTuple. Raises TypeError for others."""
+    from numba import types, typeof
 
+    if isinstance(name, tuple):
+        return typeof(name)
     if name.startswith("("):
         members = [numba_type(part.strip()) for part in name.strip("()").split(",") if part.strip()]
         same = len(set(members)) == 1

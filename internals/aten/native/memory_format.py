@@ -18,7 +18,7 @@ from internals.core.tensor_impl import TensorImpl, empty
 
 
 def empty_as(t: TensorImpl, sizes: Sequence[int], dtype: dtype | None = None) -> Any:
-    """A new tensor of `sizes`, on its device, of its dtype unless another is given, and in the order the strides of `t` suggest."""
+    """A new tensor of `sizes` on the device of `t`, of its dtype unless another is given, in the order its strides suggest."""
     return empty_in_order(sizes, dtype or t.dtype, suggests_channels_last(t), t.device)
 
 

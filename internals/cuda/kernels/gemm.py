@@ -1,0 +1,122 @@
+"""The register-blocked matrix product, over anything that can be indexed like a matrix (CUTLASS's threadblock-level GEMM).
+
+`matmul.tiled` loads two numbers from shared memory for each multiplication, and shared memory gives a multiprocessor 32 numbers
+a cycle where it could multiply 128. So the idea of tiles is used again, one level up the hierarchy: a thread computes not one
+element but ROWS x COLUMNS of them, in registers. For each q it loads ROWS numbers of a and COLUMNS of b and multiplies each
+with each: with 8 x 8, 16 loads for 64 multiplications.
+
+    global memory    a block computes BLOCK_ROWS x BLOCK_COLUMNS (128 x 128) of c, walking along k in steps of DEPTH (8)
+    shared memory    a_tile: DEPTH x 128 of a, b_tile: DEPTH x 128 of b, both with q as the first index
+    registers        totals: 8 x 8 of c, and what is needed of one column of a_tile and one row of b_tile
+
+The local arrays become registers because every loop over them has a constant length, is unrolled, and leaves only constant
+indices. A thread's 8 rows are two runs of WIDTH (4) neighbours, a half block apart: four neighbours are one load of 128 bits,
+and the runs of neighbouring threads are neighbours, so that no two want the same bank.
+
+Where a number comes from is up to LOAD_A and LOAD_B, and where a sum goes to STORE: strides for a matrix product (`matmul.py`),
+windows of an image for a convolution (`convolution.py`).
+
+How the real one differs: cuBLAS and CUTLASS fetch the next tile while they multiply the current one, cut the block into tiles
+for warps too, split a long k over several blocks, and use tensor cores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..language import Kernel, by_executor, cuda, kernel, template
+
+ACC = template("ACC")
+LOAD_A, LOAD_B, STORE = template("LOAD_A"), template("LOAD_B"), template("STORE")
+BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = template("BLOCK_ROWS"), template("BLOCK_COLUMNS"), template("DEPTH")
+ROWS, COLUMNS, WIDTH = template("ROWS"), template("COLUMNS"), template("WIDTH")
+THREADS = template("THREADS")
+A_PITCH, B_PITCH = template("A_PITCH"), template("B_PITCH")
+A_ALONG_K, B_ALONG_K = template("A_ALONG_K"), template("B_ALONG_K")  # whether neighbours in memory have neighbouring q
+ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # type: ignore[arg-type]  # bytes; 128-bit loads need it
+
+
+@kernel
+def gemm(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyped-def]
+    """c = alpha * (a @ b) + beta * addend, by blocks of THREADS threads in a row; blockIdx.z is the batch or group."""
+    a_tile = cuda.shared.array((DEPTH, A_PITCH), ACC, alignment=ALIGNMENT)
+    b_tile = cuda.shared.array((DEPTH, B_PITCH), ACC, alignment=ALIGNMENT)
+    totals = cuda.local.array((ROWS, COLUMNS), ACC)
+    a_part = cuda.local.array(ROWS, ACC)
+    b_part = cuda.local.array(COLUMNS, ACC)
+    thread = cuda.threadIdx.x
+    batch = cuda.blockIdx.z
+    first_row, first_column = cuda.blockIdx.y * BLOCK_ROWS, cuda.blockIdx.x * BLOCK_COLUMNS
+    row = thread // (BLOCK_COLUMNS // COLUMNS) * WIDTH  # where the thread's rows and columns begin in the block
+    column = thread % (BLOCK_COLUMNS // COLUMNS) * WIDTH
+    row_jump, column_jump = BLOCK_ROWS // ROWS * WIDTH, BLOCK_COLUMNS // COLUMNS * WIDTH  # from one run to the next
+
+    for y in range(ROWS):
+        for x in range(COLUMNS):
+            totals[y, x] = ACC(0)
+    for start in range(0, k, DEPTH):
+        for step in range(BLOCK_ROWS * DEPTH // THREADS):
+            e = thread + step * THREADS
+            if A_ALONG_K:
+                i, q = e // DEPTH, e % DEPTH
+            else:
+                i, q = e % BLOCK_ROWS, e // BLOCK_ROWS
+            value = ACC(0)
+            if first_row + i < m and start + q < k:
+                value = ACC(LOAD_A(a, batch, first_row + i, start + q, where))
+            a_tile[q, i] = value
+        for step in range(BLOCK_COLUMNS * DEPTH // THREADS):
+            e = thread + step * THREADS
+            if B_ALONG_K:
+                j, q = e // DEPTH, e % DEPTH
+            else:
+                j, q = e % BLOCK_COLUMNS, e // BLOCK_COLUMNS
+            value = ACC(0)
+            if start + q < k and first_column + j < n:
+                value = ACC(LOAD_B(b, batch, start + q, first_column + j, where))
+            b_tile[q, j] = value
+        cuda.syncthreads()
+        for q in range(DEPTH):
+            for y in range(ROWS):
+                a_part[y] = a_tile[q, row + y // WIDTH * row_jump + y % WIDTH]
+            for x in range(COLUMNS):
+                b_part[x] = b_tile[q, column + x // WIDTH * column_jump + x % WIDTH]
+            for y in range(ROWS):
+                for x in range(COLUMNS):
+                    totals[y, x] += a_part[y] * b_part[x]
+        cuda.syncthreads()
+    for y in range(ROWS):
+        i = first_row + row + y // WIDTH * row_jump + y % WIDTH
+        for x in range(COLUMNS):
+            j = first_column + column + x // WIDTH * column_jump + x % WIDTH
+            if i < m and j < n:
+                STORE(c, addend, batch, i, j, totals[y, x], where, alpha, beta)
+
+
+class Blocking:
+    """How the work of a `gemm` is cut: a block's part of c, the depth of its tiles, and a thread's part of the block's."""
+
+    def __init__(self, block_rows: int, block_columns: int, depth: int, rows: int, columns: int) -> None:
+        self.block_rows, self.block_columns, self.depth = block_rows, block_columns, depth
+        self.rows, self.columns = rows, columns
+        self.threads = (block_rows // rows) * (block_columns // columns)
+        for name, size in (("rows", block_rows), ("columns", block_columns)):
+            if size * depth % self.threads:
+                raise ValueError(f"{self.threads} threads cannot share the {size} {name} x {depth} of a tile evenly")
+
+    def bind(self, load_a: Any, load_b: Any, store: Any, acc: Any, a_along_k: bool, b_along_k: bool) -> Kernel:
+        """The instance of `gemm` for this blocking."""
+        instance: Kernel = gemm.bind(
+            ACC=acc, LOAD_A=load_a, LOAD_B=load_b, STORE=store, A_ALONG_K=a_along_k, B_ALONG_K=b_along_k,
+            BLOCK_ROWS=self.block_rows, BLOCK_COLUMNS=self.block_columns, DEPTH=self.depth, ROWS=self.rows,
+            COLUMNS=self.columns, WIDTH=min(4, self.rows, self.columns), THREADS=self.threads,
+            A_PITCH=self.block_rows + 4, B_PITCH=self.block_columns + 4,
+        )  # fmt: skip
+        return instance
+
+    def grid(self, m: int, n: int, batch: int) -> tuple[int, int, int]:
+        """The blocks for a result of m x n, `batch` times."""
+        return -(-n // self.block_columns), -(-m // self.block_rows), batch
+
+    def __repr__(self) -> str:
+        return f"{self.block_rows}x{self.block_columns}x{self.depth}/{self.rows}x{self.columns}"

@@ -1,0 +1,98 @@
+"""The matrix product, as one writes it first, and in tiles (`matrixMul` of the CUDA samples).
+
+`naive` gives each thread one element of the result; the thread walks along a row of `a` and a column of `b`. Nothing is wrong
+with it but the traffic: a matrix of m x k is read n times over, and each multiplication waits for two loads from global memory.
+
+`tiled` has the threads of a block load a square of each matrix into shared memory together, wait for each other, and multiply
+out of there. An element is loaded once a block instead of once a thread: with squares of 16, a sixteenth of the traffic. The
+first barrier says that the squares are complete, the second that nobody needs them any more.
+
+The third form, in `gemm.py`, does the same once more, from shared memory into registers.
+
+All of them find elements through strides, so that a transposed matrix is multiplied where it lies, and a vector repeated by
+`expand` is a matrix too. What is done with a sum is `store`: c = alpha * sum + beta * addend.
+
+How the real one differs: PyTorch calls cuBLAS, which takes one stride a matrix and a flag for "transposed".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..language import cuda, device_function, kernel, template
+
+T = template("T")  # the dtype of the result
+ACC = template("ACC")  # the dtype of products and sums: float32 for float16, int64 for all ints
+TILE = template("TILE")  # rows and columns of a square
+STORE = template("STORE")  # `store`, with T and ACC filled in
+PITCH = template("PITCH")  # the elements from a row of a square to the next: TILE + 1
+
+Strides = tuple[int, int, int]
+
+
+class Product(NamedTuple):
+    """Where the elements of a product lie, in elements: strides for (batch, row, column) of each matrix."""
+
+    a: Strides
+    b: Strides
+    c: Strides
+    addend: Strides
+
+
+@device_function
+def element_of_a(a, batch, i, q, where):  # type: ignore[no-untyped-def]
+    return a[batch * where.a[0] + i * where.a[1] + q * where.a[2]]
+
+
+@device_function
+def element_of_b(b, batch, q, j, where):  # type: ignore[no-untyped-def]
+    return b[batch * where.b[0] + q * where.b[1] + j * where.b[2]]
+
+
+@device_function
+def store(c, addend, batch, i, j, total, where, alpha, beta):  # type: ignore[no-untyped-def]
+    """c[batch, i, j] = alpha * total + beta * addend[batch, i, j]. With beta 0 the addend is not looked at, it may be NaN."""
+    total = alpha * total
+    if beta != 0:
+        total += beta * ACC(addend[batch * where.addend[0] + i * where.addend[1] + j * where.addend[2]])
+    c[batch * where.c[0] + i * where.c[1] + j * where.c[2]] = T(total)
+
+
+@kernel
+def naive(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyped-def]
+    """One thread, one element. Neighbours in x have neighbouring columns: they read one element of a and a run of b."""
+    j, i = cuda.grid(2)
+    batch = cuda.blockIdx.z
+    if i < m and j < n:
+        total = ACC(0)
+        for q in range(k):
+            total += ACC(element_of_a(a, batch, i, q, where)) * ACC(element_of_b(b, batch, q, j, where))
+        STORE(c, addend, batch, i, j, total, where, alpha, beta)
+
+
+@kernel
+def tiled(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyped-def]
+    """One thread, one element, out of squares that the block's TILE x TILE threads load together.
+
+    A square's rows are TILE + 1 apart. Shared memory has 32 banks, and element number e is in bank e % 32; were the rows 16 or 32
+    apart, the threads that walk down a column would all want the same few banks.
+    """
+    a_tile = cuda.shared.array((TILE, PITCH), ACC)
+    b_tile = cuda.shared.array((TILE, PITCH), ACC)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    j, i = cuda.grid(2)
+    batch = cuda.blockIdx.z
+    total = ACC(0)
+    for start in range(0, k, TILE):
+        a_tile[y, x] = ACC(0)  # outside the matrix is zero, which adds nothing
+        b_tile[y, x] = ACC(0)
+        if i < m and start + x < k:
+            a_tile[y, x] = ACC(element_of_a(a, batch, i, start + x, where))
+        if start + y < k and j < n:
+            b_tile[y, x] = ACC(element_of_b(b, batch, start + y, j, where))
+        cuda.syncthreads()
+        for q in range(TILE):
+            total += a_tile[y, q] * b_tile[q, x]
+        cuda.syncthreads()
+    if i < m and j < n:
+        STORE(c, addend, batch, i, j, total, where, alpha, beta)

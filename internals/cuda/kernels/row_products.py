@@ -1,0 +1,36 @@
+"""Matrix times vector: a block for each row (`gemv` of BLAS).
+
+A product with a vector uses every element of the matrix once, so nothing is gained by keeping tiles: what counts is that the
+matrix is read in runs. The threads of a block walk along their row together, each adds up what it meets, and a block reduction
+adds the threads' sums. A long row, as in the product of two vectors, may be cut into parts with a block each.
+
+How the real one differs: cuBLAS gives a row to a warp, or several rows to a block, as sizes suggest.
+"""
+
+from __future__ import annotations
+
+from ..language import cuda, device_function, kernel, template
+from .matmul import element_of_a, element_of_b
+
+ACC = template("ACC")
+block_sum = template("block_sum")  # the sum over the threads of the block, for all of them
+STORE = template("STORE")
+
+
+@device_function
+def add(x, y):  # type: ignore[no-untyped-def]
+    return x + y
+
+
+@kernel
+def row_products(c, a, b, addend, k, share, where, alpha, beta):  # type: ignore[no-untyped-def]
+    """c[i, part] = alpha * sum over q of a[i, q] * b[q] + beta * addend[i]; a part is `share` elements of the row."""
+    i, part = cuda.blockIdx.x, cuda.blockIdx.y
+    total = ACC(0)
+    q = part * share + cuda.threadIdx.x
+    while q < min(k, (part + 1) * share):
+        total += ACC(element_of_a(a, 0, i, q, where)) * ACC(element_of_b(b, 0, q, 0, where))
+        q += cuda.blockDim.x
+    total = block_sum(total)
+    if cuda.threadIdx.x == 0:
+        STORE(c, addend, 0, i, part, total, where, alpha, beta)

@@ -1,0 +1,221 @@
+"""Which kernel multiplies two matrices, and how it is launched (`aten/src/ATen/native/cuda/Blas.cpp`, `cuda/CUDABlas.cpp`).
+
+Everything here is alpha * (a @ b) + beta * addend for batches of matrices that are only strides into memory. `choose` picks
+one of the three kernels by size; `using("tiled")`, or INTERNALS_CUDA_MATMUL=tiled, decides otherwise. The simulator runs one
+thread after the other, so that sharing gains nothing there: it takes the naive form, which takes the fewest steps, and every
+form in small tiles when asked.
+
+How the real one differs: cuBLAS has a few hundred kernels and heuristics for choosing; integers are refused ("addmm_cuda" not
+implemented for 'Long').
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import empty_contiguous
+
+from .. import backend
+from ..device_array import flat
+from ..kernels import matmul as kernels
+from ..kernels import row_products as rows
+from ..kernels.block_reduction import accumulator, block_total
+from ..kernels.gemm import Blocking
+from ..kernels.matmul import Product
+from ..language import Kernel
+from ..launch import threads_for
+
+FORMS = ("naive", "tiled", "blocked")
+LARGE, MEDIUM, TINY = Blocking(128, 128, 8, 8, 8), Blocking(64, 64, 8, 4, 4), Blocking(8, 8, 4, 4, 4)
+LAST_BLOCK = 65535  # in y and z; x goes to 2**31 - 1
+
+_forced: str | None = None
+
+
+def choose(m: int, n: int, k: int) -> str:
+    """The kernel for (m, k) by (k, n): "naive", "tiled" or "blocked". Raises ValueError if told to use one there is not."""
+    told = _forced or os.environ.get("INTERNALS_CUDA_MATMUL", "")
+    if told:
+        return _known(told)
+    if backend.driver().simulated or min(m, n, k) < 8:
+        return "naive"
+    return "tiled" if min(m, n) < 64 else "blocked"
+
+
+@contextmanager
+def using(form: str) -> Iterator[None]:
+    """Within: all products of matrices by this kernel. Raises ValueError if there is no such form."""
+    global _forced
+    before, _forced = _forced, _known(form)
+    try:
+        yield
+    finally:
+        _forced = before
+
+
+def multiply(result: Any, a: Any, b: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0) -> None:
+    """result = alpha * (a @ b) + beta * addend, for three matrices or three batches of them.
+
+    Dtypes and sizes are checked already. `result` may share memory with the addend, element for element.
+    """
+    if not result.numel():
+        return
+    *batch, m, n = result.shape
+    k = a.shape[-1]
+    blocks = batch[0] if batch else 1
+    if blocks > LAST_BLOCK:
+        for first in range(0, blocks, LAST_BLOCK):
+            some = min(LAST_BLOCK, blocks - first)
+            part, x, y, z = (t if t is None else t.narrow(0, first, some) for t in (result, a, b, addend))
+            multiply(part, x, y, z, alpha, beta)
+        return
+    addend = result if addend is None else addend
+    where = Product(*map(_strides, (a, b, result, addend)))
+    if n == 1 or m > 8 * LAST_BLOCK > n:  # (a @ b).T is b.T @ a.T, and threads are best along the longer side
+        a, b, m, n = b, a, n, m
+        where = Product(*map(_turned, (where.b, where.a, where.c, where.addend)))
+    T, acc = result.dtype.np.type, accumulate_type(result.dtype)
+    arrays = flat(result), flat(a), flat(b), flat(addend)
+    rest = m, n, k, where, acc(alpha), acc(beta)
+    form = choose(m, n, k)
+    if form == "naive":
+        x, y = min(32, n), min(8, m)
+        naive(T)[(-(-n // x), -(-m // y), blocks), (x, y)](*arrays, *rest)
+    elif form == "tiled":
+        side = tile_side()
+        tiled(T, side)[(-(-n // side), -(-m // side), blocks), (side, side)](*arrays, *rest)
+    else:
+        how = blocking(m, n, blocks, result.dtype)
+        kernel = blocked(T, how, where.a[2] == 1, where.b[1] == 1 != where.b[2])
+        kernel[how.grid(m, n, blocks), how.threads](*arrays, *rest)
+
+
+def multiply_vector(result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0) -> None:
+    """result = alpha * (a @ x) + beta * addend, for a matrix and vectors."""
+    m, k = a.shape
+    reads_runs = k > 1 and a.stride(1) == 1
+    if not m or not reads_runs or k < 32 or choose(m, 1, k) != "naive" or backend.driver().simulated:
+        column = None if addend is None else addend.unsqueeze(1)
+        multiply(result.unsqueeze(1), a, x.unsqueeze(1), column, alpha, beta)
+        return
+    launch_rows(result, a, x, addend, alpha, beta)
+
+
+def launch_rows(result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0, parts: int = 1) -> None:
+    """A block for each row of `a`, or for each of its `parts`: then `result` has a second dimension for them."""
+    m, k = a.shape
+    addend = result if addend is None else addend
+    out_strides = (0, result.stride(0), result.stride(1) if parts > 1 else 0)
+    where = Product((0, *a.stride()), (0, x.stride(0), 0), out_strides, (0, addend.stride(0), 0))
+    T, acc = result.dtype.np.type, accumulate_type(a.dtype)
+    share = -(-k // parts)
+    arrays = flat(result), flat(a), flat(x), flat(addend)
+    row_products(T, acc)[(m, parts), lanes_for(share)](*arrays, k, share, where, acc(alpha), acc(beta))
+
+
+def dot(result: Any, a: Any, x: Any, longest: int = 1 << 14) -> None:
+    """result = the product of two vectors, in parts of about `longest` elements, whose sums are added in a second launch."""
+    k = a.shape[0]
+    parts = max(1, min(1024, k // longest))
+    row, total = a.unsqueeze(0), result.reshape(1)
+    if parts == 1:
+        launch_rows(total, row, x)
+        return
+    wide = dt.BY_NUMPY[np.dtype(accumulate_type(a.dtype))]
+    partial = empty_contiguous((1, parts), wide, a.device)
+    launch_rows(partial, row, x, parts=parts)
+    one = empty_contiguous((), wide, a.device).fill_(1)
+    launch_rows(total, partial, one.expand(parts))
+
+
+def accumulate_type(d: dtype) -> Any:
+    """The numpy scalar type in which products of `d` are added up: float32 for float16, int64 for all ints."""
+    if d.is_floating_point:
+        return np.float32 if d is dt.float16 else d.np.type
+    return np.int64
+
+
+def blocking(m: int, n: int, batch: int, d: dtype) -> Blocking:
+    """Blocks as large as leaves one for every multiprocessor; 8 x 8 sums of 8 bytes would take too many registers."""
+    if backend.driver().simulated:
+        return TINY
+    processors = backend.driver().properties(backend.current_device()).multi_processor_count
+    enough = np.prod(LARGE.grid(m, n, batch)) >= processors
+    return LARGE if enough and np.dtype(accumulate_type(d)).itemsize <= 4 else MEDIUM
+
+
+def tile_side() -> int:
+    return 4 if backend.driver().simulated else 16
+
+
+def lanes_for(k: int) -> int:
+    """How many threads reduce a row: a power of two, at most 256."""
+    return min(256, 1 << (threads_for(k) - 1).bit_length())
+
+
+@cache
+def naive(T: Any) -> Kernel:
+    return kernels.naive.bind(**_types(T))
+
+
+@cache
+def tiled(T: Any, side: int) -> Kernel:
+    return kernels.tiled.bind(**_types(T), TILE=side, PITCH=side + 1)
+
+
+@cache
+def blocked(T: Any, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
+    types = _types(T)
+    return how.bind(kernels.element_of_a, kernels.element_of_b, types["STORE"], types["ACC"], a_along_k, b_along_k)
+
+
+@cache
+def row_products(T: Any, acc: Any) -> Kernel:
+    total = block_total(accumulator("number", acc), rows.add, True)
+    return rows.row_products.bind(ACC=acc, block_sum=total, STORE=kernels.store.bind(T=T, ACC=acc))
+
+
+def _types(T: Any) -> dict[str, Any]:
+    acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+    return {"ACC": acc, "STORE": kernels.store.bind(T=T, ACC=acc)}
+
+
+def _strides(t: Any) -> tuple[int, int, int]:
+    """Of (batch, row, column), in elements. A dimension of one element may say anything; it is not walked along."""
+    batch, row, column = t.stride() if t.dim() == 3 else (0, *t.stride())
+    return batch, row, column
+
+
+def _turned(strides: tuple[int, int, int]) -> tuple[int, int, int]:
+    batch, row, column = strides
+    return batch, column, row
+
+
+def _known(form: str) -> str:
+    if form not in FORMS:
+        raise ValueError(f"there is no matrix product called '{form}': choose one of {', '.join(FORMS)}")
+    return form
+
+
+def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
+    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
+    found: list[tuple[Kernel, tuple[Any, ...]]] = []
+    where = Product(*[(1, 1, 1)] * 4)
+    for T in (np.float32, np.float64, np.float16, np.int32, np.int64):
+        acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+        arrays = (f"{np.dtype(T).name}[:]",) * 4
+        forms = [naive(T), tiled(T, 16), blocked(T, MEDIUM, True, False)]
+        if T is np.float32:
+            forms += [blocked(T, LARGE, *along) for along in product((True, False), repeat=2)]
+        found += [(form, (*arrays, int, int, int, where, acc, acc)) for form in forms]
+        found.append((row_products(T, acc), (*arrays, int, int, where, acc, acc)))
+    return found
