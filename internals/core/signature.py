@@ -152,7 +152,7 @@ class Signature:
         code = f"{call}({', '.join(parts)})"
         if "requires_grad" in extra:
             code = f"{code}.requires_grad_(bool(k['requires_grad']))"
-        return eval(f"lambda a, k: {code}", scope)
+        return eval(compile(f"lambda a, k: {code}", f"{__file__}: made from a signature", "eval"), scope)
 
     def __str__(self) -> str:
         parts, starred = [], False

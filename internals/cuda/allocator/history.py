@@ -32,9 +32,12 @@ Entry = tuple[
     str, int, int, int, int, Frames | None, str
 ]  # action, address, size, stream, microseconds, frames, metadata
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_NATIVE = tuple(os.path.join(_PACKAGE, floor) + os.sep for floor in ("_generated", "aten", "autograd", "core", "cuda"))
+_NATIVE_FLOORS = ("_generated", "aten", "autograd", "core", "cuda")
+_PYTHON_MODULES = (
+    "functional.py",
+)  # of the modules that lie directly in the package, those that are Python in PyTorch
 
 metadata = ""  # goes into every entry: see torch.cuda.memory._set_memory_metadata
 
@@ -100,5 +103,13 @@ def format_frames(frames: Frames | None, python_only: bool = False) -> list[dict
     return [
         {"filename": code.co_filename, "line": line, "name": code.co_name}
         for code, line in frames or ()
-        if not (python_only and code.co_filename.startswith(_NATIVE))
+        if not (python_only and _is_native(code.co_filename))
     ]
+
+
+def _is_native(filename: str) -> bool:
+    """Whether what this file does is done by C++ in PyTorch."""
+    if not filename.startswith(_PACKAGE):
+        return False
+    floor, separator, _ = filename[len(_PACKAGE) :].partition(os.sep)
+    return floor in _NATIVE_FLOORS if separator else floor not in _PYTHON_MODULES
