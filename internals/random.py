@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ STATE = np.dtype(
 
 
 class Generator:
-    """A stream of random bits with a state. `Generator()` starts from a fixed default seed.
+    """A stream of random bits with a state. `Generator()` starts from a fixed default seed; `Generator("cuda")` is one of a GPU.
 
     Raises RuntimeError for a device without a generator.
     """
@@ -40,6 +42,13 @@ class Generator:
     __slots__ = ("device", "_engine", "_seed", "_untouched", "next_normal")
 
     device: device
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        if cls is Generator and device != "cpu" and resolve(device).type == "cuda":
+            from internals.cuda.random import CUDAGenerator
+
+            cls = CUDAGenerator
+        return object.__new__(cls)
 
     def __init__(self, device: Any = "cpu") -> None:
         self.device = resolve(device)
@@ -95,11 +104,7 @@ class Generator:
 
     def set_state(self, new_state: TensorImpl) -> Generator:
         """Continue from a state. Raises TypeError or RuntimeError for what `get_state` cannot have given."""
-        if not isinstance(new_state, TensorImpl):
-            raise TypeError(f"expected an internals.ByteTensor, but got {type(new_state).__name__}")
-        if new_state.dtype is not uint8:
-            raise TypeError("RNG state must be an internals.ByteTensor")
-        content = np.ascontiguousarray(array(new_state)).tobytes()
+        content = state_bytes(new_state)
         if len(content) != STATE.itemsize:
             raise RuntimeError(
                 f"Expected a CPUGeneratorImplState of size {STATE.itemsize} but found the input RNG state size to be "
@@ -129,6 +134,15 @@ class Generator:
         return f"<internals.Generator on {self.device}>"
 
 
+def state_bytes(state: Any) -> bytes:
+    """The content of a tensor of bytes on the CPU. Raises TypeError for anything else."""
+    if not isinstance(state, TensorImpl):
+        raise TypeError(f"expected an internals.ByteTensor, but got {type(state).__name__}")
+    if state.dtype is not uint8 or state.device is not CPU:
+        raise TypeError("RNG state must be an internals.ByteTensor")
+    return np.ascontiguousarray(array(state)).tobytes()
+
+
 def uniform32(g: Generator, n: int, bits: int = 24) -> Any:
     """`n` doubles in [0, 1) from one word each, of which the lower `bits` count: what a float32 can hold."""
     return (g.random32(n) & np.uint64((1 << bits) - 1)) * math.ldexp(1.0, -bits)
@@ -140,13 +154,17 @@ def uniform64(g: Generator, n: int) -> Any:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator; everything random after it is reproducible. Returns the generator."""
-    return default_generator.manual_seed(int(seed))
+    """Seed the default generators of all devices; everything random after it is reproducible. Returns that of the CPU."""
+    from internals.cuda import random as cuda_random
+
+    default_generator.manual_seed(int(seed))
+    cuda_random.manual_seed_all(default_generator.initial_seed())
+    return default_generator
 
 
 def seed() -> int:
-    """Seed the default generator unpredictably; returns the seed."""
-    return default_generator.seed()
+    """Seed the default generators of all devices unpredictably; returns the seed."""
+    return manual_seed(default_generator.seed()).initial_seed()
 
 
 def initial_seed() -> int:
@@ -162,6 +180,25 @@ def get_rng_state() -> Any:
 def set_rng_state(new_state: TensorImpl) -> None:
     """Let the default generator continue from a state that `get_rng_state` gave."""
     default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True) -> Iterator[None]:
+    """Within, random numbers leave no trace in the generators. `devices` says of which GPUs; None means all."""
+    from internals.cuda import backend
+    from internals.cuda import random as cuda_random
+
+    if not enabled:
+        yield
+        return
+    gpus = list(range(backend.device_count()) if devices is None else devices)
+    state, states = get_rng_state(), [cuda_random.get_rng_state(gpu) for gpu in gpus]
+    try:
+        yield
+    finally:
+        set_rng_state(state)
+        for gpu, gpu_state in zip(gpus, states):
+            cuda_random.set_rng_state(gpu_state, gpu)
 
 
 default_generator = Generator()

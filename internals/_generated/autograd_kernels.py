@@ -217,6 +217,17 @@ def zero_(op, keys, self):
     return self
 
 
+def _pin_memory(op, keys, self, device):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, device) if hot.off else op.table[keys](self, device)
+    edges = (gradient_edge(self),)
+    node = nodes.PinMemoryBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, device) if hot.off else op.table[keys](self, device)
+    set_history(result, node)
+    return result
+
+
 def clone(op, keys, self, memory_format):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, memory_format) if hot.off else op.table[keys](self, memory_format)

@@ -286,6 +286,18 @@ class ToCopyBackward0(Node):
         return (grad.to(self_dtype),)
 
 
+class PinMemoryBackward0(Node):
+    """aten::_pin_memory(Tensor self, Device? device=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad,)
+
+
 class ViewBackward0(Node):
     """aten::view(Tensor(a) self, int[] size) -> Tensor(a)"""
 

@@ -82,6 +82,18 @@ class TensorMethods:
         """aten::zero_(Tensor(a!) self) -> Tensor(a!)"""
         return ops.zero_(self)
 
+    def is_pinned(self, *args, **kwargs):
+        """aten::is_pinned(Tensor self, Device? device=None) -> bool"""
+        return _is_pinned((self, *args), kwargs)
+
+    def pin_memory(self, *args, **kwargs):
+        """aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)"""
+        return _pin_memory((self, *args), kwargs)
+
+    def record_stream(self, *args, **kwargs):
+        """aten::record_stream(Tensor(a!) self, Stream s) -> ()"""
+        return _record_stream((self, *args), kwargs)
+
     def resize_(self, *args, **kwargs):
         """aten::resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)"""
         return _resize_((self, *args), kwargs)
@@ -1417,6 +1429,9 @@ _multinomial = PythonArgParser('multinomial', [(ops.multinomial_op, ops.multinom
 _bernoulli = PythonArgParser('bernoulli', [(ops.bernoulli_op, ops.bernoulli), (ops.bernoulli_p_op, ops.bernoulli_p)], True)
 _copy_ = PythonArgParser('copy_', [(ops.copy__op, ops.copy_)], True)
 _fill_ = PythonArgParser('fill_', [(ops.fill__Tensor_op, ops.fill__Tensor), (ops.fill__Scalar_op, ops.fill__Scalar)], True)
+_is_pinned = PythonArgParser('is_pinned', [(ops.is_pinned_op, ops.is_pinned)], True)
+_pin_memory = PythonArgParser('pin_memory', [(ops.pin_memory_op, ops.pin_memory)], True)
+_record_stream = PythonArgParser('record_stream', [(ops.record_stream_op, ops.record_stream)], True)
 _resize_ = PythonArgParser('resize_', [(ops.resize__op, ops.resize_)], True)
 _set_ = PythonArgParser('set_', [(ops.set__op, ops.set_), (ops.set__source_Storage_op, ops.set__source_Storage), (ops.set__source_Storage_storage_offset_op, ops.set__source_Storage_storage_offset), (ops.set__source_Tensor_op, ops.set__source_Tensor), (ops.set__source_Tensor_storage_offset_op, ops.set__source_Tensor_storage_offset)], True)
 _clone = PythonArgParser('clone', [(ops.clone_op, ops.clone)], True)

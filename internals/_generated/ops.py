@@ -452,6 +452,30 @@ def zero_(self, _table=zero__op.table):
         return zero__op(self)
     return _table[self._geometry.keys](self)
 
+is_pinned_op = define('is_pinned(Tensor self, Device? device=None) -> bool', CompositeExplicitAutograd='copying.is_pinned')
+def is_pinned(self, device, _table=is_pinned_op.table):
+    if hot.off:
+        return is_pinned_op(self, device)
+    return _table[self._geometry.keys](self, device)
+
+pin_memory_op = define('pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)', CompositeImplicitAutograd='copying.pin_memory')
+def pin_memory(self, device, _table=pin_memory_op.table):
+    if hot.off:
+        return pin_memory_op(self, device)
+    return _table[self._geometry.keys](self, device)
+
+_pin_memory_op = define('_pin_memory(Tensor self, Device? device=None) -> Tensor', CompositeExplicitAutograd='copying._pin_memory', Autograd='_generated.autograd_kernels._pin_memory')
+def _pin_memory(self, device, _table=_pin_memory_op.table):
+    if hot.off:
+        return _pin_memory_op(self, device)
+    return _table[self._geometry.keys](self, device)
+
+record_stream_op = define('record_stream(Tensor(a!) self, Stream s) -> ()', CUDA='copying.record_stream')
+def record_stream(self, s, _table=record_stream_op.table):
+    if hot.off:
+        return record_stream_op(self, s)
+    return _table[self._geometry.keys](self, s)
+
 resize__op = define('resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)', CPU='copying.resize_', CUDA='copying.resize_', Meta='copying.resize_', Autograd='autograd.manual.resize_')
 def resize_(self, size, memory_format, _table=resize__op.table):
     if hot.off:

@@ -107,8 +107,9 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Device": lambda v: isinstance(v, (device, str)) or is_int(v),
     "Layout": lambda v: type(v).__name__ == "layout",
     "MemoryFormat": lambda v: type(v).__name__ == "memory_format",
-    "Generator": lambda v: type(v).__name__ == "Generator",
+    "Generator": lambda v: any(c.__name__ == "Generator" for c in type(v).__mro__),
     "Storage": lambda v: type(v).__name__ in ("Storage", "TypedStorage"),
+    "Stream": lambda v: hasattr(v, "cuda_stream"),
 }
 
 

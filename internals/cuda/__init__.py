@@ -14,8 +14,6 @@ How the real one differs: graphs, NCCL, NVML, several processes, and cuBLAS and 
 
 from __future__ import annotations
 
-from typing import Any
-
 from .activity import Activity, Recording, record_activity
 from .backend import use_simulator
 from .device import (
@@ -65,6 +63,18 @@ from .memory import (
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
+from .random import (
+    default_generators,
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 from .sleep import _sleep
 from .streams import (
     Event,
@@ -79,11 +89,3 @@ from .streams import (
 )
 
 AcceleratorError = CudaError
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the generator of the current GPU. Without one, nothing happens."""
-
-
-def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all GPUs. Without any, nothing happens."""

@@ -16,8 +16,8 @@ GPU as it stands; and it is Python, so that the same source can be run, thread b
     unary.bind(op=exp, T=np.float32)[blocks, threads](out, a, n)
 
 `template` marks a name that is filled in by `bind`, like the parameters of a C++ template: a function of the device, a dtype to
-compute in, the size of a tile. `cuda` here is only a name; each executor puts its own in its place (`interpreter.py`,
-`compiled.py`).
+compute in, the size of a tile. The device functions that a kernel calls get what they leave open from it. `cuda` here is only a
+name; each executor puts its own in its place (`interpreter.py`, `compiled.py`).
 
 How the real one differs: CUDA C++ marks kernels with `__global__` and helpers with `__device__`, and nvcc compiles every
 instance of a template ahead of time; here an instance is compiled when it is first launched.
@@ -25,6 +25,7 @@ instance of a template ahead of time; here an instance is compiled when it is fi
 
 from __future__ import annotations
 
+import importlib
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ class DeviceFunction:
         self.name = function.__name__
         self.__doc__ = function.__doc__
         self._bound: dict[Any, Any] = {}
+        self._open: frozenset[str] | None = None
 
     def bind(self, **names: Any) -> Any:
         """The instance of this template with `names` filled in; the same names give the same object.
@@ -52,14 +54,45 @@ class DeviceFunction:
         found = self._bound.get(key)
         if found is None:
             for name in names:
-                if not isinstance(self.function.__globals__.get(name), Template) and name not in closure(self.function):
+                known = isinstance(self.function.__globals__.get(name), Template) or name in closure(self.function)
+                if not known and name not in self.open_parameters():
                     raise TypeError(f"{self.name} has no template parameter '{name}'")
             merged = {**dict(self.bindings), **names}
             found = self._bound[key] = type(self)(self.function, tuple(sorted(merged.items())))
         return found
 
     def meaning(self, name: str) -> Any:
-        """What the global or enclosing `name` means in this instance; `MISSING` if it has no meaning (a builtin)."""
+        """What the global or enclosing `name` means in this instance; `MISSING` if it has no meaning (a builtin).
+
+        A device function that leaves template parameters open gets those of this instance that have the same names.
+        """
+        value = self._written(name)
+        if isinstance(value, Choice):
+            return Choice(self._hand_on(value.gpu), self._hand_on(value.elsewhere))
+        return self._hand_on(value) if isinstance(value, DeviceFunction) else value
+
+    def _hand_on(self, called: Any) -> Any:
+        if isinstance(called, DeviceFunction):
+            while handed_on := {n: v for n, v in self.bindings if n in called.open_parameters()}:
+                called = called.bind(**handed_on)  # which may open more: a function that was handed on has parameters, too
+        return called
+
+    def open_parameters(self) -> frozenset[str]:
+        """The template parameters that are not bound yet, here and in the device functions called from here."""
+        if self._open is None:
+            self._open = frozenset()  # for a function that calls itself
+            found = set()
+            for name in self.names():
+                value = self._written(name)
+                if isinstance(value, Template):
+                    found.add(name)
+                for called in (value.gpu, value.elsewhere) if isinstance(value, Choice) else (value,):
+                    if isinstance(called, DeviceFunction):
+                        found |= called.open_parameters() - {bound for bound, _ in self.bindings}
+            self._open = frozenset(found)
+        return self._open
+
+    def _written(self, name: str) -> Any:
         for bound, value in self.bindings:
             if bound == name:
                 return value
@@ -69,7 +102,7 @@ class DeviceFunction:
     def names(self) -> list[str]:
         """The global names its code mentions, in order of appearance."""
         code = self.function.__code__
-        return [n for n in dict.fromkeys((*code.co_names, *code.co_freevars)) if self.meaning(n) is not MISSING]
+        return [n for n in dict.fromkeys((*code.co_names, *code.co_freevars)) if self._written(n) is not MISSING]
 
     def __call__(self, *args: Any) -> Any:
         raise RuntimeError(f"{self.name} is a device function: only a kernel can call it")
@@ -83,7 +116,7 @@ class Kernel(DeviceFunction):
     """The program of one thread. `kernel[grid, block]` or `kernel[grid, block, stream]` is a launch, to be called with arguments.
 
     `grid` and `block` are ints or tuples of up to three. Arguments: CUDA tensors (seen as n-dimensional arrays),
-    `flat(tensor)`, numbers, numpy scalars, tuples of ints. """
+    `flat(tensor)`, numbers, numpy scalars, tuples of numbers. """
 
     def __getitem__(self, configuration: Any) -> Launch:
         from .launch import Launch
@@ -102,6 +135,17 @@ class Choice:
 
     def bind(self, **names: Any) -> Choice:
         return Choice(self.gpu.bind(**names), self.elsewhere.bind(**names))
+
+
+class Intrinsic:
+    """What only a GPU has, as "module:name" of what numba compiles it to; looked up when a kernel that calls it is compiled."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def load(self) -> Any:
+        module, _, name = self.target.partition(":")
+        return getattr(importlib.import_module(module), name)
 
 
 class Template:

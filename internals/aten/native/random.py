@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes, memory_order
 from internals.aten.native import distributions as draw
 from internals.aten.native.factories import empty, empty_like
@@ -37,21 +38,13 @@ _DIGITS = {"float16": 11, "float32": 24, "float64": 53}
 
 def uniform_(self: TensorImpl, from_: float, to: float, generator: Generator | None) -> Any:
     """Numbers in [from, to). Raises RuntimeError if the bounds are no range that the dtype has."""
-    kind = _floating(self, "check_uniform_bounds")
-    highest = float(np.finfo(_real(kind).np).max)
-    for name, value in (("from", from_), ("to", to)):
-        if not -highest <= value <= highest:
-            raise RuntimeError(f"{name} is out of bounds for {C_NAME[_real(kind).name]}")
-    if from_ > to:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}")
+    kind = check_uniform(self, from_, to)
     return _store(self, lambda n: draw.uniform(_generator(generator), n, _real(kind), from_, to))
 
 
 def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | None) -> Any:
     """Normal numbers. A complex tensor gets half of the variance in each part. Raises RuntimeError for std < 0."""
-    if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    kind = _floating(self, "normal_kernel_cpu")
+    kind = check_normal(self, std, "normal_kernel_cpu")
     g = _generator(generator)
     if kind.is_complex:
         std /= 2**0.5
@@ -63,11 +56,7 @@ def normal_(self: TensorImpl, mean: float, std: float, generator: Generator | No
 
 def random_from_(self: TensorImpl, from_: int, to: int | None, generator: Generator | None) -> Any:
     """Integers from `from` to `to - 1`; to the largest the dtype has when `to` is None."""
-    kind = self.dtype
-    if kind.is_complex:
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    top = int(_limits(kind)[1]) + 1 if to is None else to
-    _check_bounds(from_, top, kind)
+    top = check_integers(self, from_, to)
     return _store(self, lambda n: draw.integers(_generator(generator), n, from_, top - from_))
 
 
@@ -87,10 +76,7 @@ def random_(self: TensorImpl, generator: Generator | None) -> Any:
 
 def bernoulli__float(self: TensorImpl, p: float, generator: Generator | None) -> Any:
     """1 with probability `p`, else 0. Raises RuntimeError unless 0 <= p <= 1."""
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    if self.is_complex():
-        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
+    check_bernoulli(self, p, "bernoulli_scalar_cpu_")
     return _store(self, lambda n: uniform64(_generator(generator), n) < p)
 
 
@@ -109,11 +95,11 @@ def bernoulli__Tensor(self: TensorImpl, p: TensorImpl, generator: Generator | No
 
 def bernoulli(self: TensorImpl, generator: Generator | None) -> Any:
     """1 with the probability each element says, else 0."""
-    return bernoulli__Tensor(_like(self), self, generator)
+    return _stub("bernoulli__Tensor", _like(self), self, generator)
 
 
 def bernoulli_p(self: TensorImpl, p: float, generator: Generator | None) -> Any:
-    return bernoulli__float(_like(self), p, generator)
+    return _stub("bernoulli__float", _like(self), p, generator)
 
 
 def randperm(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
@@ -160,23 +146,23 @@ def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator
 
 
 def rand(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return uniform_(empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
+    return _stub("uniform_", empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
 
 
 def rand_generator(
     size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
 ) -> Any:
-    return uniform_(empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, generator)
+    return _stub("uniform_", empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, generator)
 
 
 def randn(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return normal_(empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
+    return _stub("normal_", empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, None)
 
 
 def randn_generator(
     size: Sequence[int], generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
 ) -> Any:
-    return normal_(empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, generator)
+    return _stub("normal_", empty(size, dtype, layout, device, pin_memory), 0.0, 1.0, generator)
 
 
 def randint(high: int, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
@@ -204,45 +190,43 @@ def randint_low_generator(
     pin_memory: Any,
 ) -> Any:
     """Integers from `low` to `high - 1`."""
-    return random_from_(empty(size, dtype or dt.int64, layout, device, pin_memory), low, high, generator)
+    return _stub("random_from_", empty(size, dtype or dt.int64, layout, device, pin_memory), low, high, generator)
 
 
 def rand_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
-    return uniform_(empty_like(self, dtype, layout, device, pin_memory, memory_format), 0.0, 1.0, None)
+    return _stub("uniform_", empty_like(self, dtype, layout, device, pin_memory, memory_format), 0.0, 1.0, None)
 
 
 def randn_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
-    return normal_(empty_like(self, dtype, layout, device, pin_memory, memory_format), 0.0, 1.0, None)
+    return _stub("normal_", empty_like(self, dtype, layout, device, pin_memory, memory_format), 0.0, 1.0, None)
 
 
 def randint_like(
     self: TensorImpl, high: int, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
 ) -> Any:
-    return random_from_(empty_like(self, dtype, layout, device, pin_memory, memory_format), 0, high, None)
+    return _stub("random_from_", empty_like(self, dtype, layout, device, pin_memory, memory_format), 0, high, None)
 
 
 def randint_like_low_dtype(
     self: TensorImpl, low: int, high: int, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
 ) -> Any:
-    return random_from_(empty_like(self, dtype, layout, device, pin_memory, memory_format), low, high, None)
+    return _stub("random_from_", empty_like(self, dtype, layout, device, pin_memory, memory_format), low, high, None)
 
 
 def normal_Tensor_float(mean: TensorImpl, std: float, generator: Generator | None) -> Any:
     """Normal numbers with a mean for each element."""
-    t = normal_(_like(mean), 0.0, std, generator)
-    array(t)[...] += array(mean)
-    return t
+    return _shifted(_stub("normal_", _like(mean), 0.0, std, generator), mean)
 
 
 def normal_float_Tensor(mean: float, std: TensorImpl, generator: Generator | None) -> Any:
     """Normal numbers with a standard deviation for each element."""
-    return _scaled(normal_(_like(std), 0.0, 1.0, generator), array(std), mean)
+    return _scaled(_stub("normal_", _like(std), 0.0, 1.0, generator), std, mean)
 
 
 def normal_Tensor_Tensor(mean: TensorImpl, std: TensorImpl, generator: Generator | None) -> Any:
     """Normal numbers with a mean and a standard deviation for each element; they broadcast."""
-    shape = broadcast_shapes(mean.shape, std.shape)
-    return _scaled(normal_(empty_contiguous(shape, mean.dtype), 0.0, 1.0, generator), array(std), array(mean))
+    t = empty_contiguous(broadcast_shapes(mean.shape, std.shape), mean.dtype, mean.device)
+    return _scaled(_stub("normal_", t, 0.0, 1.0, generator), std, mean)
 
 
 def normal_float_float(
@@ -255,7 +239,7 @@ def normal_float_float(
     device: Any,
     pin_memory: Any,
 ) -> Any:
-    return normal_(empty(size, dtype, layout, device, pin_memory), mean, std, generator)
+    return _stub("normal_", empty(size, dtype, layout, device, pin_memory), mean, std, generator)
 
 
 def _store(t: Any, numbers: Any) -> Any:
@@ -276,21 +260,81 @@ def _store(t: Any, numbers: Any) -> Any:
 
 
 def _scaled(t: Any, std: Any, mean: Any) -> Any:
-    if np.iscomplexobj(std):
+    """t * std + mean, in place. Whether all of `std` is >= 0 the host has to know: for a GPU it waits here."""
+    if std.is_complex():
         raise RuntimeError("normal expects standard deviation to be non-complex")
-    if not (std >= 0).all():
+    std = std.detach()
+    if std.numel() and not bool((std >= 0).all()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    a = array(t)
-    a[...] = a * std + mean
+    if t.device is CPU:
+        array(t)[...] *= array(std)
+    else:
+        ops.mul__Tensor(t, std)
+    return _shifted(t, mean)
+
+
+def _shifted(t: Any, mean: Any) -> Any:
+    """t + mean, in place; `mean` is a tensor or a number."""
+    if t.device is not CPU:
+        return t.add_(mean.detach() if isinstance(mean, TensorImpl) else mean)
+    array(t)[...] += array(mean) if isinstance(mean, TensorImpl) else mean
     return t
 
 
+def _stub(kernel: str, t: Any, *args: Any) -> Any:
+    """Run an in-place kernel of this module, or the one of that name for the GPU (`DispatchStub`)."""
+    if t.device.type == "cuda":
+        from internals.cuda.native import random as kernels_of_the_gpu
+
+        return getattr(kernels_of_the_gpu, kernel)(t, *args)
+    return globals()[kernel](t, *args)
+
+
 def _generator(given: Generator | None) -> Generator:
-    return default_generator if given is None else given
+    if given is None:
+        return default_generator
+    if given.device is not CPU:
+        raise RuntimeError(f"Expected a 'cpu' device type for generator but found '{given.device.type}'")
+    return given
 
 
 def _like(t: TensorImpl) -> Any:
     return empty_like(t, None, None, None, None, None)
+
+
+def check_uniform(t: TensorImpl, low: float, high: float, kernel: str = "check_uniform_bounds") -> dtype:
+    """The dtype to draw. Raises RuntimeError unless low <= high are two finite numbers of it."""
+    kind = _floating(t, kernel)
+    highest = float(np.finfo(_real(kind).np).max)
+    for name, value in (("from", low), ("to", high)):
+        if not -highest <= value <= highest:
+            raise RuntimeError(f"{name} is out of bounds for {C_NAME[_real(kind).name]}")
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    return kind
+
+
+def check_normal(t: TensorImpl, std: float, kernel: str) -> dtype:
+    """The dtype to draw. Raises RuntimeError for std < 0, NotImplementedError for integers."""
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    return _floating(t, kernel)
+
+
+def check_integers(t: TensorImpl, low: int, high: int | None) -> int:
+    """What comes after the largest integer to draw, by default after the largest there is. Raises RuntimeError."""
+    if t.is_complex():
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    top = int(_limits(t.dtype)[1]) + 1 if high is None else high
+    _check_bounds(low, top, t.dtype)
+    return top
+
+
+def check_bernoulli(t: TensorImpl, p: float, kernel: str) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if t.is_complex():
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPE_NAME[t.dtype]}'")
 
 
 def _floating(t: TensorImpl, kernel: str) -> dtype:

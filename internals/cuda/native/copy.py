@@ -3,7 +3,7 @@
 Three things can be in the way of a copy of bytes: the two sides may lie in memory in different orders, have different dtypes,
 or be on different devices. Layout and dtype are changed by a kernel, on the device; what crosses the bus are runs of bytes. A
 copy between host and device is asynchronous when the caller says `non_blocking` and the host's memory is pinned: then it
-returns at once, and the stream keeps the host memory from being reused (`record_stream` of the pinned allocator). Otherwise it
+returns at once, and the stream keeps the host memory from being reused (`record_event` of the pinned allocator). Otherwise it
 waits.
 
 How the real one differs: copies between two GPUs wait for both streams with events and may need peer access to be enabled.
@@ -25,6 +25,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU, META
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.scalar import checked
+from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, empty, make
 
 from .. import backend
@@ -134,24 +135,28 @@ def _between(target: Any, source: Any, non_blocking: bool) -> None:
 
 
 def _copy_bytes(target: Any, source: Any, non_blocking: bool) -> None:
-    """The bytes of a dense tensor across the bus, on the current stream of the device."""
+    """The bytes of a dense tensor across the bus."""
+    nbytes = target._geometry.nbytes
+    copy_run(target._storage, target.data_ptr(), source._storage, source.data_ptr(), nbytes, non_blocking)
+
+
+def copy_run(target: Storage, to: int, source: Storage, since: int, nbytes: int, non_blocking: bool) -> None:
+    """`nbytes` bytes of `source`, from the address `since` on, to the address `to` of `target`, on the device's current stream."""
     driver = backend.driver()
-    if target.device is CPU:
-        kind, index, host = "d2h", source.device.index, target
-    elif source.device is CPU:
-        kind, index, host = "h2d", target.device.index, source
-    else:
-        kind, index, host = "d2d", source.device.index, None
-    stream = backend.current_stream(index)
-    driver.copy(index, stream, target.data_ptr(), source.data_ptr(), target._geometry.nbytes, kind)
-    if host is None:
-        driver.synchronize_stream(index, stream)
+    where = target.device if source.device is CPU else source.device
+    kind = "d2h" if target.device is CPU else "h2d" if source.device is CPU else "d2d"
+    stream = backend.current_stream(where.index)
+    driver.copy(where.index, stream, to, since, nbytes, kind)
+    if kind == "d2d":
+        if target.device is not source.device:
+            driver.synchronize_stream(where.index, stream)
     elif non_blocking:
         from ..memory import pinned_allocator
 
-        pinned_allocator().record(host._storage.data_ptr_object, index, stream)
+        host = target if target.device is CPU else source
+        pinned_allocator().record_event(host.data_ptr_object, where.index, stream)
     else:
-        driver.synchronize_stream(index, stream)
+        driver.synchronize_stream(where.index, stream)
 
 
 def _fill(target: Any, value: Any) -> None:
@@ -159,7 +164,7 @@ def _fill(target: Any, value: Any) -> None:
     if not n:
         return
     if target.dtype.is_complex:
-        pairs = _parts(target)
+        pairs = real_parts(target)
         _fill(pairs.select(-1, 0), complex(value).real)
         _fill(pairs.select(-1, 1), complex(value).imag)
         return
@@ -174,18 +179,18 @@ def _fill(target: Any, value: Any) -> None:
 def _complex_copy(target: Any, source: Any) -> None:
     """No kernel here knows complex numbers: they are pairs of real ones."""
     if target.dtype.is_complex and source.dtype.is_complex:
-        _on_device(_parts(target), _parts(source.expand(target.shape)))
+        _on_device(real_parts(target), real_parts(source.expand(target.shape)))
     elif target.dtype.is_complex:
-        pairs = _parts(target)
+        pairs = real_parts(target)
         _on_device(pairs.select(-1, 0), source)
         _fill(pairs.select(-1, 1), 0)
     elif target.dtype is dt.bool_:  # true where either part is not zero
         _between(target, ops._to_copy(source, target.dtype, None, CPU, None, False, None), False)
     else:
-        _on_device(target, _parts(source).select(-1, 0))
+        _on_device(target, real_parts(source).select(-1, 0))
 
 
-def _parts(t: Any) -> Any:
+def real_parts(t: Any) -> Any:
     """A complex tensor as a real one, with a last dimension of real and imaginary part."""
     g = t._geometry
     strides = (*[2 * s for s in g.strides], 1)
