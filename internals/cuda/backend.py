@@ -176,20 +176,21 @@ def installed(replacement: Driver | None) -> Iterator[Driver | None]:
 
     Tensors made within keep their memory: they must not be used afterwards, but may die.
     """
-    global _driver
-    before = _driver
-    _exchange(replacement)
+    before, current = _driver, dict(_local.__dict__)
+    _exchange(replacement, {})
     try:
         yield replacement
     finally:
-        _exchange(before)
+        _exchange(before, current)
 
 
-def _exchange(new: Driver | None) -> None:
+def _exchange(new: Driver | None, current: dict[str, Any]) -> None:
+    """Let `new` take over, with the current device and streams of this thread."""
     global _driver
     with _lock:
         _driver = new
         _local.__dict__.clear()
+        _local.__dict__.update(current)
         for callback in _on_change:
             callback()
 

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .activity import Activity
-from .backend import explain
+from .backend import current_device, explain
 from .driver import (
     COPY_KINDS,
     CudaError,
@@ -91,6 +91,10 @@ class GpuDriver(Driver):
             raise self._error(status)
         return results[0] if len(results) == 1 else tuple(results)
 
+    def contexts(self) -> list[int]:
+        """The devices that are in use: a context takes some hundred megabytes, so there is none before it is needed."""
+        return list(self._contexts)
+
     def enter(self, device: int) -> None:
         """Make the primary context of `device` the current one of this thread."""
         context = self._contexts.get(device)
@@ -155,15 +159,20 @@ class GpuDriver(Driver):
         return int(free), int(total)
 
     def host_alloc(self, nbytes: int) -> int:
-        self.enter(0)
-        return int(self._host("cudaHostAlloc", 0, 0, "cuMemHostAlloc", nbytes, PORTABLE))
+        device = current_device()
+        self.enter(device)
+        return int(self._host("cudaHostAlloc", device, 0, "cuMemHostAlloc", nbytes, PORTABLE))
 
     def host_free(self, pointer: int) -> None:
-        self.enter(0)
-        self._host("cudaFreeHost", 0, 0, "cuMemFreeHost", pointer)
+        device = current_device()
+        self.enter(device)
+        self._host("cudaFreeHost", device, 0, "cuMemFreeHost", pointer)
 
     def is_pinned(self, pointer: int) -> bool:
-        self.enter(0)
+        self.enter(current_device())
+        return self._is_pinned(pointer)
+
+    def _is_pinned(self, pointer: int) -> bool:
         attribute = self._binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
         status, kind = self._binding.cuPointerGetAttribute(attribute, pointer)
         return not int(status) and int(kind) == HOST_MEMORY  # memory that CUDA knows nothing of is an error
@@ -201,8 +210,8 @@ class GpuDriver(Driver):
             raise ValueError(f"copy: kind must be one of {', '.join(COPY_KINDS)}, got '{kind}'")
         if not nbytes:
             return
-        pinned = kind == "d2d" or self.is_pinned(src if kind == "h2d" else dst)
         self.enter(device)
+        pinned = kind == "d2d" or self._is_pinned(src if kind == "h2d" else dst)
         name = {"h2d": "Memcpy HtoD", "d2h": "Memcpy DtoH", "d2d": "Memcpy DtoD"}[kind]
         function = {"h2d": "cuMemcpyHtoDAsync", "d2h": "cuMemcpyDtoHAsync", "d2d": "cuMemcpyDtoDAsync"}[kind]
         args: tuple[Any, ...] = (dst, src, nbytes, stream)

@@ -148,7 +148,7 @@ def test_a_driver_that_was_exchanged_takes_its_state_along(simulator: SimulatedD
     with backend.installed(inner):
         assert backend.driver() is inner and cuda.device_count() == 1 and cuda.current_device() == 0
         assert cuda.Stream().cuda_stream == stream.cuda_stream  # a pool of its own, from the first handle on
-    assert backend.driver() is simulator
+    assert backend.driver() is simulator and cuda.current_device() == 1
 
 
 PROGRAM = """
