@@ -25,8 +25,9 @@ from internals.aten.native.memory_format import empty_as
 from internals.aten.native.reduction_tools import sum_of_products
 from internals.aten.native.windows import fold_offsets, fold_windows, pad_spatial, unfold_windows
 from internals.core import dtype as dt
-from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.tensor_impl import array
+
+from .convolution_checks import checked_arguments, spread
 
 
 def convolution(
@@ -44,28 +45,19 @@ def convolution(
 
     Raises RuntimeError for sizes, strides or dtypes that do not go together.
     """
-    n = weight.dim() - 2
-    if n < 1:
-        raise RuntimeError("weight should have at least three dimensions")
-    stride, padding, dilation, output_padding = (
-        _spread(v, n, name)
-        for v, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"), (output_padding, "output_padding"))
+    stride, padding, dilation, sizes = checked_arguments(
+        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
     )
-    _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     x, w = _computable(input), _computable(weight)
     if transposed:
-        sizes = [
-            (s - 1) * st - 2 * p + d * (k - 1) + op + 1
-            for s, st, p, d, k, op in zip(x.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)
-        ]
-        y = input_gradient(x, w, (x.shape[0], w.shape[1] * groups, *sizes), stride, padding, dilation, groups)
+        y = input_gradient(x, w, sizes, stride, padding, dilation, groups)
     else:
         y = forward(x, w, stride, padding, dilation, groups)
     out = empty_as(input, y.shape)
     if bias is None:
         array(out)[...] = y
     else:
-        np.add(y, _computable(bias).reshape(-1, *[1] * n), out=array(out), casting="unsafe")
+        np.add(y, _computable(bias).reshape(-1, *[1] * (w.ndim - 2)), out=array(out), casting="unsafe")
     return out
 
 
@@ -211,103 +203,14 @@ def _convolve_named(
         raise RuntimeError(f"Invalid padding string: '{padding}'")
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
-    total = [d * (k - 1) for d, k in zip(_spread(dilation, n, "dilation"), weight.shape[2:])]
+    total = [d * (k - 1) for d, k in zip(spread(dilation, n, "dilation"), weight.shape[2:])]
     if any(t % 2 for t in total):
         extra = [v for t in reversed(total) for v in (0, t % 2)]
         input = ops.constant_pad_nd(input, extra, 0)
     return _convolve(name, n, input, weight, bias, stride, [t // 2 for t in total], dilation, False, [0] * n, groups)
 
 
-def _spread(values: Sequence[int], n: int, name: str) -> list[int]:
-    if len(values) not in (1, n):
-        raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, "
-            f"but got {name}={list(values)}"
-        )
-    return list(values) * n if len(values) == 1 and n != 1 else list(values)
-
-
 def _computable(t: Any) -> Any:
     """The tensor's array; half precision is computed in single, as PyTorch's CPU kernels accumulate."""
     a = array(t)
     return a.astype(np.float32) if t.dtype is dt.float16 else a
-
-
-def _check(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: list[int],
-    padding: list[int],
-    dilation: list[int],
-    transposed: bool,
-    output_padding: list[int],
-    groups: int,
-) -> None:
-    n, w = weight.dim() - 2, list(weight.shape)
-    if any(p < 0 for p in padding):
-        raise RuntimeError("negative padding is not supported")
-    if any(s <= 0 for s in stride):
-        raise RuntimeError("non-positive stride is not supported")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {dilation}")
-    if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(
-            f"expected scalar type {SCALAR_TYPE_NAME[input.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
-        )
-    if bias is not None and bias.dtype is not input.dtype:
-        raise RuntimeError(f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) should be the same")
-    if w[0] < groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
-        )
-    if w[0] % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-            f"[{w}] instead"
-        )
-    channels = w[0] if transposed else w[1] * groups
-    if input.shape[1] != channels:
-        which = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
-        raise RuntimeError(
-            f"Given {which}, weight of size {w}, expected input{list(input.shape)} to have {channels} channels, but got "
-            f"{input.shape[1]} channels instead"
-        )
-    outputs = w[1] * groups if transposed else w[0]
-    if bias is not None and list(bias.shape) != [outputs]:
-        which = f"Given transposed={int(transposed)}, weight" if transposed else "Given weight"
-        raise RuntimeError(
-            f"{which} of size {w}, expected bias to be 1-dimensional with {outputs} elements, but got bias of size "
-            f"{list(bias.shape)} instead"
-        )
-    if transposed:
-        if n <= 3 and any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
-            named = (("output_padding", output_padding, 0), ("stride", stride, 1), ("dilation", dilation, 1))
-            got = " ".join(
-                f"{name}_{axis}: {v}"
-                for name, values, plain in named
-                for axis, v in zip(("depth", "height", "width")[3 - max(n, 2) :], [plain] * (2 - n) + values)
-            )
-            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {got}")
-        rows = zip(input.shape[2:], w[2:], stride, padding, dilation, output_padding)
-        made = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
-        if any(size < 1 for size in made):
-            plane = [1] * (2 - n)  # one dimension is computed as two
-            raise RuntimeError(
-                f"Given input size per channel: ({' x '.join(map(str, [*plane, *input.shape[2:]]))}). Calculated output size per "
-                f"channel: ({' x '.join(map(str, [*plane, *made]))}). Output size is too small"
-            )
-        return
-    padded = [s + 2 * p for s, p in zip(input.shape[2:], padding)]
-    reach = [d * (k - 1) + 1 for k, d in zip(w[2:], dilation)]
-    if any(r > s for r, s in zip(reach, padded)):
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
-            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
-        )
-
-
-def _c_name(t: Any) -> str:
-    return {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int"}.get(t.dtype.name, t.dtype.name)

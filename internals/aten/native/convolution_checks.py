@@ -1,0 +1,134 @@
+"""What a convolution requires of its arguments, and the sizes of what it gives (`check_shape_forward` in `Convolution.cpp`).
+
+The kernels of every backend begin with `checked_arguments`.
+
+How the real one differs: some of these checks are made in the backend that was chosen, with its own texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals.core.dtype import SCALAR_TYPE_NAME
+
+
+def checked_arguments(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> tuple[list[int], list[int], list[int], tuple[int, ...]]:
+    """Stride, padding and dilation with an entry for each dimension, and the sizes of the result.
+
+    Raises RuntimeError for sizes, strides or dtypes that do not go together.
+    """
+    n = weight.dim() - 2
+    if n < 1:
+        raise RuntimeError("weight should have at least three dimensions")
+    stride, padding, dilation, output_padding = (
+        spread(v, n, name)
+        for v, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"), (output_padding, "output_padding"))
+    )
+    _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    rows = zip(input.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding)
+    if transposed:
+        sizes = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
+        return stride, padding, dilation, (input.shape[0], weight.shape[1] * groups, *sizes)
+    sizes = [(i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, s, p, d, o in rows]
+    return stride, padding, dilation, (input.shape[0], weight.shape[0], *sizes)
+
+
+def spread(values: Sequence[int], n: int, name: str) -> list[int]:
+    """One entry for each of `n` dimensions."""
+    if len(values) not in (1, n):
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, "
+            f"but got {name}={list(values)}"
+        )
+    return list(values) * n if len(values) == 1 and n != 1 else list(values)
+
+
+def _check(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    output_padding: list[int],
+    groups: int,
+) -> None:
+    n, w = weight.dim() - 2, list(weight.shape)
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {dilation}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"expected scalar type {SCALAR_TYPE_NAME[input.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
+        )
+    if bias is not None and bias.dtype is not input.dtype:
+        raise RuntimeError(f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) should be the same")
+    if w[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
+        )
+    if w[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"[{w}] instead"
+        )
+    channels = w[0] if transposed else w[1] * groups
+    if input.shape[1] != channels:
+        which = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+        raise RuntimeError(
+            f"Given {which}, weight of size {w}, expected input{list(input.shape)} to have {channels} channels, but got "
+            f"{input.shape[1]} channels instead"
+        )
+    outputs = w[1] * groups if transposed else w[0]
+    if bias is not None and list(bias.shape) != [outputs]:
+        which = f"Given transposed={int(transposed)}, weight" if transposed else "Given weight"
+        raise RuntimeError(
+            f"{which} of size {w}, expected bias to be 1-dimensional with {outputs} elements, but got bias of size "
+            f"{list(bias.shape)} instead"
+        )
+    if transposed:
+        if n <= 3 and any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
+            named = (("output_padding", output_padding, 0), ("stride", stride, 1), ("dilation", dilation, 1))
+            got = " ".join(
+                f"{name}_{axis}: {v}"
+                for name, values, plain in named
+                for axis, v in zip(("depth", "height", "width")[3 - max(n, 2) :], [plain] * (2 - n) + values)
+            )
+            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {got}")
+        rows = zip(input.shape[2:], w[2:], stride, padding, dilation, output_padding)
+        made = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
+        if any(size < 1 for size in made):
+            plane = [1] * (2 - n)  # one dimension is computed as two
+            raise RuntimeError(
+                f"Given input size per channel: ({' x '.join(map(str, [*plane, *input.shape[2:]]))}). Calculated output size per "
+                f"channel: ({' x '.join(map(str, [*plane, *made]))}). Output size is too small"
+            )
+        return
+    padded = [s + 2 * p for s, p in zip(input.shape[2:], padding)]
+    reach = [d * (k - 1) + 1 for k, d in zip(w[2:], dilation)]
+    if any(r > s for r, s in zip(reach, padded)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
+        )
+
+
+def _c_name(t: Any) -> str:
+    return {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int"}.get(t.dtype.name, t.dtype.name)
