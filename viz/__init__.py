@@ -7,6 +7,7 @@ text, and saves itself as .svg, .html, .png or .txt. Nothing heavy is imported b
 from __future__ import annotations
 
 from viz.dot import Graph
+from viz.rooms.access import access
 from viz.rooms.allocator import allocator, allocator_timeline
 from viz.rooms.archive import archive
 from viz.rooms.ast import ast
@@ -33,6 +34,7 @@ __all__ = [
     "Graph",
     "Picture",
     "Stepper",
+    "access",
     "allocator",
     "allocator_timeline",
     "archive",

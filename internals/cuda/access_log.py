@@ -271,12 +271,12 @@ class AccessLog:
 
     @cached_property
     def instructions(self) -> list[Instruction]:
-        """The loads and stores of the source that were executed, by line."""
+        """The loads and stores of the source that were executed, in the order in which the first thread came to them."""
         found: dict[tuple[str, str, Place], Instruction] = {}
         for r in self.requests:
             key = (r.kind, r.array.name, r.place)
             found.setdefault(key, Instruction(r.kind, r.array, r.place)).requests.append(r)
-        return sorted(found.values(), key=lambda i: (i.place.line, i.kind == "store"))
+        return list(found.values())
 
     def reuse(self, array: str) -> dict[int, int]:
         """How often each element of `array` was loaded, for those that were."""
@@ -336,9 +336,8 @@ class AccessLog:
                 f"{loaded / outputs:,.4g} bytes loaded and {stored / outputs:,.4g} stored per element of output"
             )
         if inputs:
-            parts.append(
-                f"each element of input loaded {len(list(self.of(space='global', kind='load'))) / inputs:.3g} times"
-            )
+            times = sum(1 for _ in self.of(space="global", kind="load")) / inputs
+            parts.append(f"each element of input loaded {'once' if times == 1 else f'{times:.3g} times'}")
         moved = [r for r in self.requests if r.array.space == "global"]
         if moved:
             lines, sectors = sum(len(r.lines) for r in moved), sum(len(r.sectors) for r in moved)

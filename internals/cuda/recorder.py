@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import linecache
+import re
 import sys
 from collections import defaultdict
 from math import prod
@@ -62,6 +63,7 @@ class Recorder:
         self.in_atomic = False
         self.block = self.thread = self.phase = 0
         self._numbers: dict[tuple[str, str], int] = {}
+        self._shown: dict[str, str] = {}
         self._places: dict[Any, int] = {}
         self._positions: dict[CodeType, list[Any]] = {}
         self._occurrences: defaultdict[tuple[int, int], int] = defaultdict(int)
@@ -71,8 +73,17 @@ class Recorder:
         return RecordedArray(data, self, self._number(name, "global", data))
 
     def shared_array(self, name: str, data: Any) -> RecordedArray:
-        """What a thread gets for an array in shared memory: one of each block, which the log counts as one."""
-        return RecordedArray(data, self, self._number(name, "shared", data))
+        """What a thread gets for an array in shared memory: one of each block, which the log counts as one.
+
+        It is called by the variable that it is assigned to, if that can be seen.
+        """
+        frame = sys._getframe(2)  # behind cuda.shared.array
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        assigned = re.match(r"\s*(\w+)\s*=", line)
+        taken = {shown for given, shown in self._shown.items() if given != name}
+        shown = assigned[1] if assigned and assigned[1] not in taken | set(self.starts) else name
+        self._shown[name] = shown
+        return RecordedArray(data, self, self._number(shown, "shared", data))
 
     def begin_block(self, index: tuple[int, int, int]) -> None:
         x, y, z = index

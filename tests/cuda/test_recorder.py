@@ -113,7 +113,7 @@ def test_a_copy_is_perfect() -> None:
     assert [(i.place.text, i.place.function) for i in log.instructions] == [("a[i]", "copy"), ("out[i]", "copy")]
     assert log.races == [] and log.phases == 1
     assert log.summary() == (
-        "4 bytes loaded and 4 stored per element of output; each element of input loaded 1 times; "
+        "4 bytes loaded and 4 stored per element of output; each element of input loaded once; "
         "1.0 transactions per request, 100% of the sectors needed"
     )
 
@@ -142,7 +142,7 @@ def test_one_address_for_all_is_one_sector() -> None:
 def test_bank_conflicts(step: int, degree: int) -> None:
     """32 threads, `step` words apart: gcd(step, 32) of them meet in each bank; all on one word do not."""
     log = record(through_shared.bind(STEP=step), 1, 32, np.zeros(32, np.float32), floats(32))
-    load = only(log, "load", "shared0")
+    load = only(log, "load", "tile")
     assert (load.conflict, load.requests[0].wavefronts) == (degree, degree)
     assert sum(map(len, load.requests[0].banks.values())) == (32 if step else 1)
     assert load.sectors == 0 and load.efficiency == 1.0
@@ -158,7 +158,7 @@ def test_eight_byte_words_are_served_by_halves() -> None:
         tile[i] = a[i]
         out[i] = tile[i]
 
-    load = only(record(doubles, 1, 32, np.zeros(32), np.ones(32)), "load", "shared0")
+    load = only(record(doubles, 1, 32, np.zeros(32), np.ones(32)), "load", "tile")
     assert (load.conflict, load.requests[0].wavefronts) == (1, 2)
     assert only(record(doubles, 1, 32, np.zeros(32), np.ones(32)), "load", "a").sectors == 8
     assert load.place.text == "tile[i]"  # though the interpreter compiled it without its indentation
@@ -166,7 +166,7 @@ def test_eight_byte_words_are_served_by_halves() -> None:
 
 def test_a_missing_barrier_is_a_race() -> None:
     log = record(without_barrier, 1, 32, np.zeros(32, np.float32), floats(32))
-    assert {(r.array, r.element) for r in log.races} == {("shared0", i) for i in range(32)}
+    assert {(r.array, r.element) for r in log.races} == {("tile", i) for i in range(32)}
     assert "no barrier lies between" in log.races[0].why
     assert {log.races[0].first.kind, log.races[0].second.kind} == {"load", "store"}
     assert record(through_shared.bind(STEP=1), 1, 32, np.zeros(32, np.float32), floats(32)).races == []
