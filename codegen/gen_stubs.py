@@ -27,7 +27,7 @@ _Number = _bool | _int | _float | _complex
 PYTHON_TYPE = {
     "Tensor": "Tensor", "Scalar": "_Number", "int": "_int", "float": "_float", "bool": "_bool", "str": "str",
     "complex": "_complex", "ScalarType": "_dtype", "Layout": "_layout", "Device": "_device | str | _int",
-    "MemoryFormat": "_memory_format", "Generator": "Generator", "Storage": "Any",
+    "MemoryFormat": "_memory_format", "Generator": "Generator", "Storage": "Any", "Stream": "Any",
 }  # fmt: skip
 
 

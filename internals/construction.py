@@ -41,8 +41,9 @@ def tensor(
     warn_if_tracing("torch.tensor", CONSTRUCTOR)
     if isinstance(data, TensorImpl):
         warn_copy_construct("internals.tensor")
-    _no_pinned_memory(pin_memory)
     t = copy_of(data, as_dtype(dtype, "tensor"), as_device(device, "tensor"))
+    if pin_memory:
+        t = ops.pin_memory(t, None)
     return with_grad(t if tracer.state is None else t.detach_(), requires_grad)
 
 
@@ -64,8 +65,9 @@ def asarray(
     Takes tensors, numpy arrays and scalars, objects with `__dlpack__` or a buffer, numbers and sequences: looked for in this
     order.
     """
-    kind, where = as_dtype(dtype, "asarray"), as_device(device, "asarray") or CPU
+    kind, where = as_dtype(dtype, "asarray"), as_device(device, "asarray")
     shared = _shared(obj, kind)
+    where = where or (CPU if shared is None else shared.device)
     if shared is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
@@ -299,11 +301,3 @@ def _number(x: Any) -> Any:
 def _full_name(x: Any) -> str:
     kind = type(x)
     return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"
-
-
-def _no_pinned_memory(pin_memory: bool) -> None:
-    if pin_memory:
-        raise RuntimeError(
-            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
-            "system."
-        )

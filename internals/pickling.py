@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import copy
 import copyreg
-import ctypes
 from typing import Any
 
+from internals.core.device import META
 from internals.core.dtype import dtype
 from internals.core.geometry import geometry
-from internals.core.storage import Storage
+from internals.core.storage import Storage, bytes_of
 from internals.core.tensor_impl import TensorImpl, autograd_meta, make, newly_made
 
 
@@ -61,16 +61,12 @@ def deepcopy(t: Any, memo: dict[int, Any]) -> Any:
 def copy_storage(storage: Storage) -> Storage:
     """A storage of our own with the same bytes."""
     fresh = Storage.allocate(storage.nbytes(), storage.device)
-    if storage.nbytes() and storage.data_ptr():
-        ctypes.memmove(fresh.data_ptr(), storage.data_ptr(), storage.nbytes())
-    return fresh
+    return fresh if storage.device is META else fresh.copy_(storage)
 
 
 def storage_from_bytes(content: bytes, nbytes: int, device: Any) -> Storage:
     fresh = Storage.allocate(nbytes, device)
-    if content:
-        ctypes.memmove(fresh.data_ptr(), content, nbytes)
-    return fresh
+    return fresh.copy_(bytes_of(content)) if content else fresh
 
 
 def _reduce_storage(storage: Storage) -> Any:

@@ -16,8 +16,10 @@ import numpy as np
 from internals.core import dtype as dt
 from internals.core.device import device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
+from internals.core.geometry import contiguous_geometry
 from internals.core.scalar import checked
 from internals.core.storage import Storage
+from internals.core.tensor_impl import make
 
 
 class TypedStorage:
@@ -37,7 +39,29 @@ class TypedStorage:
 
     @property
     def is_cuda(self) -> bool:
-        return self.device.type == "cuda"
+        return self._untyped.is_cuda
+
+    def get_device(self) -> int:
+        """The index of the device; -1 for the CPU."""
+        return self._untyped.get_device()
+
+    def cpu(self) -> TypedStorage:
+        """The storage in CPU memory; itself if it is there."""
+        return self._on(self._untyped.cpu())
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """The storage on a GPU; itself if it is there."""
+        return self._on(self._untyped.cuda(device, non_blocking))
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return self._untyped.is_pinned(device)
+
+    def pin_memory(self, device: Any = "cuda") -> TypedStorage:
+        """The storage in memory that a GPU can reach by itself."""
+        return self._on(self._untyped.pin_memory(device))
+
+    def _on(self, untyped: Storage) -> TypedStorage:
+        return self if untyped is self._untyped else TypedStorage(untyped, self.dtype)
 
     def data_ptr(self) -> int:
         return self._untyped.data_ptr()
@@ -60,25 +84,30 @@ class TypedStorage:
         self._untyped.resize_(size * self.dtype.itemsize)
 
     def type(self) -> str:
-        return f"internals.{self.pickle_storage_type()}"
+        package = "internals.cuda" if self.is_cuda else "internals"
+        return f"{package}.{self.pickle_storage_type()}"
 
     def pickle_storage_type(self) -> str:
         return f"{SCALAR_TYPE_NAME[self.dtype]}Storage"
 
     def is_shared(self) -> bool:
-        return False
+        return self._untyped.is_shared()
 
     def tolist(self) -> list[Any]:
-        return self._array().tolist()
+        return self.cpu()._array().tolist()
 
     def fill_(self, value: Any) -> TypedStorage:
-        self._array().fill(checked(value, self.dtype))
+        self[:] = value
         return self
 
-    def copy_(self, source: TypedStorage) -> TypedStorage:
+    def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
+        """The numbers of another storage, from any device, converted."""
         if source.size() != self.size():
             raise RuntimeError(f"size mismatch, expected {self.nbytes()} bytes, got {source.nbytes()} bytes instead")
-        self._array()[...] = source._array()
+        if source.dtype is self.dtype:
+            self._untyped.copy_(source._untyped, non_blocking)
+        else:
+            self._tensor().copy_(source._tensor(), non_blocking)
         return self
 
     def clone(self) -> TypedStorage:
@@ -91,22 +120,27 @@ class TypedStorage:
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self._array()[self._index(i)].item()
+        return self._tensor()[self._index(i)].item()
 
     def __setitem__(self, i: Any, value: Any) -> None:
-        self._array()[i if isinstance(i, slice) else self._index(i)] = checked(value, self.dtype)
+        number = np.asarray(checked(value, self.dtype)).item()
+        self._tensor()[i if isinstance(i, slice) else self._index(i)] = number
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
     def __repr__(self) -> str:
-        shown = "\n".join(f" {v}" for v in self) if self.device.type == "cpu" else " ..."
+        shown = " ..." if self.device.type == "meta" else "\n".join(f" {v}" for v in self)
         shown = shown or " "
         kind = f"internals.storage.TypedStorage(dtype={self.dtype!r}, device={self.device})"
         return f"{shown}\n[{kind} of size {self.size()}]"
 
     def _array(self) -> Any:
         return np.ndarray((self.size(),), self.dtype.np, self._untyped.memory())
+
+    def _tensor(self) -> Any:
+        """All elements as a vector, for what has to work on every device."""
+        return make(self._untyped, contiguous_geometry((self.size(),), self.dtype, self.device))
 
     def _index(self, i: Any) -> int:
         if not -self.size() <= i < self.size():

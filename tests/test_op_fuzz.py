@@ -42,6 +42,8 @@ NOT_CALLED = {
          "_transformer_encoder_layer_fwd"],
         "its weights must fit together: tests/test_archive_operators.py",
     ),
+    "record_stream": "its argument is a stream: tests/cuda/test_pinned_memory.py",
+    **dict.fromkeys(["pin_memory", "_pin_memory"], "it needs a GPU, or a simulated one: tests/cuda/test_pinned_memory.py"),
     "normal.Tensor_float_out": "PyTorch broadcasts `mean` with what was in `out` before",
     "normal.float_Tensor_out": "PyTorch draws in the dtype of `out`, we in that of the arguments",
     "normal.Tensor_Tensor_out": "PyTorch draws in the dtype of `out`, we in that of the arguments",

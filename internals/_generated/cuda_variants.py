@@ -11,6 +11,7 @@ from internals.cuda.native import linear_algebra
 from internals.cuda.native import moments
 from internals.cuda.native import norms
 from internals.cuda.native import reductions
+from internals.cuda.native import scatter_gather
 
 def sum_IntList_out(self, dim, keepdim, dtype, out):
     return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)
@@ -83,6 +84,48 @@ def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
 
 def logsumexp_out(self, dim, keepdim, out):
     return norms.logsumexp(self, dim, keepdim, out=out)
+
+def gather_out(self, dim, index, sparse_grad, out):
+    return scatter_gather.gather(self, dim, index, sparse_grad, out=out)
+
+def scatter__src(self, dim, index, src):
+    return scatter_gather.scatter_src(self, dim, index, src, out=self)
+
+def scatter_src_out(self, dim, index, src, out):
+    return scatter_gather.scatter_src(self, dim, index, src, out=out)
+
+def scatter__value(self, dim, index, value):
+    return scatter_gather.scatter_value(self, dim, index, value, out=self)
+
+def scatter_value_out(self, dim, index, value, out):
+    return scatter_gather.scatter_value(self, dim, index, value, out=out)
+
+def scatter__reduce(self, dim, index, src, reduce):
+    return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=self)
+
+def scatter_reduce_out(self, dim, index, src, reduce, out):
+    return scatter_gather.scatter_reduce(self, dim, index, src, reduce, out=out)
+
+def scatter__value_reduce(self, dim, index, value, reduce):
+    return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=self)
+
+def scatter_value_reduce_out(self, dim, index, value, reduce, out):
+    return scatter_gather.scatter_value_reduce(self, dim, index, value, reduce, out=out)
+
+def scatter_add_(self, dim, index, src):
+    return scatter_gather.scatter_add(self, dim, index, src, out=self)
+
+def scatter_add_out(self, dim, index, src, out):
+    return scatter_gather.scatter_add(self, dim, index, src, out=out)
+
+def index_select_out(self, dim, index, out):
+    return scatter_gather.index_select(self, dim, index, out=out)
+
+def index_add_(self, dim, index, source, alpha):
+    return scatter_gather.index_add(self, dim, index, source, alpha, out=self)
+
+def index_add_out(self, dim, index, source, alpha, out):
+    return scatter_gather.index_add(self, dim, index, source, alpha, out=out)
 
 def mm_out(self, mat2, out):
     return linear_algebra.mm(self, mat2, out=out)

@@ -3320,133 +3320,133 @@ def _index_put_impl_(self, indices, values, accumulate, unsafe, _table=_index_pu
         return _index_put_impl__op(self, indices, values, accumulate, unsafe)
     return _table[self._geometry.keys | list_keys(indices) | values._geometry.keys](self, indices, values, accumulate, unsafe)
 
-gather_op = define('gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', CPU='scatter_gather.gather', Autograd='_generated.autograd_kernels.gather')
+gather_op = define('gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', CPU='scatter_gather.gather', CUDA='cuda.scatter_gather.gather', Autograd='_generated.autograd_kernels.gather')
 def gather(self, dim, index, sparse_grad, _table=gather_op.table):
     if hot.off:
         return gather_op(self, dim, index, sparse_grad)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, sparse_grad)
 
-gather_out_op = define('gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gather_out', Autograd='autograd.manual.out_variant')
+gather_out_op = define('gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gather_out', CUDA='_generated.cuda_variants.gather_out', Autograd='autograd.manual.out_variant')
 def gather_out(self, dim, index, sparse_grad, out, _table=gather_out_op.table):
     if hot.off:
         return gather_out_op(self, dim, index, sparse_grad, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, sparse_grad, out)
 
-scatter_src_op = define('scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_src', Autograd='_generated.autograd_kernels.scatter_src')
+scatter_src_op = define('scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_src', CUDA='cuda.scatter_gather.scatter_src', Autograd='_generated.autograd_kernels.scatter_src')
 def scatter_src(self, dim, index, src, _table=scatter_src_op.table):
     if hot.off:
         return scatter_src_op(self, dim, index, src)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src)
 
-scatter__src_op = define('scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', CPU='_generated.variants.scatter__src', Autograd='_generated.autograd_kernels.scatter__src')
+scatter__src_op = define('scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', CPU='_generated.variants.scatter__src', CUDA='_generated.cuda_variants.scatter__src', Autograd='_generated.autograd_kernels.scatter__src')
 def scatter__src(self, dim, index, src, _table=scatter__src_op.table):
     if hot.off:
         return scatter__src_op(self, dim, index, src)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src)
 
-scatter_src_out_op = define('scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_src_out', Autograd='autograd.manual.out_variant')
+scatter_src_out_op = define('scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_src_out', CUDA='_generated.cuda_variants.scatter_src_out', Autograd='autograd.manual.out_variant')
 def scatter_src_out(self, dim, index, src, out, _table=scatter_src_out_op.table):
     if hot.off:
         return scatter_src_out_op(self, dim, index, src, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, out)
 
-scatter_value_op = define('scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', CPU='scatter_gather.scatter_value', Autograd='_generated.autograd_kernels.scatter_value')
+scatter_value_op = define('scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', CPU='scatter_gather.scatter_value', CUDA='cuda.scatter_gather.scatter_value', Autograd='_generated.autograd_kernels.scatter_value')
 def scatter_value(self, dim, index, value, _table=scatter_value_op.table):
     if hot.off:
         return scatter_value_op(self, dim, index, value)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value)
 
-scatter__value_op = define('scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)', CPU='_generated.variants.scatter__value', Autograd='_generated.autograd_kernels.scatter__value')
+scatter__value_op = define('scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)', CPU='_generated.variants.scatter__value', CUDA='_generated.cuda_variants.scatter__value', Autograd='_generated.autograd_kernels.scatter__value')
 def scatter__value(self, dim, index, value, _table=scatter__value_op.table):
     if hot.off:
         return scatter__value_op(self, dim, index, value)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value)
 
-scatter_value_out_op = define('scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_value_out', Autograd='autograd.manual.out_variant')
+scatter_value_out_op = define('scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_value_out', CUDA='_generated.cuda_variants.scatter_value_out', Autograd='autograd.manual.out_variant')
 def scatter_value_out(self, dim, index, value, out, _table=scatter_value_out_op.table):
     if hot.off:
         return scatter_value_out_op(self, dim, index, value, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, value, out)
 
-scatter_reduce_op = define('scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_reduce', Autograd='_generated.autograd_kernels.scatter_reduce')
+scatter_reduce_op = define('scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_reduce', CUDA='cuda.scatter_gather.scatter_reduce', Autograd='_generated.autograd_kernels.scatter_reduce')
 def scatter_reduce(self, dim, index, src, reduce, _table=scatter_reduce_op.table):
     if hot.off:
         return scatter_reduce_op(self, dim, index, src, reduce)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src, reduce)
 
-scatter__reduce_op = define('scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!)', CPU='_generated.variants.scatter__reduce', Autograd='_generated.autograd_kernels.scatter__reduce')
+scatter__reduce_op = define('scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!)', CPU='_generated.variants.scatter__reduce', CUDA='_generated.cuda_variants.scatter__reduce', Autograd='_generated.autograd_kernels.scatter__reduce')
 def scatter__reduce(self, dim, index, src, reduce, _table=scatter__reduce_op.table):
     if hot.off:
         return scatter__reduce_op(self, dim, index, src, reduce)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src, reduce)
 
-scatter_reduce_out_op = define('scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_reduce_out', Autograd='autograd.manual.out_variant')
+scatter_reduce_out_op = define('scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_reduce_out', CUDA='_generated.cuda_variants.scatter_reduce_out', Autograd='autograd.manual.out_variant')
 def scatter_reduce_out(self, dim, index, src, reduce, out, _table=scatter_reduce_out_op.table):
     if hot.off:
         return scatter_reduce_out_op(self, dim, index, src, reduce, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, reduce, out)
 
-scatter_value_reduce_op = define('scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_value_reduce', Autograd='_generated.autograd_kernels.scatter_value_reduce')
+scatter_value_reduce_op = define('scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor', CPU='scatter_gather.scatter_value_reduce', CUDA='cuda.scatter_gather.scatter_value_reduce', Autograd='_generated.autograd_kernels.scatter_value_reduce')
 def scatter_value_reduce(self, dim, index, value, reduce, _table=scatter_value_reduce_op.table):
     if hot.off:
         return scatter_value_reduce_op(self, dim, index, value, reduce)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value, reduce)
 
-scatter__value_reduce_op = define('scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)', CPU='_generated.variants.scatter__value_reduce', Autograd='_generated.autograd_kernels.scatter__value_reduce')
+scatter__value_reduce_op = define('scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)', CPU='_generated.variants.scatter__value_reduce', CUDA='_generated.cuda_variants.scatter__value_reduce', Autograd='_generated.autograd_kernels.scatter__value_reduce')
 def scatter__value_reduce(self, dim, index, value, reduce, _table=scatter__value_reduce_op.table):
     if hot.off:
         return scatter__value_reduce_op(self, dim, index, value, reduce)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value, reduce)
 
-scatter_value_reduce_out_op = define('scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_value_reduce_out', Autograd='autograd.manual.out_variant')
+scatter_value_reduce_out_op = define('scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_value_reduce_out', CUDA='_generated.cuda_variants.scatter_value_reduce_out', Autograd='autograd.manual.out_variant')
 def scatter_value_reduce_out(self, dim, index, value, reduce, out, _table=scatter_value_reduce_out_op.table):
     if hot.off:
         return scatter_value_reduce_out_op(self, dim, index, value, reduce, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, value, reduce, out)
 
-scatter_add_op = define('scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_add', Autograd='_generated.autograd_kernels.scatter_add')
+scatter_add_op = define('scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', CPU='scatter_gather.scatter_add', CUDA='cuda.scatter_gather.scatter_add', Autograd='_generated.autograd_kernels.scatter_add')
 def scatter_add(self, dim, index, src, _table=scatter_add_op.table):
     if hot.off:
         return scatter_add_op(self, dim, index, src)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src)
 
-scatter_add__op = define('scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', CPU='_generated.variants.scatter_add_', Autograd='_generated.autograd_kernels.scatter_add_')
+scatter_add__op = define('scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', CPU='_generated.variants.scatter_add_', CUDA='_generated.cuda_variants.scatter_add_', Autograd='_generated.autograd_kernels.scatter_add_')
 def scatter_add_(self, dim, index, src, _table=scatter_add__op.table):
     if hot.off:
         return scatter_add__op(self, dim, index, src)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src)
 
-scatter_add_out_op = define('scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_add_out', Autograd='autograd.manual.out_variant')
+scatter_add_out_op = define('scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_add_out', CUDA='_generated.cuda_variants.scatter_add_out', Autograd='autograd.manual.out_variant')
 def scatter_add_out(self, dim, index, src, out, _table=scatter_add_out_op.table):
     if hot.off:
         return scatter_add_out_op(self, dim, index, src, out)
     return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, out)
 
-index_select_op = define('index_select(Tensor self, int dim, Tensor index) -> Tensor', CPU='scatter_gather.index_select', Autograd='_generated.autograd_kernels.index_select')
+index_select_op = define('index_select(Tensor self, int dim, Tensor index) -> Tensor', CPU='scatter_gather.index_select', CUDA='cuda.scatter_gather.index_select', Autograd='_generated.autograd_kernels.index_select')
 def index_select(self, dim, index, _table=index_select_op.table):
     if hot.off:
         return index_select_op(self, dim, index)
     return _table[self._geometry.keys | index._geometry.keys](self, dim, index)
 
-index_select_out_op = define('index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_select_out', Autograd='autograd.manual.out_variant')
+index_select_out_op = define('index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_select_out', CUDA='_generated.cuda_variants.index_select_out', Autograd='autograd.manual.out_variant')
 def index_select_out(self, dim, index, out, _table=index_select_out_op.table):
     if hot.off:
         return index_select_out_op(self, dim, index, out)
     return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, out)
 
-index_add_op = define('index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor', CPU='scatter_gather.index_add', Autograd='_generated.autograd_kernels.index_add')
+index_add_op = define('index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor', CPU='scatter_gather.index_add', CUDA='cuda.scatter_gather.index_add', Autograd='_generated.autograd_kernels.index_add')
 def index_add(self, dim, index, source, alpha, _table=index_add_op.table):
     if hot.off:
         return index_add_op(self, dim, index, source, alpha)
     return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, dim, index, source, alpha)
 
-index_add__op = define('index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.index_add_', Autograd='_generated.autograd_kernels.index_add_')
+index_add__op = define('index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.index_add_', CUDA='_generated.cuda_variants.index_add_', Autograd='_generated.autograd_kernels.index_add_')
 def index_add_(self, dim, index, source, alpha, _table=index_add__op.table):
     if hot.off:
         return index_add__op(self, dim, index, source, alpha)
     return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, dim, index, source, alpha)
 
-index_add_out_op = define('index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_add_out', Autograd='autograd.manual.out_variant')
+index_add_out_op = define('index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_add_out', CUDA='_generated.cuda_variants.index_add_out', Autograd='autograd.manual.out_variant')
 def index_add_out(self, dim, index, source, alpha, out, _table=index_add_out_op.table):
     if hot.off:
         return index_add_out_op(self, dim, index, source, alpha, out)

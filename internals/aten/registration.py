@@ -42,7 +42,7 @@ def define(text: str, **kernels: str) -> OperatorHandle:
         arguments, _, returns = text.rpartition("->")
         if op.name == "aten::detach_":
             op.kernels[DispatchKey.ADInplaceOrView] = _DETACH_
-        elif "!)" in arguments:
+        elif "!)" in arguments and op.name != "aten::record_stream":  # which writes nothing
             op.kernels[DispatchKey.ADInplaceOrView] = _INPLACE
         elif "(a)" in returns:
             op.kernels[DispatchKey.ADInplaceOrView] = _DETACHED_VIEW if op.name in ("aten::detach", "aten::view.dtype") else _VIEW

@@ -39,17 +39,29 @@ class BackendHooks:
         """The bytes of a storage on the device, once everything queued before has been done."""
         raise NotImplementedError
 
-    def copy_bytes(self, target: Storage, source: Storage, nbytes: int) -> None:
-        """The first `nbytes` bytes of one storage of the device into another."""
+    def copy_bytes(self, target: Storage, source: Storage, nbytes: int, non_blocking: bool = False) -> None:
+        """The first `nbytes` bytes of one storage into another; one of them at least is on the device."""
         raise NotImplementedError
 
     def run_loop(self, iterator: Any, decisions: Any, loop: Any) -> None:
         """Fill the output of a `TensorIterator` on the device with what numpy's `loop` would give."""
         raise NotImplementedError
 
+    def device_count(self) -> int:
+        """How many such devices there are; asked without initialising anything."""
+        return 0
+
     def pinned_allocator(self) -> Allocator:
         """Host memory that the device can reach by itself."""
         raise NotImplementedError
+
+    def record_stream(self, storage: Storage, index: int, stream: int) -> None:
+        """Stream `stream` of device `index` uses the memory of `storage`, which must not be handed out again before it is done."""
+        raise NotImplementedError
+
+    def is_pinned(self, pointer: int) -> bool:
+        """Whether the device can reach this host memory by itself."""
+        return False
 
 
 _hooks: dict[str, BackendHooks | str] = {"cuda": "internals.cuda.hooks:hooks"}

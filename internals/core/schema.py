@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 BASE_TYPES = ("Tensor", "Scalar", "int", "float", "bool", "str", "complex", "ScalarType", "Layout", "Device", "MemoryFormat",
-              "Generator", "Storage")  # fmt: skip
+              "Generator", "Storage", "Stream")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import cpu_allocator
-from .allocator import Allocator, DataPtr
+from .allocator import Allocator, DataPtr, drop_reference
 from .backend_hooks import hooks
 from .cpu_allocator import Block, caching_allocator
-from .device import CPU, META, device
+from .device import CPU, META, device, resolve
 from .hot import hot
 
 _stats = caching_allocator.stats
@@ -43,11 +43,17 @@ class Storage:
         self._data, self._nbytes, self.allocator, self._resizable = data, nbytes, allocator, resizable
 
     @classmethod
-    def allocate(cls, nbytes: int, device: device = CPU) -> Storage:
-        """`nbytes` uninitialised bytes on `device`. Raises RuntimeError when there is no such memory."""
+    def allocate(cls, nbytes: int, device: device = CPU, pinned: bool = False) -> Storage:
+        """`nbytes` uninitialised bytes on `device`, or host memory that a GPU can reach by itself if `pinned`.
+
+        Raises RuntimeError when there is no such memory.
+        """
         if device is META:
             return cls(DataPtr(0, None, cpu_allocator.system_free, META), nbytes, None, True)
-        allocator = cpu_allocator.get_cpu_allocator() if device is CPU else hooks(device.type).allocator(device)
+        if pinned:
+            allocator: Allocator = hooks("cuda").pinned_allocator()
+        else:
+            allocator = cpu_allocator.get_cpu_allocator() if device is CPU else hooks(device.type).allocator(device)
         return cls(allocator.allocate(nbytes), nbytes, allocator, True)
 
     def __del__(self) -> None:
@@ -84,6 +90,14 @@ class Storage:
         return self._data.device
 
     @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    def get_device(self) -> int:
+        """The index of the device; -1 for the CPU."""
+        return -1 if self.device.index is None else self.device.index
+
+    @property
     def data_ptr_object(self) -> DataPtr:
         return self._data
 
@@ -105,10 +119,7 @@ class Storage:
         fresh = Storage.allocate(nbytes, self.device)
         kept = min(nbytes, self._nbytes)
         if kept and self._data.pointer:
-            if self.device is CPU:
-                ctypes.memmove(fresh._data.pointer, self._data.pointer, kept)
-            else:
-                hooks(self.device.type).copy_bytes(fresh, self, kept)
+            copy_bytes(fresh, self, kept)
         self._data, fresh._data = fresh._data, self._data
         self.allocator, fresh.allocator = fresh.allocator, self.allocator
         self._nbytes, fresh._nbytes = nbytes, self._nbytes
@@ -118,16 +129,75 @@ class Storage:
                     owner.forget_array()
         return self
 
-    def __getitem__(self, i: int) -> int:
+    def copy_(self, source: Storage, non_blocking: bool = False) -> Storage:
+        """The bytes of another storage of the same size, from any device. Raises RuntimeError for another size."""
+        if source.nbytes() != self._nbytes:
+            raise RuntimeError(f"size mismatch, expected {self._nbytes} bytes, got {source.nbytes()} bytes instead")
+        copy_bytes(self, source, self._nbytes, non_blocking)
+        return self
+
+    def fill_(self, value: int) -> Storage:
+        """The same byte everywhere."""
+        return self.copy_(bytes_of(bytes([value]) * self._nbytes))
+
+    def clone(self) -> Storage:
+        return Storage.allocate(self._nbytes, self.device).copy_(self)
+
+    def to(self, *, device: device | str, non_blocking: bool = False) -> Storage:
+        """A copy on another device; the storage itself if it is there."""
+        where = resolve(device)
+        return self if where is self.device else Storage.allocate(self._nbytes, where).copy_(self, non_blocking)
+
+    def cpu(self) -> Storage:
+        return self.to(device=CPU)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Storage:
+        return self.to(device="cuda" if device is None else device, non_blocking=non_blocking)
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """Whether a GPU can reach this memory of the host by itself."""
+        return self.device is CPU and hooks("cuda").is_pinned(self._data.pointer)
+
+    def pin_memory(self, device: Any = "cuda") -> Storage:
+        """A copy in page-locked memory; the storage itself if it is there already. Raises TypeError for memory of a GPU."""
+        if self.device is not CPU:
+            raise TypeError("cannot pin 'internals.storage.UntypedStorage' only CPU memory can be pinned")
+        return self if self.is_pinned() else Storage.allocate(self._nbytes, CPU, pinned=True).copy_(self)
+
+    def is_shared(self) -> bool:
+        """Whether other processes may see the memory: only that of a GPU is said to be shared."""
+        return self.is_cuda
+
+    def __getitem__(self, i: Any) -> Any:
+        """A byte; a slice is a storage that looks at the same memory."""
+        if isinstance(i, slice):
+            return self._slice(*i.indices(self._nbytes))
+        return self._on_host().memory()[self._index(i)]
+
+    def __setitem__(self, i: Any, value: int) -> None:
+        part = self._slice(*i.indices(self._nbytes)) if isinstance(i, slice) else self._slice(self._index(i), None, 1)
+        part.fill_(value)
+
+    def _slice(self, start: int, stop: int | None, step: int) -> Storage:
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+        stop = start + 1 if stop is None else max(start, stop)
+        data = DataPtr(self._data.pointer + start, self, drop_reference, self.device)
+        return Storage(data, stop - start)
+
+    def _index(self, i: int) -> int:
         if not -self._nbytes <= i < self._nbytes:
             raise IndexError(f"index {i} out of range for storage of size {self._nbytes}")
-        return self.memory()[i % self._nbytes]
+        return i % self._nbytes
+
+    def _on_host(self) -> Storage:
+        return self.cpu() if self.is_cuda else self
 
     def __iter__(self) -> Iterator[int]:
         return iter(bytes(self))
 
     def __bytes__(self) -> bytes:
-        if self.device is not CPU and self.device is not META:
+        if self.is_cuda:
             return hooks(self.device.type).read(self)
         return ctypes.string_at(self._data.pointer, self._nbytes) if self._data.pointer else b""
 
@@ -135,5 +205,23 @@ class Storage:
         return list(bytes(self))
 
     def __repr__(self) -> str:
-        shown = "\n".join(f" {b}" for b in bytes(self)) if self.device is CPU else " ..."
+        shown = " ..." if self.device is META else "\n".join(f" {b}" for b in bytes(self))
         return f"{shown}\n[internals.storage.UntypedStorage(device={self.device}) of size {self._nbytes}]"
+
+
+def copy_bytes(target: Storage, source: Storage, nbytes: int, non_blocking: bool = False) -> None:
+    """The first `nbytes` bytes of one storage into another, wherever they are. Raises NotImplementedError for `meta`."""
+    if META in (target.device, source.device):
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if not nbytes:
+        return
+    if target.device is source.device is CPU:
+        ctypes.memmove(target._data.pointer, source._data.pointer, nbytes)
+    else:
+        hooks("cuda").copy_bytes(target, source, nbytes, non_blocking)
+
+
+def bytes_of(content: bytes) -> Storage:
+    """A storage on memory of Python's, to be read only."""
+    address = ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value or 0
+    return Storage(DataPtr(address, content, drop_reference), len(content))

@@ -311,6 +311,12 @@ def empty(g: Geometry) -> Any:
     return newly_made(make(Storage.allocate(span * g.dtype.itemsize, g.device), g))
 
 
+def empty_pinned(g: Geometry) -> Any:
+    """A new tensor of geometry `g` in host memory that a GPU can reach by itself."""
+    span = 0 if g.numel == 0 else 1 + sum((n - 1) * s for n, s in zip(g.sizes, g.strides))
+    return newly_made(make(Storage.allocate(span * g.dtype.itemsize, CPU, pinned=True), g))
+
+
 def newly_made(t: Any) -> Any:
     """`t`, which looks at memory no tensor has looked at before: in inference mode that makes it an inference tensor."""
     if is_inference_mode_enabled():

@@ -46,15 +46,27 @@ class CUDAHooks(BackendHooks):
         backend.driver().synchronize_stream(index, stream)
         return buffer.raw
 
-    def copy_bytes(self, target: Storage, source: Storage, nbytes: int) -> None:
-        index = target.device.index or 0
-        stream = backend.current_stream(index)
-        backend.driver().copy(index, stream, target.data_ptr(), source.data_ptr(), nbytes, "d2d")
+    def copy_bytes(self, target: Storage, source: Storage, nbytes: int, non_blocking: bool = False) -> None:
+        from .native.copy import copy_run
+
+        copy_run(target, target.data_ptr(), source, source.data_ptr(), nbytes, non_blocking)
 
     def run_loop(self, iterator: Any, decisions: Any, loop: Any) -> None:
         from .native.elementwise import run_loop
 
         run_loop(iterator, decisions, loop)
+
+    def device_count(self) -> int:
+        return backend.device_count()
+
+    def record_stream(self, storage: Storage, index: int, stream: int) -> None:
+        from .allocator.caching_allocator import CachingAllocator
+
+        if isinstance(storage.allocator, CachingAllocator):
+            storage.allocator.record_stream(storage.data_ptr_object, stream, index)
+
+    def is_pinned(self, pointer: int) -> bool:
+        return backend.initialized() and backend.driver().is_pinned(pointer)
 
     def pinned_allocator(self) -> Allocator:
         from .allocator.devices import pinned_allocator

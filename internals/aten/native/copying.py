@@ -24,13 +24,14 @@ from internals.aten.layout import strides_for, strides_like
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.aten.writing import resize
 from internals.core import dtype as dt
+from internals.core.backend_hooks import hooks
 from internals.core.device import CPU, META, resolve
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.formats import channels_last, contiguous_format, preserve_format
 from internals.core.geometry import contiguous_strides, geometry
 from internals.core.scalar import C_NAME, checked
 from internals.core.storage import Storage
-from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.core.tensor_impl import TensorImpl, array, empty, empty_pinned
 
 
 def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
@@ -68,10 +69,12 @@ def clone(self: TensorImpl, memory_format: Any) -> Any:
 def _to_copy(
     self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any
 ) -> Any:
-    """A copy as `dtype`, on `device`."""
+    """A copy as `dtype`, on `device`. One that is not waited for is from a GPU into pinned memory, so that it can be."""
     g = self._geometry
     where = g.device if device is None else resolve(device)
-    result = empty(geometry(g.sizes, strides_like(self, memory_format), dtype or g.dtype, where))
+    wanted = geometry(g.sizes, strides_like(self, memory_format), dtype or g.dtype, where)
+    pinned = non_blocking and where is CPU and g.device.type == "cuda"
+    result = empty_pinned(wanted) if pinned else empty(wanted)
     if self.is_complex() and not result.is_complex():
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
     return _write(result, self, non_blocking)
@@ -272,6 +275,35 @@ def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -
     return bool(isclose(self, other, rtol, atol, equal_nan).all().item())
 
 
+def is_pinned(self: TensorImpl, device: Any = None) -> bool:
+    """Whether a GPU can reach this memory of the host by itself."""
+    return self._storage.is_pinned()
+
+
+def pin_memory(self: Any, device: Any = None) -> Any:
+    """The tensor in page-locked memory; itself if it is there already."""
+    return self if self.is_pinned(device) else ops._pin_memory(self, device)
+
+
+def _pin_memory(self: TensorImpl, device: Any = None) -> Any:
+    """A copy in page-locked memory. Raises RuntimeError for a tensor that is not on the CPU, or where there is no GPU."""
+    g = self._geometry
+    if g.device is not CPU:
+        place = "CUDA" if g.device.type == "cuda" else g.device.type.capitalize()
+        raise RuntimeError(
+            f"cannot pin '{f'torch.{g.device.type}.' if place == 'CUDA' else place}{SCALAR_TYPE_NAME[g.dtype]}"
+            f"{'Tensor' if place == 'CUDA' else 'Type'}' only dense CPU tensors can be pinned"
+        )
+    if not hooks("cuda").device_count():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return _write(empty_pinned(geometry(g.sizes, strides_like(self, None), g.dtype)), self)
+
+
+def record_stream(self: TensorImpl, s: Any) -> None:
+    """Tell the allocator that the stream `s` uses the memory: once given back, it must wait for what is queued there now."""
+    hooks("cuda").record_stream(self._storage, s.device_index, s.cuda_stream)
+
+
 def _write(target: Any, source: TensorImpl, non_blocking: bool = False) -> Any:
     """Store the elements of `source` in `target`, cast to its dtype and broadcast to its shape."""
     if target.device is META:
@@ -299,6 +331,11 @@ def _adopt(t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], st
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     if len(size) != len(stride):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if storage.device is not t.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{t.device}" to a storage on different device "{storage.device}".  '
+            "This is no longer allowed; the devices must match."
+        )
     g = t._geometry
     last = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if prod(size) else 0
     needed = (offset + last) * g.dtype.itemsize if last else 0

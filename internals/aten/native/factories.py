@@ -21,22 +21,22 @@ from internals.aten.layout import strides_for, strides_like
 from internals.aten.writing import fill_out
 from internals.core import device as devices
 from internals.core import dtype as dt
+from internals.core.backend_hooks import hooks
 from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.geometry import contiguous_geometry, geometry
+from internals.core.geometry import Geometry, contiguous_geometry, geometry
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, array, empty_pinned
 from internals.core.tensor_impl import empty as allocate
 
 
 def empty(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any = None) -> Any:
     """Uninitialised memory in the shape `size`. Raises RuntimeError for a negative size."""
     check_sizes(size)
-    _check_options(layout, pin_memory)
     where, kind = devices.resolve(device), dtype or dt.get_default_dtype()
     if memory_format is None:
-        return allocate(contiguous_geometry(size, kind, where))
-    return allocate(geometry(size, strides_for(size, memory_format), kind, where))
+        return _allocate(contiguous_geometry(size, kind, where), layout, pin_memory)
+    return _allocate(geometry(size, strides_for(size, memory_format), kind, where), layout, pin_memory)
 
 
 def empty_strided(
@@ -44,23 +44,22 @@ def empty_strided(
 ) -> Any:
     """Uninitialised memory seen through the given strides. Raises RuntimeError for negative ones."""
     check_sizes(size)
-    _check_options(layout, pin_memory)
     if len(size) != len(stride):
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
     if any(s < 0 for s in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    return allocate(geometry(size, stride, dtype or dt.get_default_dtype(), devices.resolve(device)))
+    g = geometry(size, stride, dtype or dt.get_default_dtype(), devices.resolve(device))
+    return _allocate(g, layout, pin_memory)
 
 
 def empty_like(self: TensorImpl, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
     """Uninitialised memory of the shape of `self`, in its order (`preserve_format`) unless `memory_format` says otherwise."""
     if dtype is layout is device is pin_memory is memory_format is None and (g := self._geometry.without_grad).plain:
         return allocate(g)
-    _check_options(layout, pin_memory)
     strides = strides_like(self, memory_format)
-    return allocate(geometry(self.shape, strides, dtype or self.dtype, _device(device, self)))
+    return _allocate(geometry(self.shape, strides, dtype or self.dtype, _device(device, self)), layout, pin_memory)
 
 
 def new_empty(self: TensorImpl, size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
@@ -235,14 +234,20 @@ def _device(given: Any, t: TensorImpl) -> Any:
     return t.device if given is None else devices.resolve(given)
 
 
-def _check_options(layout: Any, pin_memory: Any) -> None:
-    if pin_memory:
+def _allocate(g: Geometry, layout: Any, pin_memory: Any) -> Any:
+    """Memory for `g`, page-locked if asked for. Raises RuntimeError for other layouts, and for pinned memory that cannot be had."""
+    if layout is not None and layout.name != "strided":
+        raise RuntimeError(f"unsupported layout {layout!r}; every tensor here is strided")
+    if not pin_memory or g.device is devices.META:
+        return allocate(g)
+    if g.device is not CPU:
+        raise RuntimeError("Only dense CPU tensors can be pinned")
+    if not hooks("cuda").device_count():
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
             "system."
         )
-    if layout is not None and layout.name != "strided":
-        raise RuntimeError(f"unsupported layout {layout!r}; every tensor here is strided")
+    return empty_pinned(g)
 
 
 def _check_range(start: Any, end: Any, step: Any) -> None:

@@ -30,7 +30,7 @@ BASE_TYPES: dict[str, t.Type] = {
     "str": t.StringType.get(), "string": t.StringType.get(), "Scalar": t.NumberType.get(), "number": t.NumberType.get(),
     "None": t.NoneType.get(), "NoneType": t.NoneType.get(), "Any": t.AnyType.get(),
     "Device": t.DeviceObjType.get(), "Generator": t.GeneratorType.get(), "PyObject": t.PyObjectType.get(),
-    "Storage": t.StorageType.get(),
+    "Storage": t.StorageType.get(), "Stream": t.StreamObjType.get(),
     "list": t.AnyListType.get(), "tuple": t.AnyTupleType.get(), "Function": t.FunctionType(),
     # Numbers in the IR, which become objects at the door of the op.
     "ScalarType": t.IntType.get(), "Layout": t.IntType.get(), "MemoryFormat": t.IntType.get(),

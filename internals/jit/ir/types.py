@@ -170,6 +170,13 @@ class StorageType(SingletonType):
     name = "Storage"
 
 
+class StreamObjType(SingletonType):
+    """A queue of work on a GPU: the argument of `aten::record_stream`."""
+
+    __slots__ = ()
+    name = "Stream"
+
+
 class PyObjectType(SingletonType):
     __slots__ = ()
     name = "PyObject"

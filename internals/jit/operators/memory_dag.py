@@ -143,7 +143,7 @@ def is_mutable_type(type: Type) -> bool:
 
 MUTABLE_KINDS = frozenset({
     "TensorType", "ListType", "DictType", "ClassType", "FutureType", "AnyType", "AnyListType", "AnyTupleType", "VarType",
-    "PyObjectType", "GeneratorType", "StorageType",
+    "PyObjectType", "GeneratorType", "StorageType", "StreamObjType",
 })  # fmt: skip
 
 
