@@ -31,25 +31,19 @@ from internals.core.tensor_impl import TensorImpl, array
 from .adding_rows import add_at
 
 REDUCTIONS = {"add": np.add, "multiply": np.multiply}
+REDUCE_WARNING = (
+    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
+    "torch.scatter_reduce instead for more reduction options."
+)
 
 
 def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = False, out: Any = None) -> Any:
     """An element of `self` for every element of `index`, which says where along `dim` it stands. Has the shape of `index`."""
-    d = wrap_dim(dim, self.dim())
-    if index.numel():
-        _check_index_dtype("gather", index)
-        if max(self.dim(), 1) != max(index.dim(), 1):
-            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-        for i, (n, m) in enumerate(zip(_sizes(self), _sizes(index))):
-            if i != d and m > n:
-                raise RuntimeError(
-                    f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
-                    f"{list(self.shape)} apart from dimension {d}"
-                )
+    d = check_gather(self, dim, index)
     out = set_output(index.shape, self.dtype, out)
     if index.numel():
         positions = np.atleast_1d(array(index))
-        _check_positions(positions, d, _sizes(self)[d])
+        _check_positions(positions, d, sizes_of(self)[d])
         source = _cropped(np.atleast_1d(array(self)), positions.shape, d)
         array(out)[...] = np.take_along_axis(source, positions, d).reshape(out.shape)
     return out
@@ -67,12 +61,7 @@ def scatter_value(self: TensorImpl, dim: int, index: TensorImpl, value: Any, out
 
 def scatter_reduce(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, reduce: str, out: Any = None) -> Any:
     """`scatter` that adds to ("add") or multiplies ("multiply") what is there."""
-    warnings.warn(
-        "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
-        "torch.scatter_reduce instead for more reduction options.",
-        UserWarning,
-        stacklevel=5,
-    )
+    warnings.warn(REDUCE_WARNING, UserWarning, stacklevel=5)
     return _scatter(self, dim, index, src, out, reduce)
 
 
@@ -90,19 +79,9 @@ def scatter_add(self: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, 
 
 def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None) -> Any:
     """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
-    d = wrap_dim(dim, self.dim())
-    if index.dim() > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
-    if not self.dim() and index.numel() != 1:
-        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
-    if index.dtype not in (dt.int64, dt.int32):
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if out is not None and out.dtype is not self.dtype:
-        raise RuntimeError("index_select(): self and result must have the same scalar type")
+    d = check_index_select(self, dim, index, out)
     source, positions = np.atleast_1d(array(self)), np.atleast_1d(array(index))
     n = source.shape[d]
-    if positions.size and n == 0:
-        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     for wrong in positions[(positions < 0) | (positions >= n)][:1]:
         if d == 0 and self.numel():
             raise IndexError("index out of range in self")
@@ -118,8 +97,10 @@ def index_add(
     self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl, alpha: Any = 1, out: Any = None
 ) -> Any:
     """A copy of `self` with `alpha` times the slices of `source` added at the positions `index` along `dim`."""
-    d = wrap_dim(dim, self.dim())
-    _check_index_add(self, d, dim, index, source)
+    d = check_index_add(self, dim, index, source)
+    positions = array(index)
+    if index.numel() and (positions.min() < 0 or positions.max() >= sizes_of(self)[d]):
+        raise IndexError("index out of range in self")
     target = _copy_of(self, out)
     if not source.numel():
         return target
@@ -133,20 +114,13 @@ def index_add(
 
 
 def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = "") -> Any:
-    d = wrap_dim(dim, self.dim())
-    _check_scatter(self, d, index, src)
-    if reduce and reduce not in REDUCTIONS:
-        raise RuntimeError("reduce argument must be either add or multiply.")
-    if out is not None:
-        for other in (index, src):
-            if isinstance(other, TensorImpl):
-                check_no_overlap(out, other)
+    d = check_scatter(self, dim, index, src, out, reduce)
     values: Any = None if isinstance(src, TensorImpl) else checked(src, self.dtype)
     target = _copy_of(self, out)
     if not index.numel():
         return target
     positions = np.atleast_1d(array(index))
-    _check_positions(positions, d, _sizes(self)[d])
+    _check_positions(positions, d, sizes_of(self)[d])
     if isinstance(src, TensorImpl):
         values = np.atleast_1d(array(src))[tuple(slice(n) for n in positions.shape)]
     memory = array(target).reshape(1) if not self.dim() else array(target)
@@ -167,7 +141,7 @@ def _copy_of(self: TensorImpl, out: Any) -> Any:
     return target
 
 
-def _sizes(t: TensorImpl) -> Sequence[int]:
+def sizes_of(t: TensorImpl) -> Sequence[int]:
     return t.shape or (1,)
 
 
@@ -192,7 +166,52 @@ def _check_positions(positions: Any, dim: int, n: int) -> None:
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {n}")
 
 
-def _check_scatter(self: TensorImpl, d: int, index: TensorImpl, src: Any) -> None:
+def check_gather(self: TensorImpl, dim: int, index: TensorImpl) -> int:
+    """The dimension, counted from the front. Raises RuntimeError for an index of another dtype or shape."""
+    d = wrap_dim(dim, self.dim())
+    if index.numel():
+        _check_index_dtype("gather", index)
+        if max(self.dim(), 1) != max(index.dim(), 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+        for i, (n, m) in enumerate(zip(sizes_of(self), sizes_of(index))):
+            if i != d and m > n:
+                raise RuntimeError(
+                    f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
+                    f"{list(self.shape)} apart from dimension {d}"
+                )
+    return d
+
+
+def check_index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any) -> int:
+    """The dimension, counted from the front. Raises IndexError or RuntimeError for an index or an `out` that does not fit."""
+    d = wrap_dim(dim, self.dim())
+    if index.dim() > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if not self.dim() and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
+    if index.dtype not in (dt.int64, dt.int32):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if out is not None and out.dtype is not self.dtype:
+        raise RuntimeError("index_select(): self and result must have the same scalar type")
+    if index.numel() and sizes_of(self)[d] == 0:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    return d
+
+
+def check_scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str) -> int:
+    """The dimension, counted from the front. `src` is a tensor or a number. Raises RuntimeError for what does not fit."""
+    d = wrap_dim(dim, self.dim())
+    _check_scatter_shapes(self, d, index, src)
+    if reduce and reduce not in REDUCTIONS:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if out is not None:
+        for other in (index, src):
+            if isinstance(other, TensorImpl):
+                check_no_overlap(out, other)
+    return d
+
+
+def _check_scatter_shapes(self: TensorImpl, d: int, index: TensorImpl, src: Any) -> None:
     if not index.numel():
         return
     _check_index_dtype("scatter", index)
@@ -200,8 +219,8 @@ def _check_scatter(self: TensorImpl, d: int, index: TensorImpl, src: Any) -> Non
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if max(self.dim(), 1) != max(index.dim(), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    sizes = _sizes(index)
-    too_large = any(m > n for i, (n, m) in enumerate(zip(_sizes(self), sizes)) if i != d)
+    sizes = sizes_of(index)
+    too_large = any(m > n for i, (n, m) in enumerate(zip(sizes_of(self), sizes)) if i != d)
     if not isinstance(src, TensorImpl):
         if too_large:
             raise RuntimeError(
@@ -210,14 +229,16 @@ def _check_scatter(self: TensorImpl, d: int, index: TensorImpl, src: Any) -> Non
         return
     if max(src.dim(), 1) != max(index.dim(), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-    if too_large or any(m > n for n, m in zip(_sizes(src), sizes)):
+    if too_large or any(m > n for n, m in zip(sizes_of(src), sizes)):
         raise RuntimeError(
             f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension {d} and to be "
             f"no larger size than src {list(src.shape)}"
         )
 
 
-def _check_index_add(self: TensorImpl, d: int, dim: int, index: TensorImpl, source: TensorImpl) -> None:
+def check_index_add(self: TensorImpl, dim: int, index: TensorImpl, source: TensorImpl) -> int:
+    """The dimension, counted from the front. Raises IndexError or RuntimeError for an index or a source that does not fit."""
+    d = wrap_dim(dim, self.dim())
     if index.dim() > 1:
         raise IndexError(
             f"index_add_(): Index is supposed to be a vector, but got dim: {index.dim()} with type: "
@@ -247,6 +268,4 @@ def _check_index_add(self: TensorImpl, d: int, dim: int, index: TensorImpl, sour
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{own} source.shape = {theirs}"
         )
-    positions = array(index)
-    if index.numel() and (positions.min() < 0 or positions.max() >= _sizes(self)[d]):
-        raise IndexError("index out of range in self")
+    return d
