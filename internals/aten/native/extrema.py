@@ -77,7 +77,8 @@ def argmin(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = 
     return _index("argmin", np.argmin, self, dim, keepdim, out)
 
 
-def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool, out: Any) -> Any:
+def check_extreme(name: str, self: Any, dim: Sequence[int], out: Any) -> tuple[int, ...]:
+    """The dimensions that amax and amin reduce. Raises as those do."""
     if not self.numel():
         if not dim:
             raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
@@ -90,6 +91,38 @@ def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool,
             f"Expected the dtype for input and out to match, but got {names[self.dtype]} for input's dtype and "
             f"{names[out.dtype]} for out's dtype."
         )
+    return dims
+
+
+def check_some(name: str, self: Any) -> None:
+    """Raises RuntimeError where there is no element, so no extreme one."""
+    if not self.numel():
+        raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
+
+
+def check_extreme_along(name: str, self: Any, dim: int) -> int:
+    """The wrapped dimension for an extreme with its position. Raises as `max` along a dimension does."""
+    (d,) = wrap_dims(dim, self.dim())
+    _check_not_empty(name, self, d)
+    if self.dtype.category == COMPLEX:
+        raise RuntimeError(f"{name}(): does not support complex input")
+    return d
+
+
+def check_index(name: str, self: Any, dim: int | None) -> tuple[int, ...]:
+    """The dimensions that argmax and argmin reduce. Raises as those do."""
+    if self.dtype.category in (BOOL, COMPLEX):
+        raise RuntimeError(f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input")
+    dims = reduced_dims(self, dim)
+    if dim is None and not self.numel():
+        raise IndexError(_NO_DIM.format(name))
+    if dim is not None and dims:
+        _check_not_empty(name, self, dims[0])
+    return dims
+
+
+def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool, out: Any) -> Any:
+    dims = check_extreme(name, self, dim, out)
     if not self.numel():
         return store(self, (), dims, keepdim, self.dtype, out)
     if self.dtype.category == COMPLEX:
@@ -98,19 +131,15 @@ def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool,
 
 
 def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
-    if not self.numel():
-        raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
+    check_some(name, self)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_all", self.dtype)
     return store(self, quietly(loop.reduce, array(self), None), tuple(range(self.dim())), False, self.dtype)
 
 
 def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
-    (d,) = wrap_dims(dim, self.dim())
+    d = check_extreme_along(name, self, dim)
     dims = (d,) if self.dim() else ()
-    _check_not_empty(name, self, d)
-    if self.dtype.category == COMPLEX:
-        raise RuntimeError(f"{name}(): does not support complex input")
     sizes = reduced_sizes(self.shape, dims, keepdim)
     out_values, out_indices = out or (None, None)
     values, indices = set_output(sizes, self.dtype, out_values), set_output(sizes, dt.int64, out_indices)
@@ -124,13 +153,7 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
 
 
 def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
-    if self.dtype.category in (BOOL, COMPLEX):
-        raise RuntimeError(f"{name}(): does not support {'bool' if self.dtype is dt.bool_ else 'complex'} input")
-    dims = reduced_dims(self, dim)
-    if dim is None and not self.numel():
-        raise IndexError(_NO_DIM.format(name))
-    if dim is not None and dims:
-        _check_not_empty(name, self, dims[0])
+    dims = check_index(name, self, dim)
     a = array(self)
     index = (
         () if not self.numel() else where(a if a.ndim else a[None], axis=dims[0] if dim is not None and dims else None)

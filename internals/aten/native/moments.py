@@ -85,23 +85,29 @@ def std_mean_correction(self: Any, dim: Dim = None, correction: Any = None, keep
     return deviation, store(self, mean, dims, keepdim, self.dtype)
 
 
-def _moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], Any, Any]:
+def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], int, float]:
+    """(dimensions, elements for each result, degrees of freedom). Raises RuntimeError for integers and bools, and warns
+    where there are no degrees of freedom."""
     if not is_floating(self.dtype):
         what = f"{name} only support" if name.endswith("_mean") else "std and var only support"
         raise RuntimeError(f"{what} floating point and complex dtypes")
     dims = reduced_dims(self, dim)
     n = prod(self.shape[d] for d in dims)
     freedom = n - (1 if correction is None else correction)
-    a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
-    if freedom <= 0 and a.size // (n or 1):
+    if freedom <= 0 and self.numel() // (n or 1):
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
             "divided by output numel).",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
+    return dims, n, max(freedom, 0) if n else 0
+
+
+def _moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], Any, Any]:
+    dims, n, freedom = check_moments(name, self, dim, correction)
+    a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
     with np.errstate(all="ignore"):
         mean = total(a, dims) / np.float64(n)
         distance = np.abs(a - np.expand_dims(mean, dims))
-        variance = total(distance * distance, dims) / np.float64(max(freedom, 0) if n else 0)
-        return dims, variance, mean
+        return dims, total(distance * distance, dims) / np.float64(freedom), mean

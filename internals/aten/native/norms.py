@@ -55,12 +55,7 @@ def norm_ScalarOpt_dim_dtype(
 
 def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
     """log Σ exp(x) over `dim`, computed without overflow; integers become the default dtype."""
-    dims = reduced_dims(self, dim)
-    d = self.dtype if is_floating(self.dtype) else dt.get_default_dtype()
-    if out is not None and not is_floating(out.dtype):
-        raise RuntimeError(
-            f"logsumexp(): Expected floating point type for result tensor, but got: {SCALAR_TYPE_NAME[out.dtype]}"
-        )
+    dims, d = check_logsumexp(self, dim, out)
     a = array(self).astype(np.complex128 if d.category == COMPLEX else np.float64)
     with np.errstate(all="ignore"):
         largest = np.maximum.reduce(a.real, axis=dims, keepdims=True, initial=-np.inf)
@@ -69,7 +64,18 @@ def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = N
     return store(self, result, dims, keepdim, d if out is None else out.dtype, out)
 
 
-def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None, out: Any = None) -> Any:
+def check_logsumexp(self: Any, dim: Sequence[int], out: Any) -> tuple[tuple[int, ...], dtype]:
+    """The dimensions, and the dtype to compute in. Raises RuntimeError for an integral `out`."""
+    dims = reduced_dims(self, dim)
+    if out is not None and not is_floating(out.dtype):
+        raise RuntimeError(
+            f"logsumexp(): Expected floating point type for result tensor, but got: {SCALAR_TYPE_NAME[out.dtype]}"
+        )
+    return dims, self.dtype if is_floating(self.dtype) else dt.get_default_dtype()
+
+
+def check_norm(self: Any, p: Any, dim: Sequence[int] | None, dtype: dtype | None) -> tuple[float, tuple[int, ...]]:
+    """The order of a norm, and the dimensions. Raises RuntimeError where there is no such norm."""
     p = 2 if p is None else p
     if isinstance(p, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
@@ -91,9 +97,14 @@ def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dt
         )
     dims = reduced_dims(self, dim)
     _check_identity(self, p, dims, dim)
+    return float(p), dims
+
+
+def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None, out: Any = None) -> Any:
+    p, dims = check_norm(self, p, dim, dtype)
     a = np.abs(array(self)).astype(np.float64)
     with np.errstate(all="ignore"):
-        return store(self, _p_norm(a, float(p), dims), dims, keepdim, (dtype or self.dtype).to_real(), out)
+        return store(self, _p_norm(a, p, dims), dims, keepdim, (dtype or self.dtype).to_real(), out)
 
 
 def _p_norm(a: Any, p: float, dims: tuple[int, ...]) -> Any:

@@ -38,7 +38,7 @@ def sum_dim_IntList(
     if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim)) is not None:
         return quick
     dims = reduced_dims(self, dim)
-    d = _result_dtype(self, dtype, out)
+    d = sum_dtype(self, dtype, out)
     if d is dt.bool_:
         return store(self, np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out)
     return store(self, quietly(total, cast(self, d), dims), dims, keepdim, d, out)
@@ -65,15 +65,7 @@ def mean_dim(
     """The mean over `dim`. Raises RuntimeError for integers and bools unless `dtype` is floating or complex."""
     if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim, True)) is not None:
         return quick
-    d = dtype or (out.dtype if out is not None else self.dtype)
-    if not is_floating(d if dtype is not None else self.dtype):
-        which = "Optional" if dtype is not None else "Input"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
-            f"Got: {SCALAR_TYPE_NAME[dtype or self.dtype]}"
-        )
-    if not is_floating(d):
-        check_cast(dt.get_default_dtype(), d)
+    d = mean_dtype(self, dtype, out)
     dims = reduced_dims(self, dim)
     n = product([self.shape[i] for i in dims])
     return store(self, quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out)
@@ -90,7 +82,7 @@ def any_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
 
 def any_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """Over several dimensions; None means all of them, [] none."""
-    return _truth("any", np.logical_or, self, _listed_dims(self, dim), keepdim, out)
+    return _truth("any", np.logical_or, self, listed_dims(self, dim), keepdim, out)
 
 
 def all(self: Any, out: Any = None) -> Any:
@@ -104,7 +96,7 @@ def all_dim(self: Any, dim: int, keepdim: bool = False, out: Any = None) -> Any:
 
 def all_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """Over several dimensions; None means all of them, [] none."""
-    return _truth("all", np.logical_and, self, _listed_dims(self, dim), keepdim, out)
+    return _truth("all", np.logical_and, self, listed_dims(self, dim), keepdim, out)
 
 
 def _mean(a: Any, axes: tuple[int, ...], n: int) -> Any:
@@ -112,7 +104,7 @@ def _mean(a: Any, axes: tuple[int, ...], n: int) -> Any:
     return np.divide(s, n, dtype=s.dtype)
 
 
-def _result_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
+def sum_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
     """What was asked for, else what `out` has, else int64 for integers and bools."""
     if dtype is not None:
         return dtype
@@ -121,8 +113,31 @@ def _result_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
     return self.dtype if self.dtype.category >= FLOATING else dt.int64
 
 
+def mean_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
+    """The dtype in which a mean is taken. Raises RuntimeError for integers and bools unless `dtype` is floating or complex."""
+    d = dtype or (out.dtype if out is not None else self.dtype)
+    if not is_floating(d if dtype is not None else self.dtype):
+        which = "Optional" if dtype is not None else "Input"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            f"Got: {SCALAR_TYPE_NAME[dtype or self.dtype]}"
+        )
+    if not is_floating(d):
+        check_cast(dt.get_default_dtype(), d)
+    return d
+
+
+def truth_dtype(name: str, self: Any, out: Any) -> Any:
+    """bool; uint8 for uint8, or if `out` is. Raises RuntimeError for another `out`."""
+    if out is None:
+        return dt.uint8 if self.dtype is dt.uint8 else dt.bool_
+    if out.dtype not in (dt.bool_, dt.uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE_NAME[out.dtype]}")
+    return out.dtype
+
+
 def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Any) -> Any:
-    d = _result_dtype(self, dtype, out)
+    d = sum_dtype(self, dtype, out)
     a = cast(self, d)
     if d is dt.bool_:
         return store(self, np.logical_and.reduce(a, axis=dims), dims, keepdim, d, out)
@@ -131,15 +146,12 @@ def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | Non
 
 
 def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Any) -> Any:
-    d = dt.uint8 if self.dtype is dt.uint8 else dt.bool_
-    if out is not None:
-        if out.dtype not in (dt.bool_, dt.uint8):
-            raise RuntimeError(f"{name} only supports bool tensor for result, got: {SCALAR_TYPE_NAME[out.dtype]}")
-        d = out.dtype
+    d = truth_dtype(name, self, out)
     return store(self, loop.reduce(array(self), axis=dims), dims, keepdim, d, out)
 
 
-def _listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:
+def listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:
+    """The dimensions that `any` and `all` reduce: [] means none."""
     return (
         () if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0) else reduced_dims(self, dim)
     )

@@ -1,0 +1,88 @@
+"""What a reduction carries along: a number, a pair or a triple of them (the `arg_t` of `aten/src/ATen/native/cuda/Reduce.cuh`).
+
+A sum needs one number. The position of the largest element needs the element too, and a variance needs a mean, a sum of squares
+and a count (Welford). How threads hand such things to each other is all that the three have to say here: put into a slot of up
+to three arrays and get out again, or from lane to lane of a warp. The arrays are slots in shared memory, or partial results in
+global memory; an accumulator with fewer parts is given 0 for those it does not need.
+
+How the real one differs: there an accumulator is a struct, and an array of structs needs none of this.
+"""
+
+from __future__ import annotations
+
+from ..language import cuda, device_function, template
+
+T = template("T")  # the numpy scalar type of the numbers
+S = template("S")  # that of the second part of a pair
+
+THREADS = 256  # the largest block that reduces
+WARP = 0xFFFFFFFF  # all 32 lanes take part
+
+
+@device_function
+def number_slots():  # type: ignore[no-untyped-def]
+    """Shared memory with a slot for every thread of the block."""
+    return cuda.shared.array(THREADS, T), 0, 0
+
+
+@device_function
+def put_number(first, second, third, at, acc):  # type: ignore[no-untyped-def]
+    first[at] = acc
+
+
+@device_function
+def get_number(first, second, third, at):  # type: ignore[no-untyped-def]
+    return first[at]
+
+
+@device_function
+def shuffle_number(acc, distance):  # type: ignore[no-untyped-def]
+    """What the lane `distance` further holds."""
+    return cuda.shfl_down_sync(WARP, acc, distance)
+
+
+@device_function
+def pair_slots():  # type: ignore[no-untyped-def]
+    return cuda.shared.array(THREADS, T), cuda.shared.array(THREADS, S), 0
+
+
+@device_function
+def put_pair(first, second, third, at, acc):  # type: ignore[no-untyped-def]
+    first[at] = acc[0]
+    second[at] = acc[1]
+
+
+@device_function
+def get_pair(first, second, third, at):  # type: ignore[no-untyped-def]
+    return first[at], second[at]
+
+
+@device_function
+def shuffle_pair(acc, distance):  # type: ignore[no-untyped-def]
+    return cuda.shfl_down_sync(WARP, acc[0], distance), cuda.shfl_down_sync(WARP, acc[1], distance)
+
+
+@device_function
+def triple_slots():  # type: ignore[no-untyped-def]
+    return cuda.shared.array(THREADS, T), cuda.shared.array(THREADS, T), cuda.shared.array(THREADS, T)
+
+
+@device_function
+def put_triple(first, second, third, at, acc):  # type: ignore[no-untyped-def]
+    first[at] = acc[0]
+    second[at] = acc[1]
+    third[at] = acc[2]
+
+
+@device_function
+def get_triple(first, second, third, at):  # type: ignore[no-untyped-def]
+    return first[at], second[at], third[at]
+
+
+@device_function
+def shuffle_triple(acc, distance):  # type: ignore[no-untyped-def]
+    return (
+        cuda.shfl_down_sync(WARP, acc[0], distance),
+        cuda.shfl_down_sync(WARP, acc[1], distance),
+        cuda.shfl_down_sync(WARP, acc[2], distance),
+    )

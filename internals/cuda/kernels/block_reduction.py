@@ -1,0 +1,94 @@
+"""Many threads hold something each; all of them shall know the total (`aten/src/ATen/native/cuda/block_reduce.cuh`).
+
+The threads that work on one total are the *lanes* of a row. Lanes lie along x, so that neighbours read neighbouring elements
+of a row in memory; or along y, when it is the rows that are neighbours in memory. A block has one or several rows, and a power
+of two of lanes.
+
+There are two forms. In shared memory, half of the lanes add what the other half holds, then half of those, with a barrier each
+time: log2(lanes) steps. On hardware the 32 lanes of a warp read each other's registers, without memory or barrier (`shfl`); only
+the warps' totals go through shared memory.
+
+How the real one differs: the last step, over the warps' totals, is done by one warp with shuffles again.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..language import by_executor, cuda, device_function, template
+from . import accumulators
+
+ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x
+combine = template("combine")  # two accumulators into one
+slots, put, get, shuffle = template("slots"), template("put"), template("get"), template("shuffle")
+
+
+@device_function
+def total_in_shared_memory(acc):  # type: ignore[no-untyped-def]
+    """The total of `acc` over the lanes of a row, for each of them. Every thread of the block has to call it."""
+    first, second, third = slots()
+    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
+    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
+    distance = 1 if ALONG_X else cuda.blockDim.x  # from one lane of a row to the next, counted in threads
+    me = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    put(first, second, third, me, acc)
+    cuda.syncthreads()
+    half = lanes // 2
+    while half > 0:
+        if lane < half:
+            acc = combine(acc, get(first, second, third, me + half * distance))
+            put(first, second, third, me, acc)
+        cuda.syncthreads()
+        half //= 2
+    acc = get(first, second, third, me - lane * distance)
+    cuda.syncthreads()  # the slots may be used again
+    return acc
+
+
+@device_function
+def total_by_shuffles(acc):  # type: ignore[no-untyped-def]
+    """The same for lanes along x: within a warp by shuffles, between the warps through shared memory."""
+    first, second, third = slots()
+    lane, lanes = cuda.threadIdx.x, cuda.blockDim.x
+    me = cuda.threadIdx.y * lanes + lane
+    width = min(lanes, 32)
+    distance = width // 2
+    while distance > 0:
+        acc = combine(acc, shuffle(acc, distance))
+        distance //= 2
+    if lane % width == 0:
+        put(first, second, third, me // width, acc)
+    cuda.syncthreads()
+    warp = (me - lane) // width
+    acc = get(first, second, third, warp)
+    for i in range(1, lanes // width):
+        acc = combine(acc, get(first, second, third, warp + i))
+    cuda.syncthreads()
+    return acc
+
+
+class Accumulator:
+    """The functions of `accumulators.py` for one kind: "number", "pair" or "triple", with their types filled in."""
+
+    def __init__(self, kind: str, T: Any, S: Any = None) -> None:
+        types = {"T": T} if S is None else {"T": T, "S": S}
+        self.slots = getattr(accumulators, f"{kind}_slots").bind(**types)
+        self.put, self.get = getattr(accumulators, f"put_{kind}"), getattr(accumulators, f"get_{kind}")
+        self.shuffle = getattr(accumulators, f"shuffle_{kind}")
+        self.parts = ((T,), (T, S), (T, T, T))[("number", "pair", "triple").index(kind)]
+
+
+@cache
+def accumulator(kind: str, T: Any, S: Any = None) -> Accumulator:
+    return Accumulator(kind, T, S)
+
+
+@cache
+def block_total(kind: Accumulator, combine: Any, along_x: bool) -> Any:
+    """The function with which the lanes of a row find their total."""
+    names = {"combine": combine, "slots": kind.slots, "put": kind.put, "get": kind.get, "ALONG_X": along_x}
+    in_shared_memory = total_in_shared_memory.bind(**names)
+    if not along_x:
+        return in_shared_memory
+    return by_executor(gpu=total_by_shuffles.bind(**names, shuffle=kind.shuffle), elsewhere=in_shared_memory)

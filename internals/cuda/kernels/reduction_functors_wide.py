@@ -1,0 +1,138 @@
+"""Reductions that carry a pair or a triple: positions of extremes, logsumexp, variance (`SharedReduceOps.h`).
+
+A variance in one pass is Welford's: from mean and squared distance of two sets follow those of their union. So is logsumexp: of
+two sums of exponentials, each relative to its own largest element, one is rescaled to the larger of the two.
+
+How the real one differs: logsumexp there is a maximum, an exponential and a sum, one kernel after the other.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..language import device_function, template
+
+T = template("T")  # the type to accumulate in
+S = template("S")  # the type of positions
+R = template("R")  # the type that elements are converted to first
+OUT = template("OUT")  # the type of the result
+MEAN = template("MEAN")  # the type of the mean beside a variance
+FIRST = template("FIRST")  # the value that every other one beats
+LAST = template("LAST")  # a position behind all others
+combine, finish = template("combine"), template("finish")
+
+
+@device_function
+def nowhere():  # type: ignore[no-untyped-def]
+    """The extreme of no elements."""
+    return T(FIRST), S(LAST)
+
+
+@device_function
+def fold_place(acc, x, i, p):  # type: ignore[no-untyped-def]
+    return combine(acc, (T(R(x)), S(i)))
+
+
+@device_function
+def first_largest(a, b):  # type: ignore[no-untyped-def]
+    """The larger value with its position: NaN before all numbers, and the earlier one of equals."""
+    a_is_nan, b_is_nan = a[0] != a[0], b[0] != b[0]
+    if a[0] > b[0] or (a_is_nan and not b_is_nan):
+        return a
+    if b[0] > a[0] or (b_is_nan and not a_is_nan):
+        return b
+    return a if a[1] < b[1] else b
+
+
+@device_function
+def first_smallest(a, b):  # type: ignore[no-untyped-def]
+    a_is_nan, b_is_nan = a[0] != a[0], b[0] != b[0]
+    if a[0] < b[0] or (a_is_nan and not b_is_nan):
+        return a
+    if b[0] < a[0] or (b_is_nan and not a_is_nan):
+        return b
+    return a if a[1] < b[1] else b
+
+
+@device_function
+def write_value_and_place(out, second, third, at, acc, p):  # type: ignore[no-untyped-def]
+    out[at] = OUT(acc[0])
+    second[at] = acc[1]
+
+
+@device_function
+def write_place(out, second, third, at, acc, p):  # type: ignore[no-untyped-def]
+    out[at] = acc[1]
+
+
+@device_function
+def no_exponentials():  # type: ignore[no-untyped-def]
+    return T(-math.inf), T(0)
+
+
+@device_function
+def fold_exponential(acc, x, i, p):  # type: ignore[no-untyped-def]
+    return combine(acc, (T(R(x)), T(1)))
+
+
+@device_function
+def add_exponentials(a, b):  # type: ignore[no-untyped-def]
+    """(largest, sum of exp(x - largest)) of both. Where `largest` stays as it was, also at infinity, nothing is rescaled."""
+    largest = a[0] if a[0] > b[0] or a[0] != a[0] else b[0]
+    left = a[1] if a[0] == largest else a[1] * math.exp(a[0] - largest)
+    right = b[1] if b[0] == largest else b[1] * math.exp(b[0] - largest)
+    return largest, left + right
+
+
+@device_function
+def write_logarithm(out, second, third, at, acc, p):  # type: ignore[no-untyped-def]
+    out[at] = OUT(math.log(acc[1]) + acc[0])
+
+
+@device_function
+def no_moments():  # type: ignore[no-untyped-def]
+    return T(0), T(0), T(0)
+
+
+@device_function
+def fold_moments(acc, x, i, p):  # type: ignore[no-untyped-def]
+    """(mean, sum of squared distances from it, count) with one element more."""
+    y = T(R(x))
+    count = acc[2] + T(1)
+    distance = y - acc[0]
+    mean = acc[0] + distance / count
+    return mean, acc[1] + distance * (y - mean), count
+
+
+@device_function
+def merge_moments(a, b):  # type: ignore[no-untyped-def]
+    """The moments of the union of two sets."""
+    if a[2] == T(0):
+        return b
+    if b[2] == T(0):
+        return a
+    count = a[2] + b[2]
+    distance = b[0] - a[0]
+    share = b[2] / count
+    return a[0] + distance * share, a[1] + b[1] + distance * distance * a[2] * share, count
+
+
+@device_function
+def variance(squares, freedom):  # type: ignore[no-untyped-def]
+    return squares / freedom
+
+
+@device_function
+def deviation(squares, freedom):  # type: ignore[no-untyped-def]
+    return math.sqrt(squares / freedom)
+
+
+@device_function
+def write_moment(out, second, third, at, acc, freedom):  # type: ignore[no-untyped-def]
+    out[at] = OUT(finish(acc[1], freedom))
+
+
+@device_function
+def write_moment_and_mean(out, second, third, at, acc, freedom):  # type: ignore[no-untyped-def]
+    out[at] = OUT(finish(acc[1], freedom))
+    second[at] = MEAN(acc[0] if acc[2] > T(0) else T(math.nan))
