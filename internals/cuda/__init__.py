@@ -87,5 +87,6 @@ from .streams import (
     set_stream,
     stream,
 )
+from .sync_debug import get_sync_debug_mode, set_sync_debug_mode
 
 AcceleratorError = CudaError

@@ -42,7 +42,7 @@ def fresh(simulator: SimulatedDriver) -> SimulatedDriver:
 @pytest.mark.parametrize("non_blocking", [True, False])
 def test_a_copy_to_the_host_is_late_only_if_asked_and_pinned(pinned: bool, non_blocking: bool) -> None:
     host = torch.zeros(4).pin_memory() if pinned else torch.zeros(4)
-    x = torch.full((4,), 3.0, device="cuda")
+    x = torch.ones(4, device="cuda") * 3
     host.copy_(x, non_blocking=non_blocking)
     at_once = host.tolist()
     api.synchronize()
@@ -88,7 +88,7 @@ def test_a_side_stream_reads_what_is_there(waiting: bool) -> None:
 
 @pytest.mark.parametrize("recorded", [True, False])
 def test_memory_goes_to_the_next_tensor_unless_the_other_stream_is_recorded(recorded: bool) -> None:
-    x = torch.full((4,), 5.0, device="cuda")
+    x = torch.ones(4, device="cuda") * 5
     api.synchronize()
     side = api.Stream()
     with api.stream(side):
@@ -116,6 +116,41 @@ def test_between_devices() -> None:
         assert api.Stream().device.index == 1
     with api.device_of(y):
         assert api.current_device() == 1
+
+
+def test_a_copy_between_devices_is_ordered_on_both_without_waiting() -> None:
+    x, y = torch.zeros(4, device="cuda:0"), torch.zeros(4, device="cuda:1")
+    with api.device(0):
+        api._sleep(1_000_000)
+        fill[1, 4](x, 5)
+    y.copy_(x)
+    assert not api.current_stream(0).query() and not api.current_stream(1).query()
+    plus_one[1, 4](y, y)
+    assert y.tolist() == [6.0] * 4
+
+
+def test_operations_that_wait_can_be_found() -> None:
+    x = torch.ones(4, device="cuda")
+    pinned = torch.zeros(4).pin_memory()
+    assert api.get_sync_debug_mode() == 0
+    try:
+        api.set_sync_debug_mode("warn")
+        with pytest.warns(UserWarning, match="^called a synchronizing CUDA operation$"):
+            assert x[0].item() == 1
+        api.set_sync_debug_mode("error")
+        for waiting in (x.tolist, lambda: x[0].item(), x.cpu, lambda: pinned.to("cuda"), lambda: repr(x)):
+            with pytest.raises(RuntimeError, match="^called a synchronizing CUDA operation$"):
+                waiting()
+        pinned.copy_(x, non_blocking=True)
+        plus_one[1, 4](x, x)
+        api.synchronize()  # on purpose
+        api.current_stream().synchronize()
+        assert api.get_sync_debug_mode() == 2
+    finally:
+        api.set_sync_debug_mode(0)
+    for mode in ("loud", 3):
+        with pytest.raises(RuntimeError, match="expected one of `default`, `warn`, `error`"):
+            api.set_sync_debug_mode(mode)
 
 
 def test_a_failing_kernel_is_told_of_by_whoever_waits() -> None:

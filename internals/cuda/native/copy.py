@@ -6,7 +6,7 @@ copy between host and device is asynchronous when the caller says `non_blocking`
 returns at once, and the stream keeps the host memory from being reused (`record_event` of the pinned allocator). Otherwise it
 waits.
 
-How the real one differs: copies between two GPUs wait for both streams with events and may need peer access to be enabled.
+How the real one differs: copies between two GPUs may need peer access to be enabled.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from .. import backend
 from ..device_array import flat
 from ..kernels import copy as kernels
 from ..launch import launch_1d
+from ..sync_debug import about_to_wait
 
 
 def copy_(self: Any, src: TensorImpl, non_blocking: bool = False) -> Any:
@@ -141,16 +142,25 @@ def _copy_bytes(target: Any, source: Any, non_blocking: bool) -> None:
 
 
 def copy_run(target: Storage, to: int, source: Storage, since: int, nbytes: int, non_blocking: bool) -> None:
-    """`nbytes` bytes of `source`, from the address `since` on, to the address `to` of `target`, on the device's current stream."""
+    """`nbytes` bytes from the address `since` in `source` to the address `to` in `target`, on the device's current stream."""
     driver = backend.driver()
     where = target.device if source.device is CPU else source.device
     kind = "d2h" if target.device is CPU else "h2d" if source.device is CPU else "d2d"
     stream = backend.current_stream(where.index)
+    if kind == "d2d" and target.device is not source.device:
+        # The target may still be in use over there; and nothing over there may use it before it has arrived.
+        there = target.device.index
+        other = backend.current_stream(there)
+        driver.stream_wait_event(where.index, stream, driver.record_event(there, other))
+        driver.copy(where.index, stream, to, since, nbytes, kind)
+        driver.stream_wait_event(there, other, driver.record_event(where.index, stream))
+        return
+    if kind != "d2d" and not non_blocking:
+        about_to_wait()
     driver.copy(where.index, stream, to, since, nbytes, kind)
     if kind == "d2d":
-        if target.device is not source.device:
-            driver.synchronize_stream(where.index, stream)
-    elif non_blocking:
+        return
+    if non_blocking:
         from ..memory import pinned_allocator
 
         host = target if target.device is CPU else source
