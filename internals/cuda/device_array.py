@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 from internals.core.dtype import dtype
+from internals.core.geometry import is_contiguous
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,12 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """How numba, CuPy and PyTorch take each other's arrays (version 3; strides in bytes)."""
+        """How numba, CuPy and PyTorch take each other's arrays (version 3; strides in bytes, None for row-major)."""
         n = self.dtype.itemsize
+        dense = is_contiguous(self.sizes, self.strides)  # numba compiles better code for what it knows to be dense
         return {
             "shape": self.sizes,
-            "strides": tuple(s * n for s in self.strides),
+            "strides": None if dense else tuple(s * n for s in self.strides),
             "typestr": self.dtype.np.str,
             "data": (self.pointer, False),
             "version": 3,
