@@ -43,9 +43,6 @@ class Piece:
     uses: set[int] = field(default_factory=set)
     events: list[FakeEvent] = field(default_factory=list)
 
-    def waits(self) -> bool:
-        return any(not event.ready for event in self.events)
-
 
 @dataclass
 class Segment:
@@ -79,6 +76,9 @@ class NaiveAllocator:
     def __init__(self, device: FakeSegments, rules: Rules) -> None:
         self.device, self.rules = device, rules
         self.segments: list[Segment] = []
+        self.queue: list[
+            FakeEvent
+        ] = []  # of 1.0.1, which looked at marks in the order they were made, whatever their stream
 
     def malloc(self, nbytes: int, stream: int) -> int | None:
         self.process_events()
@@ -177,6 +177,7 @@ class NaiveAllocator:
         segment, piece = self.at(address)
         if piece.uses:
             piece.events = [self.device.record_event(0, stream) for stream in sorted(piece.uses)]
+            self.queue += piece.events
             return
         segment.pieces = [Piece(p.size) if p is piece else p for p in segment.pieces]
         segment.tidy()
@@ -187,8 +188,14 @@ class NaiveAllocator:
             piece.uses.add(stream)
 
     def process_events(self) -> None:
+        while self.queue and self.queue[0].ready:
+            self.queue.pop(0)
+        unseen = {id(event) for event in self.queue if self.rules.old or not event.ready}
         for segment in self.segments:
-            segment.pieces = [Piece(p.size) if p.events and not p.waits() else p for p in segment.pieces]
+            segment.pieces = [
+                Piece(p.size) if p.events and not any(id(event) in unseen for event in p.events) else p
+                for p in segment.pieces
+            ]
             segment.tidy()
 
     def layout(self) -> list[tuple[int, int, bool, list[tuple[int, int, str]]]]:
