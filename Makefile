@@ -11,7 +11,7 @@ endif
 export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 
-.PHONY: help setup lab tour test test-full runtimes-test oracle notebooks bench lock clean
+.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle notebooks bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -32,6 +32,9 @@ test: setup ## lint, types, unit tests and every notebook against its stored out
 
 test-full: setup ## the same with the slow tests and many more random cases
 	@$(RUN) -m tools.test --full $(ARGS)
+
+test-gpu: setup ## the tests of the CUDA backend on a real GPU
+	@INTERNALS_CUDA=gpu $(RUN) -m pytest tests/cuda $(ARGS)
 
 runtimes-test: setup ## the saved model in C++ and Node.js, against Python (and PyTorch, where installed)
 	@$(RUN) -m tools.runtimes_test $(ARGS)
