@@ -106,8 +106,9 @@ def device_count() -> int:
 
 def gpu_available() -> bool:
     """Whether `cuda` is a real GPU."""
-    kind = choice()[0]
-    return kind in ("auto", "gpu") and _gpus().devices > 0
+    if _driver is not None:
+        return not _driver.simulated
+    return choice()[0] in ("auto", "gpu") and _gpus().devices > 0
 
 
 # The current device and stream, of this thread
