@@ -6,12 +6,15 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 # ruff: noqa
 from internals._generated import ops
 from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_inplace, write_out, write_outs
+from internals.cuda.native import compaction
 from internals.cuda.native import extrema
+from internals.cuda.native import indexing
 from internals.cuda.native import linear_algebra
 from internals.cuda.native import moments
 from internals.cuda.native import norms
 from internals.cuda.native import reductions
 from internals.cuda.native import scatter_gather
+from internals.cuda.native import softmax
 
 def sum_IntList_out(self, dim, keepdim, dtype, out):
     return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)
@@ -85,6 +88,9 @@ def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
 def logsumexp_out(self, dim, keepdim, out):
     return norms.logsumexp(self, dim, keepdim, out=out)
 
+def index_Tensor_out(self, indices, out):
+    return indexing.index(self, indices, out=out)
+
 def gather_out(self, dim, index, sparse_grad, out):
     return scatter_gather.gather(self, dim, index, sparse_grad, out=out)
 
@@ -127,6 +133,12 @@ def index_add_(self, dim, index, source, alpha):
 def index_add_out(self, dim, index, source, alpha, out):
     return scatter_gather.index_add(self, dim, index, source, alpha, out=out)
 
+def masked_select_out(self, mask, out):
+    return compaction.masked_select(self, mask, out=out)
+
+def nonzero_out(self, out):
+    return compaction.nonzero(self, out=out)
+
 def mm_out(self, mat2, out):
     return linear_algebra.mm(self, mat2, out=out)
 
@@ -162,3 +174,9 @@ def baddbmm_(self, batch1, batch2, beta, alpha):
 
 def baddbmm_out(self, batch1, batch2, beta, alpha, out):
     return linear_algebra.baddbmm(self, batch1, batch2, beta, alpha, out=out)
+
+def _softmax_out(self, dim, half_to_float, out):
+    return softmax._softmax(self, dim, half_to_float, out=out)
+
+def _log_softmax_out(self, dim, half_to_float, out):
+    return softmax._log_softmax(self, dim, half_to_float, out=out)

@@ -998,763 +998,763 @@ def matrix_H(self, _table=matrix_H_op.table):
         return matrix_H_op(self)
     return _table[self._geometry.keys](self)
 
-add_Tensor_op = define('add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.add', Autograd='_generated.autograd_kernels.add_Tensor')
+add_Tensor_op = define('add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.add', CUDA='pointwise.add', Autograd='_generated.autograd_kernels.add_Tensor')
 def add_Tensor(self, other, alpha, _table=add_Tensor_op.table):
     if hot.off:
         return add_Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-add__Tensor_op = define('add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.add__Tensor', Autograd='_generated.autograd_kernels.add__Tensor')
+add__Tensor_op = define('add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.add__Tensor', CUDA='_generated.variants.add__Tensor', Autograd='_generated.autograd_kernels.add__Tensor')
 def add__Tensor(self, other, alpha, _table=add__Tensor_op.table):
     if hot.off:
         return add__Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-add_out_op = define('add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.add_out', Autograd='autograd.manual.out_variant')
+add_out_op = define('add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.add_out', CUDA='_generated.variants.add_out', Autograd='autograd.manual.out_variant')
 def add_out(self, other, alpha, out, _table=add_out_op.table):
     if hot.off:
         return add_out_op(self, other, alpha, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, alpha, out)
 
-add_Scalar_op = define('add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.add', Autograd='_generated.autograd_kernels.add_Scalar')
+add_Scalar_op = define('add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.add', CUDA='pointwise.add', Autograd='_generated.autograd_kernels.add_Scalar')
 def add_Scalar(self, other, alpha, _table=add_Scalar_op.table):
     if hot.off:
         return add_Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-add__Scalar_op = define('add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.add__Scalar', Autograd='_generated.autograd_kernels.add__Scalar')
+add__Scalar_op = define('add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.add__Scalar', CUDA='_generated.variants.add__Scalar', Autograd='_generated.autograd_kernels.add__Scalar')
 def add__Scalar(self, other, alpha, _table=add__Scalar_op.table):
     if hot.off:
         return add__Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-sub_Tensor_op = define('sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.sub', Autograd='_generated.autograd_kernels.sub_Tensor')
+sub_Tensor_op = define('sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.sub', CUDA='pointwise.sub', Autograd='_generated.autograd_kernels.sub_Tensor')
 def sub_Tensor(self, other, alpha, _table=sub_Tensor_op.table):
     if hot.off:
         return sub_Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-sub__Tensor_op = define('sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.sub__Tensor', Autograd='_generated.autograd_kernels.sub__Tensor')
+sub__Tensor_op = define('sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.sub__Tensor', CUDA='_generated.variants.sub__Tensor', Autograd='_generated.autograd_kernels.sub__Tensor')
 def sub__Tensor(self, other, alpha, _table=sub__Tensor_op.table):
     if hot.off:
         return sub__Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-sub_out_op = define('sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sub_out', Autograd='autograd.manual.out_variant')
+sub_out_op = define('sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sub_out', CUDA='_generated.variants.sub_out', Autograd='autograd.manual.out_variant')
 def sub_out(self, other, alpha, out, _table=sub_out_op.table):
     if hot.off:
         return sub_out_op(self, other, alpha, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, alpha, out)
 
-sub_Scalar_op = define('sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.sub', Autograd='_generated.autograd_kernels.sub_Scalar')
+sub_Scalar_op = define('sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.sub', CUDA='pointwise.sub', Autograd='_generated.autograd_kernels.sub_Scalar')
 def sub_Scalar(self, other, alpha, _table=sub_Scalar_op.table):
     if hot.off:
         return sub_Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-sub__Scalar_op = define('sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.sub__Scalar', Autograd='_generated.autograd_kernels.sub__Scalar')
+sub__Scalar_op = define('sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.sub__Scalar', CUDA='_generated.variants.sub__Scalar', Autograd='_generated.autograd_kernels.sub__Scalar')
 def sub__Scalar(self, other, alpha, _table=sub__Scalar_op.table):
     if hot.off:
         return sub__Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-mul_Tensor_op = define('mul.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.mul', Autograd='_generated.autograd_kernels.mul_Tensor')
+mul_Tensor_op = define('mul.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.mul', CUDA='pointwise.mul', Autograd='_generated.autograd_kernels.mul_Tensor')
 def mul_Tensor(self, other, _table=mul_Tensor_op.table):
     if hot.off:
         return mul_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-mul__Tensor_op = define('mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.mul__Tensor', Autograd='_generated.autograd_kernels.mul__Tensor')
+mul__Tensor_op = define('mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.mul__Tensor', CUDA='_generated.variants.mul__Tensor', Autograd='_generated.autograd_kernels.mul__Tensor')
 def mul__Tensor(self, other, _table=mul__Tensor_op.table):
     if hot.off:
         return mul__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-mul_out_op = define('mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mul_out', Autograd='autograd.manual.out_variant')
+mul_out_op = define('mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mul_out', CUDA='_generated.variants.mul_out', Autograd='autograd.manual.out_variant')
 def mul_out(self, other, out, _table=mul_out_op.table):
     if hot.off:
         return mul_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-mul_Scalar_op = define('mul.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.mul', Autograd='_generated.autograd_kernels.mul_Scalar')
+mul_Scalar_op = define('mul.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.mul', CUDA='pointwise.mul', Autograd='_generated.autograd_kernels.mul_Scalar')
 def mul_Scalar(self, other, _table=mul_Scalar_op.table):
     if hot.off:
         return mul_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-mul__Scalar_op = define('mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.mul__Scalar', Autograd='_generated.autograd_kernels.mul__Scalar')
+mul__Scalar_op = define('mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.mul__Scalar', CUDA='_generated.variants.mul__Scalar', Autograd='_generated.autograd_kernels.mul__Scalar')
 def mul__Scalar(self, other, _table=mul__Scalar_op.table):
     if hot.off:
         return mul__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-div_Tensor_op = define('div.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.div', Autograd='_generated.autograd_kernels.div_Tensor')
+div_Tensor_op = define('div.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.div', CUDA='pointwise.div', Autograd='_generated.autograd_kernels.div_Tensor')
 def div_Tensor(self, other, _table=div_Tensor_op.table):
     if hot.off:
         return div_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-div__Tensor_op = define('div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.div__Tensor', Autograd='_generated.autograd_kernels.div__Tensor')
+div__Tensor_op = define('div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.div__Tensor', CUDA='_generated.variants.div__Tensor', Autograd='_generated.autograd_kernels.div__Tensor')
 def div__Tensor(self, other, _table=div__Tensor_op.table):
     if hot.off:
         return div__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-div_out_op = define('div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.div_out', Autograd='autograd.manual.out_variant')
+div_out_op = define('div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.div_out', CUDA='_generated.variants.div_out', Autograd='autograd.manual.out_variant')
 def div_out(self, other, out, _table=div_out_op.table):
     if hot.off:
         return div_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-div_Tensor_mode_op = define('div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', CPU='pointwise.div_mode', Autograd='_generated.autograd_kernels.div_Tensor_mode')
+div_Tensor_mode_op = define('div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', CPU='pointwise.div_mode', CUDA='pointwise.div_mode', Autograd='_generated.autograd_kernels.div_Tensor_mode')
 def div_Tensor_mode(self, other, rounding_mode, _table=div_Tensor_mode_op.table):
     if hot.off:
         return div_Tensor_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys | other._geometry.keys](self, other, rounding_mode)
 
-div__Tensor_mode_op = define('div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', CPU='_generated.variants.div__Tensor_mode', Autograd='_generated.autograd_kernels.div__Tensor_mode')
+div__Tensor_mode_op = define('div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', CPU='_generated.variants.div__Tensor_mode', CUDA='_generated.variants.div__Tensor_mode', Autograd='_generated.autograd_kernels.div__Tensor_mode')
 def div__Tensor_mode(self, other, rounding_mode, _table=div__Tensor_mode_op.table):
     if hot.off:
         return div__Tensor_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys | other._geometry.keys](self, other, rounding_mode)
 
-div_out_mode_op = define('div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.div_out_mode', Autograd='autograd.manual.out_variant')
+div_out_mode_op = define('div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.div_out_mode', CUDA='_generated.variants.div_out_mode', Autograd='autograd.manual.out_variant')
 def div_out_mode(self, other, rounding_mode, out, _table=div_out_mode_op.table):
     if hot.off:
         return div_out_mode_op(self, other, rounding_mode, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, rounding_mode, out)
 
-div_Scalar_op = define('div.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.div', Autograd='_generated.autograd_kernels.div_Scalar')
+div_Scalar_op = define('div.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.div', CUDA='pointwise.div', Autograd='_generated.autograd_kernels.div_Scalar')
 def div_Scalar(self, other, _table=div_Scalar_op.table):
     if hot.off:
         return div_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-div__Scalar_op = define('div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.div__Scalar', Autograd='_generated.autograd_kernels.div__Scalar')
+div__Scalar_op = define('div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.div__Scalar', CUDA='_generated.variants.div__Scalar', Autograd='_generated.autograd_kernels.div__Scalar')
 def div__Scalar(self, other, _table=div__Scalar_op.table):
     if hot.off:
         return div__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-div_Scalar_mode_op = define('div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', CPU='pointwise.div_mode', Autograd='_generated.autograd_kernels.div_Scalar_mode')
+div_Scalar_mode_op = define('div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', CPU='pointwise.div_mode', CUDA='pointwise.div_mode', Autograd='_generated.autograd_kernels.div_Scalar_mode')
 def div_Scalar_mode(self, other, rounding_mode, _table=div_Scalar_mode_op.table):
     if hot.off:
         return div_Scalar_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys](self, other, rounding_mode)
 
-div__Scalar_mode_op = define('div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', CPU='_generated.variants.div__Scalar_mode', Autograd='_generated.autograd_kernels.div__Scalar_mode')
+div__Scalar_mode_op = define('div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', CPU='_generated.variants.div__Scalar_mode', CUDA='_generated.variants.div__Scalar_mode', Autograd='_generated.autograd_kernels.div__Scalar_mode')
 def div__Scalar_mode(self, other, rounding_mode, _table=div__Scalar_mode_op.table):
     if hot.off:
         return div__Scalar_mode_op(self, other, rounding_mode)
     return _table[self._geometry.keys](self, other, rounding_mode)
 
-remainder_Scalar_op = define('remainder.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Scalar')
+remainder_Scalar_op = define('remainder.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.remainder', CUDA='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Scalar')
 def remainder_Scalar(self, other, _table=remainder_Scalar_op.table):
     if hot.off:
         return remainder_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-remainder__Scalar_op = define('remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.remainder__Scalar', Autograd='_generated.autograd_kernels.remainder__Scalar')
+remainder__Scalar_op = define('remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.remainder__Scalar', CUDA='_generated.variants.remainder__Scalar', Autograd='_generated.autograd_kernels.remainder__Scalar')
 def remainder__Scalar(self, other, _table=remainder__Scalar_op.table):
     if hot.off:
         return remainder__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-remainder_Scalar_out_op = define('remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_out', Autograd='autograd.manual.out_variant')
+remainder_Scalar_out_op = define('remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_out', CUDA='_generated.variants.remainder_Scalar_out', Autograd='autograd.manual.out_variant')
 def remainder_Scalar_out(self, other, out, _table=remainder_Scalar_out_op.table):
     if hot.off:
         return remainder_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-remainder_Tensor_op = define('remainder.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Tensor')
+remainder_Tensor_op = define('remainder.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.remainder', CUDA='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Tensor')
 def remainder_Tensor(self, other, _table=remainder_Tensor_op.table):
     if hot.off:
         return remainder_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-remainder__Tensor_op = define('remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.remainder__Tensor', Autograd='_generated.autograd_kernels.remainder__Tensor')
+remainder__Tensor_op = define('remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.remainder__Tensor', CUDA='_generated.variants.remainder__Tensor', Autograd='_generated.autograd_kernels.remainder__Tensor')
 def remainder__Tensor(self, other, _table=remainder__Tensor_op.table):
     if hot.off:
         return remainder__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-remainder_Tensor_out_op = define('remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Tensor_out', Autograd='autograd.manual.out_variant')
+remainder_Tensor_out_op = define('remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Tensor_out', CUDA='_generated.variants.remainder_Tensor_out', Autograd='autograd.manual.out_variant')
 def remainder_Tensor_out(self, other, out, _table=remainder_Tensor_out_op.table):
     if hot.off:
         return remainder_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-remainder_Scalar_Tensor_op = define('remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Scalar_Tensor')
+remainder_Scalar_Tensor_op = define('remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='pointwise.remainder', CUDA='pointwise.remainder', Autograd='_generated.autograd_kernels.remainder_Scalar_Tensor')
 def remainder_Scalar_Tensor(self, other, _table=remainder_Scalar_Tensor_op.table):
     if hot.off:
         return remainder_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-remainder_Scalar_Tensor_out_op = define('remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+remainder_Scalar_Tensor_out_op = define('remainder.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.remainder_Scalar_Tensor_out', CUDA='_generated.variants.remainder_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
 def remainder_Scalar_Tensor_out(self, other, out, _table=remainder_Scalar_Tensor_out_op.table):
     if hot.off:
         return remainder_Scalar_Tensor_out_op(self, other, out)
     return _table[other._geometry.keys | out._geometry.keys](self, other, out)
 
-fmod_Scalar_op = define('fmod.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.fmod', Autograd='_generated.autograd_kernels.fmod_Scalar')
+fmod_Scalar_op = define('fmod.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.fmod', CUDA='pointwise.fmod', Autograd='_generated.autograd_kernels.fmod_Scalar')
 def fmod_Scalar(self, other, _table=fmod_Scalar_op.table):
     if hot.off:
         return fmod_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-fmod__Scalar_op = define('fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.fmod__Scalar', Autograd='_generated.autograd_kernels.fmod__Scalar')
+fmod__Scalar_op = define('fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.fmod__Scalar', CUDA='_generated.variants.fmod__Scalar', Autograd='_generated.autograd_kernels.fmod__Scalar')
 def fmod__Scalar(self, other, _table=fmod__Scalar_op.table):
     if hot.off:
         return fmod__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-fmod_Scalar_out_op = define('fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmod_Scalar_out', Autograd='autograd.manual.out_variant')
+fmod_Scalar_out_op = define('fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmod_Scalar_out', CUDA='_generated.variants.fmod_Scalar_out', Autograd='autograd.manual.out_variant')
 def fmod_Scalar_out(self, other, out, _table=fmod_Scalar_out_op.table):
     if hot.off:
         return fmod_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-fmod_Tensor_op = define('fmod.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmod', Autograd='_generated.autograd_kernels.fmod_Tensor')
+fmod_Tensor_op = define('fmod.Tensor(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmod', CUDA='pointwise.fmod', Autograd='_generated.autograd_kernels.fmod_Tensor')
 def fmod_Tensor(self, other, _table=fmod_Tensor_op.table):
     if hot.off:
         return fmod_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-fmod__Tensor_op = define('fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.fmod__Tensor', Autograd='_generated.autograd_kernels.fmod__Tensor')
+fmod__Tensor_op = define('fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.fmod__Tensor', CUDA='_generated.variants.fmod__Tensor', Autograd='_generated.autograd_kernels.fmod__Tensor')
 def fmod__Tensor(self, other, _table=fmod__Tensor_op.table):
     if hot.off:
         return fmod__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-fmod_Tensor_out_op = define('fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmod_Tensor_out', Autograd='autograd.manual.out_variant')
+fmod_Tensor_out_op = define('fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmod_Tensor_out', CUDA='_generated.variants.fmod_Tensor_out', Autograd='autograd.manual.out_variant')
 def fmod_Tensor_out(self, other, out, _table=fmod_Tensor_out_op.table):
     if hot.off:
         return fmod_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-floor_divide_op = define('floor_divide(Tensor self, Tensor other) -> Tensor', CPU='pointwise.floor_divide', Autograd='_generated.autograd_kernels.floor_divide')
+floor_divide_op = define('floor_divide(Tensor self, Tensor other) -> Tensor', CPU='pointwise.floor_divide', CUDA='pointwise.floor_divide', Autograd='_generated.autograd_kernels.floor_divide')
 def floor_divide(self, other, _table=floor_divide_op.table):
     if hot.off:
         return floor_divide_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-floor_divide__Tensor_op = define('floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.floor_divide__Tensor', Autograd='_generated.autograd_kernels.floor_divide__Tensor')
+floor_divide__Tensor_op = define('floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.floor_divide__Tensor', CUDA='_generated.variants.floor_divide__Tensor', Autograd='_generated.autograd_kernels.floor_divide__Tensor')
 def floor_divide__Tensor(self, other, _table=floor_divide__Tensor_op.table):
     if hot.off:
         return floor_divide__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-floor_divide_out_op = define('floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.floor_divide_out', Autograd='autograd.manual.out_variant')
+floor_divide_out_op = define('floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.floor_divide_out', CUDA='_generated.variants.floor_divide_out', Autograd='autograd.manual.out_variant')
 def floor_divide_out(self, other, out, _table=floor_divide_out_op.table):
     if hot.off:
         return floor_divide_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-floor_divide_Scalar_op = define('floor_divide.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.floor_divide', Autograd='_generated.autograd_kernels.floor_divide_Scalar')
+floor_divide_Scalar_op = define('floor_divide.Scalar(Tensor self, Scalar other) -> Tensor', CPU='pointwise.floor_divide', CUDA='pointwise.floor_divide', Autograd='_generated.autograd_kernels.floor_divide_Scalar')
 def floor_divide_Scalar(self, other, _table=floor_divide_Scalar_op.table):
     if hot.off:
         return floor_divide_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-floor_divide__Scalar_op = define('floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.floor_divide__Scalar', Autograd='_generated.autograd_kernels.floor_divide__Scalar')
+floor_divide__Scalar_op = define('floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.floor_divide__Scalar', CUDA='_generated.variants.floor_divide__Scalar', Autograd='_generated.autograd_kernels.floor_divide__Scalar')
 def floor_divide__Scalar(self, other, _table=floor_divide__Scalar_op.table):
     if hot.off:
         return floor_divide__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-pow_Tensor_Tensor_op = define('pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', CPU='pointwise.pow', Autograd='_generated.autograd_kernels.pow_Tensor_Tensor')
+pow_Tensor_Tensor_op = define('pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', CPU='pointwise.pow', CUDA='pointwise.pow', Autograd='_generated.autograd_kernels.pow_Tensor_Tensor')
 def pow_Tensor_Tensor(self, exponent, _table=pow_Tensor_Tensor_op.table):
     if hot.off:
         return pow_Tensor_Tensor_op(self, exponent)
     return _table[self._geometry.keys | exponent._geometry.keys](self, exponent)
 
-pow__Tensor_op = define('pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', CPU='_generated.variants.pow__Tensor', Autograd='_generated.autograd_kernels.pow__Tensor')
+pow__Tensor_op = define('pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', CPU='_generated.variants.pow__Tensor', CUDA='_generated.variants.pow__Tensor', Autograd='_generated.autograd_kernels.pow__Tensor')
 def pow__Tensor(self, exponent, _table=pow__Tensor_op.table):
     if hot.off:
         return pow__Tensor_op(self, exponent)
     return _table[self._geometry.keys | exponent._geometry.keys](self, exponent)
 
-pow_Tensor_Tensor_out_op = define('pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+pow_Tensor_Tensor_out_op = define('pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Tensor_Tensor_out', CUDA='_generated.variants.pow_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
 def pow_Tensor_Tensor_out(self, exponent, out, _table=pow_Tensor_Tensor_out_op.table):
     if hot.off:
         return pow_Tensor_Tensor_out_op(self, exponent, out)
     return _table[self._geometry.keys | exponent._geometry.keys | out._geometry.keys](self, exponent, out)
 
-pow_Scalar_op = define('pow.Scalar(Scalar self, Tensor exponent) -> Tensor', CPU='pointwise.pow_Scalar', Autograd='_generated.autograd_kernels.pow_Scalar')
+pow_Scalar_op = define('pow.Scalar(Scalar self, Tensor exponent) -> Tensor', CPU='pointwise.pow_Scalar', CUDA='pointwise.pow_Scalar', Autograd='_generated.autograd_kernels.pow_Scalar')
 def pow_Scalar(self, exponent, _table=pow_Scalar_op.table):
     if hot.off:
         return pow_Scalar_op(self, exponent)
     return _table[exponent._geometry.keys](self, exponent)
 
-pow_Scalar_out_op = define('pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Scalar_out', Autograd='autograd.manual.out_variant')
+pow_Scalar_out_op = define('pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Scalar_out', CUDA='_generated.variants.pow_Scalar_out', Autograd='autograd.manual.out_variant')
 def pow_Scalar_out(self, exponent, out, _table=pow_Scalar_out_op.table):
     if hot.off:
         return pow_Scalar_out_op(self, exponent, out)
     return _table[exponent._geometry.keys | out._geometry.keys](self, exponent, out)
 
-pow_Tensor_Scalar_op = define('pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor', CPU='pointwise.pow', Autograd='_generated.autograd_kernels.pow_Tensor_Scalar')
+pow_Tensor_Scalar_op = define('pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor', CPU='pointwise.pow', CUDA='pointwise.pow', Autograd='_generated.autograd_kernels.pow_Tensor_Scalar')
 def pow_Tensor_Scalar(self, exponent, _table=pow_Tensor_Scalar_op.table):
     if hot.off:
         return pow_Tensor_Scalar_op(self, exponent)
     return _table[self._geometry.keys](self, exponent)
 
-pow__Scalar_op = define('pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', CPU='_generated.variants.pow__Scalar', Autograd='_generated.autograd_kernels.pow__Scalar')
+pow__Scalar_op = define('pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', CPU='_generated.variants.pow__Scalar', CUDA='_generated.variants.pow__Scalar', Autograd='_generated.autograd_kernels.pow__Scalar')
 def pow__Scalar(self, exponent, _table=pow__Scalar_op.table):
     if hot.off:
         return pow__Scalar_op(self, exponent)
     return _table[self._geometry.keys](self, exponent)
 
-pow_Tensor_Scalar_out_op = define('pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+pow_Tensor_Scalar_out_op = define('pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.pow_Tensor_Scalar_out', CUDA='_generated.variants.pow_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
 def pow_Tensor_Scalar_out(self, exponent, out, _table=pow_Tensor_Scalar_out_op.table):
     if hot.off:
         return pow_Tensor_Scalar_out_op(self, exponent, out)
     return _table[self._geometry.keys | out._geometry.keys](self, exponent, out)
 
-atan2_op = define('atan2(Tensor self, Tensor other) -> Tensor', CPU='pointwise.atan2', Autograd='_generated.autograd_kernels.atan2')
+atan2_op = define('atan2(Tensor self, Tensor other) -> Tensor', CPU='pointwise.atan2', CUDA='pointwise.atan2', Autograd='_generated.autograd_kernels.atan2')
 def atan2(self, other, _table=atan2_op.table):
     if hot.off:
         return atan2_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-atan2__op = define('atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.atan2_', Autograd='_generated.autograd_kernels.atan2_')
+atan2__op = define('atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.atan2_', CUDA='_generated.variants.atan2_', Autograd='_generated.autograd_kernels.atan2_')
 def atan2_(self, other, _table=atan2__op.table):
     if hot.off:
         return atan2__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-atan2_out_op = define('atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atan2_out', Autograd='autograd.manual.out_variant')
+atan2_out_op = define('atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atan2_out', CUDA='_generated.variants.atan2_out', Autograd='autograd.manual.out_variant')
 def atan2_out(self, other, out, _table=atan2_out_op.table):
     if hot.off:
         return atan2_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-maximum_op = define('maximum(Tensor self, Tensor other) -> Tensor', CPU='pointwise.maximum', Autograd='_generated.autograd_kernels.maximum')
+maximum_op = define('maximum(Tensor self, Tensor other) -> Tensor', CPU='pointwise.maximum', CUDA='pointwise.maximum', Autograd='_generated.autograd_kernels.maximum')
 def maximum(self, other, _table=maximum_op.table):
     if hot.off:
         return maximum_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-maximum_out_op = define('maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.maximum_out', Autograd='autograd.manual.out_variant')
+maximum_out_op = define('maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.maximum_out', CUDA='_generated.variants.maximum_out', Autograd='autograd.manual.out_variant')
 def maximum_out(self, other, out, _table=maximum_out_op.table):
     if hot.off:
         return maximum_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-minimum_op = define('minimum(Tensor self, Tensor other) -> Tensor', CPU='pointwise.minimum', Autograd='_generated.autograd_kernels.minimum')
+minimum_op = define('minimum(Tensor self, Tensor other) -> Tensor', CPU='pointwise.minimum', CUDA='pointwise.minimum', Autograd='_generated.autograd_kernels.minimum')
 def minimum(self, other, _table=minimum_op.table):
     if hot.off:
         return minimum_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-minimum_out_op = define('minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.minimum_out', Autograd='autograd.manual.out_variant')
+minimum_out_op = define('minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.minimum_out', CUDA='_generated.variants.minimum_out', Autograd='autograd.manual.out_variant')
 def minimum_out(self, other, out, _table=minimum_out_op.table):
     if hot.off:
         return minimum_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_and_Scalar_op = define('bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_and')
+bitwise_and_Scalar_op = define('bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
 def bitwise_and_Scalar(self, other, _table=bitwise_and_Scalar_op.table):
     if hot.off:
         return bitwise_and_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_and__Scalar_op = define('bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Scalar', Autograd='_generated.autograd_kernels.bitwise_and__Scalar')
+bitwise_and__Scalar_op = define('bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Scalar', CUDA='_generated.variants.bitwise_and__Scalar', Autograd='_generated.autograd_kernels.bitwise_and__Scalar')
 def bitwise_and__Scalar(self, other, _table=bitwise_and__Scalar_op.table):
     if hot.off:
         return bitwise_and__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_and_Scalar_out_op = define('bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Scalar_out', Autograd='autograd.manual.out_variant')
+bitwise_and_Scalar_out_op = define('bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Scalar_out', CUDA='_generated.variants.bitwise_and_Scalar_out', Autograd='autograd.manual.out_variant')
 def bitwise_and_Scalar_out(self, other, out, _table=bitwise_and_Scalar_out_op.table):
     if hot.off:
         return bitwise_and_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_and_Scalar_Tensor_op = define('bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and')
+bitwise_and_Scalar_Tensor_op = define('bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
 def bitwise_and_Scalar_Tensor(self, other, _table=bitwise_and_Scalar_Tensor_op.table):
     if hot.off:
         return bitwise_and_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-bitwise_and_Tensor_op = define('bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and')
+bitwise_and_Tensor_op = define('bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
 def bitwise_and_Tensor(self, other, _table=bitwise_and_Tensor_op.table):
     if hot.off:
         return bitwise_and_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_and__Tensor_op = define('bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Tensor', Autograd='_generated.autograd_kernels.bitwise_and__Tensor')
+bitwise_and__Tensor_op = define('bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Tensor', CUDA='_generated.variants.bitwise_and__Tensor', Autograd='_generated.autograd_kernels.bitwise_and__Tensor')
 def bitwise_and__Tensor(self, other, _table=bitwise_and__Tensor_op.table):
     if hot.off:
         return bitwise_and__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_and_Tensor_out_op = define('bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_and_Tensor_out_op = define('bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Tensor_out', CUDA='_generated.variants.bitwise_and_Tensor_out', Autograd='autograd.manual.out_variant')
 def bitwise_and_Tensor_out(self, other, out, _table=bitwise_and_Tensor_out_op.table):
     if hot.off:
         return bitwise_and_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_or_Scalar_op = define('bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_or')
+bitwise_or_Scalar_op = define('bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
 def bitwise_or_Scalar(self, other, _table=bitwise_or_Scalar_op.table):
     if hot.off:
         return bitwise_or_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_or__Scalar_op = define('bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Scalar', Autograd='_generated.autograd_kernels.bitwise_or__Scalar')
+bitwise_or__Scalar_op = define('bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Scalar', CUDA='_generated.variants.bitwise_or__Scalar', Autograd='_generated.autograd_kernels.bitwise_or__Scalar')
 def bitwise_or__Scalar(self, other, _table=bitwise_or__Scalar_op.table):
     if hot.off:
         return bitwise_or__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_or_Scalar_out_op = define('bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Scalar_out', Autograd='autograd.manual.out_variant')
+bitwise_or_Scalar_out_op = define('bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Scalar_out', CUDA='_generated.variants.bitwise_or_Scalar_out', Autograd='autograd.manual.out_variant')
 def bitwise_or_Scalar_out(self, other, out, _table=bitwise_or_Scalar_out_op.table):
     if hot.off:
         return bitwise_or_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_or_Scalar_Tensor_op = define('bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or')
+bitwise_or_Scalar_Tensor_op = define('bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
 def bitwise_or_Scalar_Tensor(self, other, _table=bitwise_or_Scalar_Tensor_op.table):
     if hot.off:
         return bitwise_or_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-bitwise_or_Tensor_op = define('bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or')
+bitwise_or_Tensor_op = define('bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
 def bitwise_or_Tensor(self, other, _table=bitwise_or_Tensor_op.table):
     if hot.off:
         return bitwise_or_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_or__Tensor_op = define('bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Tensor', Autograd='_generated.autograd_kernels.bitwise_or__Tensor')
+bitwise_or__Tensor_op = define('bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Tensor', CUDA='_generated.variants.bitwise_or__Tensor', Autograd='_generated.autograd_kernels.bitwise_or__Tensor')
 def bitwise_or__Tensor(self, other, _table=bitwise_or__Tensor_op.table):
     if hot.off:
         return bitwise_or__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_or_Tensor_out_op = define('bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_or_Tensor_out_op = define('bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Tensor_out', CUDA='_generated.variants.bitwise_or_Tensor_out', Autograd='autograd.manual.out_variant')
 def bitwise_or_Tensor_out(self, other, out, _table=bitwise_or_Tensor_out_op.table):
     if hot.off:
         return bitwise_or_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_xor_Scalar_op = define('bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_xor')
+bitwise_xor_Scalar_op = define('bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
 def bitwise_xor_Scalar(self, other, _table=bitwise_xor_Scalar_op.table):
     if hot.off:
         return bitwise_xor_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_xor__Scalar_op = define('bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Scalar', Autograd='_generated.autograd_kernels.bitwise_xor__Scalar')
+bitwise_xor__Scalar_op = define('bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Scalar', CUDA='_generated.variants.bitwise_xor__Scalar', Autograd='_generated.autograd_kernels.bitwise_xor__Scalar')
 def bitwise_xor__Scalar(self, other, _table=bitwise_xor__Scalar_op.table):
     if hot.off:
         return bitwise_xor__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-bitwise_xor_Scalar_out_op = define('bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Scalar_out', Autograd='autograd.manual.out_variant')
+bitwise_xor_Scalar_out_op = define('bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Scalar_out', CUDA='_generated.variants.bitwise_xor_Scalar_out', Autograd='autograd.manual.out_variant')
 def bitwise_xor_Scalar_out(self, other, out, _table=bitwise_xor_Scalar_out_op.table):
     if hot.off:
         return bitwise_xor_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_xor_Scalar_Tensor_op = define('bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor')
+bitwise_xor_Scalar_Tensor_op = define('bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
 def bitwise_xor_Scalar_Tensor(self, other, _table=bitwise_xor_Scalar_Tensor_op.table):
     if hot.off:
         return bitwise_xor_Scalar_Tensor_op(self, other)
     return _table[other._geometry.keys](self, other)
 
-bitwise_xor_Tensor_op = define('bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor')
+bitwise_xor_Tensor_op = define('bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
 def bitwise_xor_Tensor(self, other, _table=bitwise_xor_Tensor_op.table):
     if hot.off:
         return bitwise_xor_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_xor__Tensor_op = define('bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Tensor', Autograd='_generated.autograd_kernels.bitwise_xor__Tensor')
+bitwise_xor__Tensor_op = define('bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Tensor', CUDA='_generated.variants.bitwise_xor__Tensor', Autograd='_generated.autograd_kernels.bitwise_xor__Tensor')
 def bitwise_xor__Tensor(self, other, _table=bitwise_xor__Tensor_op.table):
     if hot.off:
         return bitwise_xor__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-bitwise_xor_Tensor_out_op = define('bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Tensor_out', Autograd='autograd.manual.out_variant')
+bitwise_xor_Tensor_out_op = define('bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Tensor_out', CUDA='_generated.variants.bitwise_xor_Tensor_out', Autograd='autograd.manual.out_variant')
 def bitwise_xor_Tensor_out(self, other, out, _table=bitwise_xor_Tensor_out_op.table):
     if hot.off:
         return bitwise_xor_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-logical_and_op = define('logical_and(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_and')
+logical_and_op = define('logical_and(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_and', CUDA='comparison.logical_and')
 def logical_and(self, other, _table=logical_and_op.table):
     if hot.off:
         return logical_and_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_and__op = define('logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_and_', Autograd='_generated.autograd_kernels.logical_and_')
+logical_and__op = define('logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_and_', CUDA='_generated.variants.logical_and_', Autograd='_generated.autograd_kernels.logical_and_')
 def logical_and_(self, other, _table=logical_and__op.table):
     if hot.off:
         return logical_and__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_and_out_op = define('logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_and_out', Autograd='autograd.manual.out_variant')
+logical_and_out_op = define('logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_and_out', CUDA='_generated.variants.logical_and_out', Autograd='autograd.manual.out_variant')
 def logical_and_out(self, other, out, _table=logical_and_out_op.table):
     if hot.off:
         return logical_and_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-logical_or_op = define('logical_or(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_or')
+logical_or_op = define('logical_or(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_or', CUDA='comparison.logical_or')
 def logical_or(self, other, _table=logical_or_op.table):
     if hot.off:
         return logical_or_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_or__op = define('logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_or_', Autograd='_generated.autograd_kernels.logical_or_')
+logical_or__op = define('logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_or_', CUDA='_generated.variants.logical_or_', Autograd='_generated.autograd_kernels.logical_or_')
 def logical_or_(self, other, _table=logical_or__op.table):
     if hot.off:
         return logical_or__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_or_out_op = define('logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_or_out', Autograd='autograd.manual.out_variant')
+logical_or_out_op = define('logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_or_out', CUDA='_generated.variants.logical_or_out', Autograd='autograd.manual.out_variant')
 def logical_or_out(self, other, out, _table=logical_or_out_op.table):
     if hot.off:
         return logical_or_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-logical_xor_op = define('logical_xor(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_xor')
+logical_xor_op = define('logical_xor(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_xor', CUDA='comparison.logical_xor')
 def logical_xor(self, other, _table=logical_xor_op.table):
     if hot.off:
         return logical_xor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_xor__op = define('logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_xor_', Autograd='_generated.autograd_kernels.logical_xor_')
+logical_xor__op = define('logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.logical_xor_', CUDA='_generated.variants.logical_xor_', Autograd='_generated.autograd_kernels.logical_xor_')
 def logical_xor_(self, other, _table=logical_xor__op.table):
     if hot.off:
         return logical_xor__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-logical_xor_out_op = define('logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_xor_out', Autograd='autograd.manual.out_variant')
+logical_xor_out_op = define('logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_xor_out', CUDA='_generated.variants.logical_xor_out', Autograd='autograd.manual.out_variant')
 def logical_xor_out(self, other, out, _table=logical_xor_out_op.table):
     if hot.off:
         return logical_xor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-eq_Scalar_op = define('eq.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.eq')
+eq_Scalar_op = define('eq.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.eq', CUDA='comparison.eq')
 def eq_Scalar(self, other, _table=eq_Scalar_op.table):
     if hot.off:
         return eq_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-eq__Scalar_op = define('eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.eq__Scalar', Autograd='_generated.autograd_kernels.eq__Scalar')
+eq__Scalar_op = define('eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.eq__Scalar', CUDA='_generated.variants.eq__Scalar', Autograd='_generated.autograd_kernels.eq__Scalar')
 def eq__Scalar(self, other, _table=eq__Scalar_op.table):
     if hot.off:
         return eq__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-eq_Scalar_out_op = define('eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Scalar_out', Autograd='autograd.manual.out_variant')
+eq_Scalar_out_op = define('eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Scalar_out', CUDA='_generated.variants.eq_Scalar_out', Autograd='autograd.manual.out_variant')
 def eq_Scalar_out(self, other, out, _table=eq_Scalar_out_op.table):
     if hot.off:
         return eq_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-eq_Tensor_op = define('eq.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.eq')
+eq_Tensor_op = define('eq.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.eq', CUDA='comparison.eq')
 def eq_Tensor(self, other, _table=eq_Tensor_op.table):
     if hot.off:
         return eq_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-eq__Tensor_op = define('eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.eq__Tensor', Autograd='_generated.autograd_kernels.eq__Tensor')
+eq__Tensor_op = define('eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.eq__Tensor', CUDA='_generated.variants.eq__Tensor', Autograd='_generated.autograd_kernels.eq__Tensor')
 def eq__Tensor(self, other, _table=eq__Tensor_op.table):
     if hot.off:
         return eq__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-eq_Tensor_out_op = define('eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Tensor_out', Autograd='autograd.manual.out_variant')
+eq_Tensor_out_op = define('eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.eq_Tensor_out', CUDA='_generated.variants.eq_Tensor_out', Autograd='autograd.manual.out_variant')
 def eq_Tensor_out(self, other, out, _table=eq_Tensor_out_op.table):
     if hot.off:
         return eq_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-ne_Scalar_op = define('ne.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.ne')
+ne_Scalar_op = define('ne.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.ne', CUDA='comparison.ne')
 def ne_Scalar(self, other, _table=ne_Scalar_op.table):
     if hot.off:
         return ne_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ne__Scalar_op = define('ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.ne__Scalar', Autograd='_generated.autograd_kernels.ne__Scalar')
+ne__Scalar_op = define('ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.ne__Scalar', CUDA='_generated.variants.ne__Scalar', Autograd='_generated.autograd_kernels.ne__Scalar')
 def ne__Scalar(self, other, _table=ne__Scalar_op.table):
     if hot.off:
         return ne__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ne_Scalar_out_op = define('ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Scalar_out', Autograd='autograd.manual.out_variant')
+ne_Scalar_out_op = define('ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Scalar_out', CUDA='_generated.variants.ne_Scalar_out', Autograd='autograd.manual.out_variant')
 def ne_Scalar_out(self, other, out, _table=ne_Scalar_out_op.table):
     if hot.off:
         return ne_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-ne_Tensor_op = define('ne.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.ne')
+ne_Tensor_op = define('ne.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.ne', CUDA='comparison.ne')
 def ne_Tensor(self, other, _table=ne_Tensor_op.table):
     if hot.off:
         return ne_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ne__Tensor_op = define('ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ne__Tensor', Autograd='_generated.autograd_kernels.ne__Tensor')
+ne__Tensor_op = define('ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ne__Tensor', CUDA='_generated.variants.ne__Tensor', Autograd='_generated.autograd_kernels.ne__Tensor')
 def ne__Tensor(self, other, _table=ne__Tensor_op.table):
     if hot.off:
         return ne__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ne_Tensor_out_op = define('ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Tensor_out', Autograd='autograd.manual.out_variant')
+ne_Tensor_out_op = define('ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ne_Tensor_out', CUDA='_generated.variants.ne_Tensor_out', Autograd='autograd.manual.out_variant')
 def ne_Tensor_out(self, other, out, _table=ne_Tensor_out_op.table):
     if hot.off:
         return ne_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-lt_Scalar_op = define('lt.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.lt')
+lt_Scalar_op = define('lt.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.lt', CUDA='comparison.lt')
 def lt_Scalar(self, other, _table=lt_Scalar_op.table):
     if hot.off:
         return lt_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-lt__Scalar_op = define('lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.lt__Scalar', Autograd='_generated.autograd_kernels.lt__Scalar')
+lt__Scalar_op = define('lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.lt__Scalar', CUDA='_generated.variants.lt__Scalar', Autograd='_generated.autograd_kernels.lt__Scalar')
 def lt__Scalar(self, other, _table=lt__Scalar_op.table):
     if hot.off:
         return lt__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-lt_Scalar_out_op = define('lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Scalar_out', Autograd='autograd.manual.out_variant')
+lt_Scalar_out_op = define('lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Scalar_out', CUDA='_generated.variants.lt_Scalar_out', Autograd='autograd.manual.out_variant')
 def lt_Scalar_out(self, other, out, _table=lt_Scalar_out_op.table):
     if hot.off:
         return lt_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-lt_Tensor_op = define('lt.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.lt')
+lt_Tensor_op = define('lt.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.lt', CUDA='comparison.lt')
 def lt_Tensor(self, other, _table=lt_Tensor_op.table):
     if hot.off:
         return lt_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-lt__Tensor_op = define('lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.lt__Tensor', Autograd='_generated.autograd_kernels.lt__Tensor')
+lt__Tensor_op = define('lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.lt__Tensor', CUDA='_generated.variants.lt__Tensor', Autograd='_generated.autograd_kernels.lt__Tensor')
 def lt__Tensor(self, other, _table=lt__Tensor_op.table):
     if hot.off:
         return lt__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-lt_Tensor_out_op = define('lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Tensor_out', Autograd='autograd.manual.out_variant')
+lt_Tensor_out_op = define('lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lt_Tensor_out', CUDA='_generated.variants.lt_Tensor_out', Autograd='autograd.manual.out_variant')
 def lt_Tensor_out(self, other, out, _table=lt_Tensor_out_op.table):
     if hot.off:
         return lt_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-le_Scalar_op = define('le.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.le')
+le_Scalar_op = define('le.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.le', CUDA='comparison.le')
 def le_Scalar(self, other, _table=le_Scalar_op.table):
     if hot.off:
         return le_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-le__Scalar_op = define('le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.le__Scalar', Autograd='_generated.autograd_kernels.le__Scalar')
+le__Scalar_op = define('le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.le__Scalar', CUDA='_generated.variants.le__Scalar', Autograd='_generated.autograd_kernels.le__Scalar')
 def le__Scalar(self, other, _table=le__Scalar_op.table):
     if hot.off:
         return le__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-le_Scalar_out_op = define('le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Scalar_out', Autograd='autograd.manual.out_variant')
+le_Scalar_out_op = define('le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Scalar_out', CUDA='_generated.variants.le_Scalar_out', Autograd='autograd.manual.out_variant')
 def le_Scalar_out(self, other, out, _table=le_Scalar_out_op.table):
     if hot.off:
         return le_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-le_Tensor_op = define('le.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.le')
+le_Tensor_op = define('le.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.le', CUDA='comparison.le')
 def le_Tensor(self, other, _table=le_Tensor_op.table):
     if hot.off:
         return le_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-le__Tensor_op = define('le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.le__Tensor', Autograd='_generated.autograd_kernels.le__Tensor')
+le__Tensor_op = define('le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.le__Tensor', CUDA='_generated.variants.le__Tensor', Autograd='_generated.autograd_kernels.le__Tensor')
 def le__Tensor(self, other, _table=le__Tensor_op.table):
     if hot.off:
         return le__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-le_Tensor_out_op = define('le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Tensor_out', Autograd='autograd.manual.out_variant')
+le_Tensor_out_op = define('le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.le_Tensor_out', CUDA='_generated.variants.le_Tensor_out', Autograd='autograd.manual.out_variant')
 def le_Tensor_out(self, other, out, _table=le_Tensor_out_op.table):
     if hot.off:
         return le_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-gt_Scalar_op = define('gt.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.gt')
+gt_Scalar_op = define('gt.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.gt', CUDA='comparison.gt')
 def gt_Scalar(self, other, _table=gt_Scalar_op.table):
     if hot.off:
         return gt_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-gt__Scalar_op = define('gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.gt__Scalar', Autograd='_generated.autograd_kernels.gt__Scalar')
+gt__Scalar_op = define('gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.gt__Scalar', CUDA='_generated.variants.gt__Scalar', Autograd='_generated.autograd_kernels.gt__Scalar')
 def gt__Scalar(self, other, _table=gt__Scalar_op.table):
     if hot.off:
         return gt__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-gt_Scalar_out_op = define('gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Scalar_out', Autograd='autograd.manual.out_variant')
+gt_Scalar_out_op = define('gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Scalar_out', CUDA='_generated.variants.gt_Scalar_out', Autograd='autograd.manual.out_variant')
 def gt_Scalar_out(self, other, out, _table=gt_Scalar_out_op.table):
     if hot.off:
         return gt_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-gt_Tensor_op = define('gt.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.gt')
+gt_Tensor_op = define('gt.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.gt', CUDA='comparison.gt')
 def gt_Tensor(self, other, _table=gt_Tensor_op.table):
     if hot.off:
         return gt_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-gt__Tensor_op = define('gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.gt__Tensor', Autograd='_generated.autograd_kernels.gt__Tensor')
+gt__Tensor_op = define('gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.gt__Tensor', CUDA='_generated.variants.gt__Tensor', Autograd='_generated.autograd_kernels.gt__Tensor')
 def gt__Tensor(self, other, _table=gt__Tensor_op.table):
     if hot.off:
         return gt__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-gt_Tensor_out_op = define('gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Tensor_out', Autograd='autograd.manual.out_variant')
+gt_Tensor_out_op = define('gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gt_Tensor_out', CUDA='_generated.variants.gt_Tensor_out', Autograd='autograd.manual.out_variant')
 def gt_Tensor_out(self, other, out, _table=gt_Tensor_out_op.table):
     if hot.off:
         return gt_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-ge_Scalar_op = define('ge.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.ge')
+ge_Scalar_op = define('ge.Scalar(Tensor self, Scalar other) -> Tensor', CPU='comparison.ge', CUDA='comparison.ge')
 def ge_Scalar(self, other, _table=ge_Scalar_op.table):
     if hot.off:
         return ge_Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ge__Scalar_op = define('ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.ge__Scalar', Autograd='_generated.autograd_kernels.ge__Scalar')
+ge__Scalar_op = define('ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.ge__Scalar', CUDA='_generated.variants.ge__Scalar', Autograd='_generated.autograd_kernels.ge__Scalar')
 def ge__Scalar(self, other, _table=ge__Scalar_op.table):
     if hot.off:
         return ge__Scalar_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-ge_Scalar_out_op = define('ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Scalar_out', Autograd='autograd.manual.out_variant')
+ge_Scalar_out_op = define('ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Scalar_out', CUDA='_generated.variants.ge_Scalar_out', Autograd='autograd.manual.out_variant')
 def ge_Scalar_out(self, other, out, _table=ge_Scalar_out_op.table):
     if hot.off:
         return ge_Scalar_out_op(self, other, out)
     return _table[self._geometry.keys | out._geometry.keys](self, other, out)
 
-ge_Tensor_op = define('ge.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.ge')
+ge_Tensor_op = define('ge.Tensor(Tensor self, Tensor other) -> Tensor', CPU='comparison.ge', CUDA='comparison.ge')
 def ge_Tensor(self, other, _table=ge_Tensor_op.table):
     if hot.off:
         return ge_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ge__Tensor_op = define('ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ge__Tensor', Autograd='_generated.autograd_kernels.ge__Tensor')
+ge__Tensor_op = define('ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ge__Tensor', CUDA='_generated.variants.ge__Tensor', Autograd='_generated.autograd_kernels.ge__Tensor')
 def ge__Tensor(self, other, _table=ge__Tensor_op.table):
     if hot.off:
         return ge__Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-ge_Tensor_out_op = define('ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Tensor_out', Autograd='autograd.manual.out_variant')
+ge_Tensor_out_op = define('ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ge_Tensor_out', CUDA='_generated.variants.ge_Tensor_out', Autograd='autograd.manual.out_variant')
 def ge_Tensor_out(self, other, out, _table=ge_Tensor_out_op.table):
     if hot.off:
         return ge_Tensor_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-rsub_Tensor_op = define('rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub', Autograd='_generated.autograd_kernels.rsub_Tensor')
+rsub_Tensor_op = define('rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub', CUDA='pointwise.rsub', Autograd='_generated.autograd_kernels.rsub_Tensor')
 def rsub_Tensor(self, other, alpha, _table=rsub_Tensor_op.table):
     if hot.off:
         return rsub_Tensor_op(self, other, alpha)
     return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
 
-rsub_Scalar_op = define('rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub', Autograd='_generated.autograd_kernels.rsub_Scalar')
+rsub_Scalar_op = define('rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CPU='pointwise.rsub', CUDA='pointwise.rsub', Autograd='_generated.autograd_kernels.rsub_Scalar')
 def rsub_Scalar(self, other, alpha, _table=rsub_Scalar_op.table):
     if hot.off:
         return rsub_Scalar_op(self, other, alpha)
@@ -1826,559 +1826,559 @@ def __xor___Tensor(self, other, _table=__xor___Tensor_op.table):
         return __xor___Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-abs_op = define('abs(Tensor self) -> Tensor', CPU='pointwise_unary.abs', Autograd='_generated.autograd_kernels.abs')
+abs_op = define('abs(Tensor self) -> Tensor', CPU='pointwise_unary.abs', CUDA='pointwise_unary.abs', Autograd='_generated.autograd_kernels.abs')
 def abs(self, _table=abs_op.table):
     if hot.off:
         return abs_op(self)
     return _table[self._geometry.keys](self)
 
-abs__op = define('abs_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.abs_', Autograd='_generated.autograd_kernels.abs_')
+abs__op = define('abs_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.abs_', CUDA='_generated.variants.abs_', Autograd='_generated.autograd_kernels.abs_')
 def abs_(self, _table=abs__op.table):
     if hot.off:
         return abs__op(self)
     return _table[self._geometry.keys](self)
 
-abs_out_op = define('abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.abs_out', Autograd='autograd.manual.out_variant')
+abs_out_op = define('abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.abs_out', CUDA='_generated.variants.abs_out', Autograd='autograd.manual.out_variant')
 def abs_out(self, out, _table=abs_out_op.table):
     if hot.off:
         return abs_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-neg_op = define('neg(Tensor self) -> Tensor', CPU='pointwise_unary.neg', Autograd='_generated.autograd_kernels.neg')
+neg_op = define('neg(Tensor self) -> Tensor', CPU='pointwise_unary.neg', CUDA='pointwise_unary.neg', Autograd='_generated.autograd_kernels.neg')
 def neg(self, _table=neg_op.table):
     if hot.off:
         return neg_op(self)
     return _table[self._geometry.keys](self)
 
-neg__op = define('neg_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.neg_', Autograd='_generated.autograd_kernels.neg_')
+neg__op = define('neg_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.neg_', CUDA='_generated.variants.neg_', Autograd='_generated.autograd_kernels.neg_')
 def neg_(self, _table=neg__op.table):
     if hot.off:
         return neg__op(self)
     return _table[self._geometry.keys](self)
 
-neg_out_op = define('neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.neg_out', Autograd='autograd.manual.out_variant')
+neg_out_op = define('neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.neg_out', CUDA='_generated.variants.neg_out', Autograd='autograd.manual.out_variant')
 def neg_out(self, out, _table=neg_out_op.table):
     if hot.off:
         return neg_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-exp_op = define('exp(Tensor self) -> Tensor', CPU='pointwise_unary.exp', Autograd='_generated.autograd_kernels.exp')
+exp_op = define('exp(Tensor self) -> Tensor', CPU='pointwise_unary.exp', CUDA='pointwise_unary.exp', Autograd='_generated.autograd_kernels.exp')
 def exp(self, _table=exp_op.table):
     if hot.off:
         return exp_op(self)
     return _table[self._geometry.keys](self)
 
-exp__op = define('exp_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.exp_', Autograd='_generated.autograd_kernels.exp_')
+exp__op = define('exp_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.exp_', CUDA='_generated.variants.exp_', Autograd='_generated.autograd_kernels.exp_')
 def exp_(self, _table=exp__op.table):
     if hot.off:
         return exp__op(self)
     return _table[self._geometry.keys](self)
 
-exp_out_op = define('exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.exp_out', Autograd='autograd.manual.out_variant')
+exp_out_op = define('exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.exp_out', CUDA='_generated.variants.exp_out', Autograd='autograd.manual.out_variant')
 def exp_out(self, out, _table=exp_out_op.table):
     if hot.off:
         return exp_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-expm1_op = define('expm1(Tensor self) -> Tensor', CPU='pointwise_unary.expm1', Autograd='_generated.autograd_kernels.expm1')
+expm1_op = define('expm1(Tensor self) -> Tensor', CPU='pointwise_unary.expm1', CUDA='pointwise_unary.expm1', Autograd='_generated.autograd_kernels.expm1')
 def expm1(self, _table=expm1_op.table):
     if hot.off:
         return expm1_op(self)
     return _table[self._geometry.keys](self)
 
-expm1__op = define('expm1_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.expm1_', Autograd='_generated.autograd_kernels.expm1_')
+expm1__op = define('expm1_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.expm1_', CUDA='_generated.variants.expm1_', Autograd='_generated.autograd_kernels.expm1_')
 def expm1_(self, _table=expm1__op.table):
     if hot.off:
         return expm1__op(self)
     return _table[self._geometry.keys](self)
 
-expm1_out_op = define('expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.expm1_out', Autograd='autograd.manual.out_variant')
+expm1_out_op = define('expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.expm1_out', CUDA='_generated.variants.expm1_out', Autograd='autograd.manual.out_variant')
 def expm1_out(self, out, _table=expm1_out_op.table):
     if hot.off:
         return expm1_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log_op = define('log(Tensor self) -> Tensor', CPU='pointwise_unary.log', Autograd='_generated.autograd_kernels.log')
+log_op = define('log(Tensor self) -> Tensor', CPU='pointwise_unary.log', CUDA='pointwise_unary.log', Autograd='_generated.autograd_kernels.log')
 def log(self, _table=log_op.table):
     if hot.off:
         return log_op(self)
     return _table[self._geometry.keys](self)
 
-log__op = define('log_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log_', Autograd='_generated.autograd_kernels.log_')
+log__op = define('log_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log_', CUDA='_generated.variants.log_', Autograd='_generated.autograd_kernels.log_')
 def log_(self, _table=log__op.table):
     if hot.off:
         return log__op(self)
     return _table[self._geometry.keys](self)
 
-log_out_op = define('log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log_out', Autograd='autograd.manual.out_variant')
+log_out_op = define('log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log_out', CUDA='_generated.variants.log_out', Autograd='autograd.manual.out_variant')
 def log_out(self, out, _table=log_out_op.table):
     if hot.off:
         return log_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log1p_op = define('log1p(Tensor self) -> Tensor', CPU='pointwise_unary.log1p', Autograd='_generated.autograd_kernels.log1p')
+log1p_op = define('log1p(Tensor self) -> Tensor', CPU='pointwise_unary.log1p', CUDA='pointwise_unary.log1p', Autograd='_generated.autograd_kernels.log1p')
 def log1p(self, _table=log1p_op.table):
     if hot.off:
         return log1p_op(self)
     return _table[self._geometry.keys](self)
 
-log1p__op = define('log1p_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log1p_', Autograd='_generated.autograd_kernels.log1p_')
+log1p__op = define('log1p_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log1p_', CUDA='_generated.variants.log1p_', Autograd='_generated.autograd_kernels.log1p_')
 def log1p_(self, _table=log1p__op.table):
     if hot.off:
         return log1p__op(self)
     return _table[self._geometry.keys](self)
 
-log1p_out_op = define('log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log1p_out', Autograd='autograd.manual.out_variant')
+log1p_out_op = define('log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log1p_out', CUDA='_generated.variants.log1p_out', Autograd='autograd.manual.out_variant')
 def log1p_out(self, out, _table=log1p_out_op.table):
     if hot.off:
         return log1p_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-log2_op = define('log2(Tensor self) -> Tensor', CPU='pointwise_unary.log2', Autograd='_generated.autograd_kernels.log2')
+log2_op = define('log2(Tensor self) -> Tensor', CPU='pointwise_unary.log2', CUDA='pointwise_unary.log2', Autograd='_generated.autograd_kernels.log2')
 def log2(self, _table=log2_op.table):
     if hot.off:
         return log2_op(self)
     return _table[self._geometry.keys](self)
 
-log2__op = define('log2_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log2_', Autograd='_generated.autograd_kernels.log2_')
+log2__op = define('log2_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log2_', CUDA='_generated.variants.log2_', Autograd='_generated.autograd_kernels.log2_')
 def log2_(self, _table=log2__op.table):
     if hot.off:
         return log2__op(self)
     return _table[self._geometry.keys](self)
 
-log2_out_op = define('log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log2_out', Autograd='autograd.manual.out_variant')
+log2_out_op = define('log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log2_out', CUDA='_generated.variants.log2_out', Autograd='autograd.manual.out_variant')
 def log2_out(self, out, _table=log2_out_op.table):
     if hot.off:
         return log2_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sqrt_op = define('sqrt(Tensor self) -> Tensor', CPU='pointwise_unary.sqrt', Autograd='_generated.autograd_kernels.sqrt')
+sqrt_op = define('sqrt(Tensor self) -> Tensor', CPU='pointwise_unary.sqrt', CUDA='pointwise_unary.sqrt', Autograd='_generated.autograd_kernels.sqrt')
 def sqrt(self, _table=sqrt_op.table):
     if hot.off:
         return sqrt_op(self)
     return _table[self._geometry.keys](self)
 
-sqrt__op = define('sqrt_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sqrt_', Autograd='_generated.autograd_kernels.sqrt_')
+sqrt__op = define('sqrt_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sqrt_', CUDA='_generated.variants.sqrt_', Autograd='_generated.autograd_kernels.sqrt_')
 def sqrt_(self, _table=sqrt__op.table):
     if hot.off:
         return sqrt__op(self)
     return _table[self._geometry.keys](self)
 
-sqrt_out_op = define('sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sqrt_out', Autograd='autograd.manual.out_variant')
+sqrt_out_op = define('sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sqrt_out', CUDA='_generated.variants.sqrt_out', Autograd='autograd.manual.out_variant')
 def sqrt_out(self, out, _table=sqrt_out_op.table):
     if hot.off:
         return sqrt_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-rsqrt_op = define('rsqrt(Tensor self) -> Tensor', CPU='pointwise_unary.rsqrt', Autograd='_generated.autograd_kernels.rsqrt')
+rsqrt_op = define('rsqrt(Tensor self) -> Tensor', CPU='pointwise_unary.rsqrt', CUDA='pointwise_unary.rsqrt', Autograd='_generated.autograd_kernels.rsqrt')
 def rsqrt(self, _table=rsqrt_op.table):
     if hot.off:
         return rsqrt_op(self)
     return _table[self._geometry.keys](self)
 
-rsqrt__op = define('rsqrt_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.rsqrt_', Autograd='_generated.autograd_kernels.rsqrt_')
+rsqrt__op = define('rsqrt_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.rsqrt_', CUDA='_generated.variants.rsqrt_', Autograd='_generated.autograd_kernels.rsqrt_')
 def rsqrt_(self, _table=rsqrt__op.table):
     if hot.off:
         return rsqrt__op(self)
     return _table[self._geometry.keys](self)
 
-rsqrt_out_op = define('rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.rsqrt_out', Autograd='autograd.manual.out_variant')
+rsqrt_out_op = define('rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.rsqrt_out', CUDA='_generated.variants.rsqrt_out', Autograd='autograd.manual.out_variant')
 def rsqrt_out(self, out, _table=rsqrt_out_op.table):
     if hot.off:
         return rsqrt_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-reciprocal_op = define('reciprocal(Tensor self) -> Tensor', CPU='pointwise_unary.reciprocal', Autograd='_generated.autograd_kernels.reciprocal')
+reciprocal_op = define('reciprocal(Tensor self) -> Tensor', CPU='pointwise_unary.reciprocal', CUDA='pointwise_unary.reciprocal', Autograd='_generated.autograd_kernels.reciprocal')
 def reciprocal(self, _table=reciprocal_op.table):
     if hot.off:
         return reciprocal_op(self)
     return _table[self._geometry.keys](self)
 
-reciprocal__op = define('reciprocal_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.reciprocal_', Autograd='_generated.autograd_kernels.reciprocal_')
+reciprocal__op = define('reciprocal_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.reciprocal_', CUDA='_generated.variants.reciprocal_', Autograd='_generated.autograd_kernels.reciprocal_')
 def reciprocal_(self, _table=reciprocal__op.table):
     if hot.off:
         return reciprocal__op(self)
     return _table[self._geometry.keys](self)
 
-reciprocal_out_op = define('reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.reciprocal_out', Autograd='autograd.manual.out_variant')
+reciprocal_out_op = define('reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.reciprocal_out', CUDA='_generated.variants.reciprocal_out', Autograd='autograd.manual.out_variant')
 def reciprocal_out(self, out, _table=reciprocal_out_op.table):
     if hot.off:
         return reciprocal_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sin_op = define('sin(Tensor self) -> Tensor', CPU='pointwise_unary.sin', Autograd='_generated.autograd_kernels.sin')
+sin_op = define('sin(Tensor self) -> Tensor', CPU='pointwise_unary.sin', CUDA='pointwise_unary.sin', Autograd='_generated.autograd_kernels.sin')
 def sin(self, _table=sin_op.table):
     if hot.off:
         return sin_op(self)
     return _table[self._geometry.keys](self)
 
-sin__op = define('sin_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sin_', Autograd='_generated.autograd_kernels.sin_')
+sin__op = define('sin_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sin_', CUDA='_generated.variants.sin_', Autograd='_generated.autograd_kernels.sin_')
 def sin_(self, _table=sin__op.table):
     if hot.off:
         return sin__op(self)
     return _table[self._geometry.keys](self)
 
-sin_out_op = define('sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sin_out', Autograd='autograd.manual.out_variant')
+sin_out_op = define('sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sin_out', CUDA='_generated.variants.sin_out', Autograd='autograd.manual.out_variant')
 def sin_out(self, out, _table=sin_out_op.table):
     if hot.off:
         return sin_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-cos_op = define('cos(Tensor self) -> Tensor', CPU='pointwise_unary.cos', Autograd='_generated.autograd_kernels.cos')
+cos_op = define('cos(Tensor self) -> Tensor', CPU='pointwise_unary.cos', CUDA='pointwise_unary.cos', Autograd='_generated.autograd_kernels.cos')
 def cos(self, _table=cos_op.table):
     if hot.off:
         return cos_op(self)
     return _table[self._geometry.keys](self)
 
-cos__op = define('cos_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.cos_', Autograd='_generated.autograd_kernels.cos_')
+cos__op = define('cos_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.cos_', CUDA='_generated.variants.cos_', Autograd='_generated.autograd_kernels.cos_')
 def cos_(self, _table=cos__op.table):
     if hot.off:
         return cos__op(self)
     return _table[self._geometry.keys](self)
 
-cos_out_op = define('cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cos_out', Autograd='autograd.manual.out_variant')
+cos_out_op = define('cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cos_out', CUDA='_generated.variants.cos_out', Autograd='autograd.manual.out_variant')
 def cos_out(self, out, _table=cos_out_op.table):
     if hot.off:
         return cos_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-tan_op = define('tan(Tensor self) -> Tensor', CPU='pointwise_unary.tan', Autograd='_generated.autograd_kernels.tan')
+tan_op = define('tan(Tensor self) -> Tensor', CPU='pointwise_unary.tan', CUDA='pointwise_unary.tan', Autograd='_generated.autograd_kernels.tan')
 def tan(self, _table=tan_op.table):
     if hot.off:
         return tan_op(self)
     return _table[self._geometry.keys](self)
 
-tan__op = define('tan_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.tan_', Autograd='_generated.autograd_kernels.tan_')
+tan__op = define('tan_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.tan_', CUDA='_generated.variants.tan_', Autograd='_generated.autograd_kernels.tan_')
 def tan_(self, _table=tan__op.table):
     if hot.off:
         return tan__op(self)
     return _table[self._geometry.keys](self)
 
-tan_out_op = define('tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tan_out', Autograd='autograd.manual.out_variant')
+tan_out_op = define('tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tan_out', CUDA='_generated.variants.tan_out', Autograd='autograd.manual.out_variant')
 def tan_out(self, out, _table=tan_out_op.table):
     if hot.off:
         return tan_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-asin_op = define('asin(Tensor self) -> Tensor', CPU='pointwise_unary.asin', Autograd='_generated.autograd_kernels.asin')
+asin_op = define('asin(Tensor self) -> Tensor', CPU='pointwise_unary.asin', CUDA='pointwise_unary.asin', Autograd='_generated.autograd_kernels.asin')
 def asin(self, _table=asin_op.table):
     if hot.off:
         return asin_op(self)
     return _table[self._geometry.keys](self)
 
-asin__op = define('asin_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.asin_', Autograd='_generated.autograd_kernels.asin_')
+asin__op = define('asin_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.asin_', CUDA='_generated.variants.asin_', Autograd='_generated.autograd_kernels.asin_')
 def asin_(self, _table=asin__op.table):
     if hot.off:
         return asin__op(self)
     return _table[self._geometry.keys](self)
 
-asin_out_op = define('asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.asin_out', Autograd='autograd.manual.out_variant')
+asin_out_op = define('asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.asin_out', CUDA='_generated.variants.asin_out', Autograd='autograd.manual.out_variant')
 def asin_out(self, out, _table=asin_out_op.table):
     if hot.off:
         return asin_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-acos_op = define('acos(Tensor self) -> Tensor', CPU='pointwise_unary.acos', Autograd='_generated.autograd_kernels.acos')
+acos_op = define('acos(Tensor self) -> Tensor', CPU='pointwise_unary.acos', CUDA='pointwise_unary.acos', Autograd='_generated.autograd_kernels.acos')
 def acos(self, _table=acos_op.table):
     if hot.off:
         return acos_op(self)
     return _table[self._geometry.keys](self)
 
-acos__op = define('acos_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.acos_', Autograd='_generated.autograd_kernels.acos_')
+acos__op = define('acos_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.acos_', CUDA='_generated.variants.acos_', Autograd='_generated.autograd_kernels.acos_')
 def acos_(self, _table=acos__op.table):
     if hot.off:
         return acos__op(self)
     return _table[self._geometry.keys](self)
 
-acos_out_op = define('acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.acos_out', Autograd='autograd.manual.out_variant')
+acos_out_op = define('acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.acos_out', CUDA='_generated.variants.acos_out', Autograd='autograd.manual.out_variant')
 def acos_out(self, out, _table=acos_out_op.table):
     if hot.off:
         return acos_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-atan_op = define('atan(Tensor self) -> Tensor', CPU='pointwise_unary.atan', Autograd='_generated.autograd_kernels.atan')
+atan_op = define('atan(Tensor self) -> Tensor', CPU='pointwise_unary.atan', CUDA='pointwise_unary.atan', Autograd='_generated.autograd_kernels.atan')
 def atan(self, _table=atan_op.table):
     if hot.off:
         return atan_op(self)
     return _table[self._geometry.keys](self)
 
-atan__op = define('atan_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.atan_', Autograd='_generated.autograd_kernels.atan_')
+atan__op = define('atan_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.atan_', CUDA='_generated.variants.atan_', Autograd='_generated.autograd_kernels.atan_')
 def atan_(self, _table=atan__op.table):
     if hot.off:
         return atan__op(self)
     return _table[self._geometry.keys](self)
 
-atan_out_op = define('atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atan_out', Autograd='autograd.manual.out_variant')
+atan_out_op = define('atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atan_out', CUDA='_generated.variants.atan_out', Autograd='autograd.manual.out_variant')
 def atan_out(self, out, _table=atan_out_op.table):
     if hot.off:
         return atan_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sinh_op = define('sinh(Tensor self) -> Tensor', CPU='pointwise_unary.sinh', Autograd='_generated.autograd_kernels.sinh')
+sinh_op = define('sinh(Tensor self) -> Tensor', CPU='pointwise_unary.sinh', CUDA='pointwise_unary.sinh', Autograd='_generated.autograd_kernels.sinh')
 def sinh(self, _table=sinh_op.table):
     if hot.off:
         return sinh_op(self)
     return _table[self._geometry.keys](self)
 
-sinh__op = define('sinh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sinh_', Autograd='_generated.autograd_kernels.sinh_')
+sinh__op = define('sinh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sinh_', CUDA='_generated.variants.sinh_', Autograd='_generated.autograd_kernels.sinh_')
 def sinh_(self, _table=sinh__op.table):
     if hot.off:
         return sinh__op(self)
     return _table[self._geometry.keys](self)
 
-sinh_out_op = define('sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sinh_out', Autograd='autograd.manual.out_variant')
+sinh_out_op = define('sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sinh_out', CUDA='_generated.variants.sinh_out', Autograd='autograd.manual.out_variant')
 def sinh_out(self, out, _table=sinh_out_op.table):
     if hot.off:
         return sinh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-cosh_op = define('cosh(Tensor self) -> Tensor', CPU='pointwise_unary.cosh', Autograd='_generated.autograd_kernels.cosh')
+cosh_op = define('cosh(Tensor self) -> Tensor', CPU='pointwise_unary.cosh', CUDA='pointwise_unary.cosh', Autograd='_generated.autograd_kernels.cosh')
 def cosh(self, _table=cosh_op.table):
     if hot.off:
         return cosh_op(self)
     return _table[self._geometry.keys](self)
 
-cosh__op = define('cosh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.cosh_', Autograd='_generated.autograd_kernels.cosh_')
+cosh__op = define('cosh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.cosh_', CUDA='_generated.variants.cosh_', Autograd='_generated.autograd_kernels.cosh_')
 def cosh_(self, _table=cosh__op.table):
     if hot.off:
         return cosh__op(self)
     return _table[self._geometry.keys](self)
 
-cosh_out_op = define('cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cosh_out', Autograd='autograd.manual.out_variant')
+cosh_out_op = define('cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cosh_out', CUDA='_generated.variants.cosh_out', Autograd='autograd.manual.out_variant')
 def cosh_out(self, out, _table=cosh_out_op.table):
     if hot.off:
         return cosh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-tanh_op = define('tanh(Tensor self) -> Tensor', CPU='pointwise_unary.tanh', Autograd='_generated.autograd_kernels.tanh')
+tanh_op = define('tanh(Tensor self) -> Tensor', CPU='pointwise_unary.tanh', CUDA='pointwise_unary.tanh', Autograd='_generated.autograd_kernels.tanh')
 def tanh(self, _table=tanh_op.table):
     if hot.off:
         return tanh_op(self)
     return _table[self._geometry.keys](self)
 
-tanh__op = define('tanh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.tanh_', Autograd='_generated.autograd_kernels.tanh_')
+tanh__op = define('tanh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.tanh_', CUDA='_generated.variants.tanh_', Autograd='_generated.autograd_kernels.tanh_')
 def tanh_(self, _table=tanh__op.table):
     if hot.off:
         return tanh__op(self)
     return _table[self._geometry.keys](self)
 
-tanh_out_op = define('tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tanh_out', Autograd='autograd.manual.out_variant')
+tanh_out_op = define('tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tanh_out', CUDA='_generated.variants.tanh_out', Autograd='autograd.manual.out_variant')
 def tanh_out(self, out, _table=tanh_out_op.table):
     if hot.off:
         return tanh_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sigmoid_op = define('sigmoid(Tensor self) -> Tensor', CPU='pointwise_unary.sigmoid', Autograd='_generated.autograd_kernels.sigmoid')
+sigmoid_op = define('sigmoid(Tensor self) -> Tensor', CPU='pointwise_unary.sigmoid', CUDA='pointwise_unary.sigmoid', Autograd='_generated.autograd_kernels.sigmoid')
 def sigmoid(self, _table=sigmoid_op.table):
     if hot.off:
         return sigmoid_op(self)
     return _table[self._geometry.keys](self)
 
-sigmoid__op = define('sigmoid_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sigmoid_', Autograd='_generated.autograd_kernels.sigmoid_')
+sigmoid__op = define('sigmoid_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sigmoid_', CUDA='_generated.variants.sigmoid_', Autograd='_generated.autograd_kernels.sigmoid_')
 def sigmoid_(self, _table=sigmoid__op.table):
     if hot.off:
         return sigmoid__op(self)
     return _table[self._geometry.keys](self)
 
-sigmoid_out_op = define('sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sigmoid_out', Autograd='autograd.manual.out_variant')
+sigmoid_out_op = define('sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sigmoid_out', CUDA='_generated.variants.sigmoid_out', Autograd='autograd.manual.out_variant')
 def sigmoid_out(self, out, _table=sigmoid_out_op.table):
     if hot.off:
         return sigmoid_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-erf_op = define('erf(Tensor self) -> Tensor', CPU='pointwise_unary.erf', Autograd='_generated.autograd_kernels.erf')
+erf_op = define('erf(Tensor self) -> Tensor', CPU='pointwise_unary.erf', CUDA='pointwise_unary.erf', Autograd='_generated.autograd_kernels.erf')
 def erf(self, _table=erf_op.table):
     if hot.off:
         return erf_op(self)
     return _table[self._geometry.keys](self)
 
-erf__op = define('erf_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.erf_', Autograd='_generated.autograd_kernels.erf_')
+erf__op = define('erf_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.erf_', CUDA='_generated.variants.erf_', Autograd='_generated.autograd_kernels.erf_')
 def erf_(self, _table=erf__op.table):
     if hot.off:
         return erf__op(self)
     return _table[self._geometry.keys](self)
 
-erf_out_op = define('erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.erf_out', Autograd='autograd.manual.out_variant')
+erf_out_op = define('erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.erf_out', CUDA='_generated.variants.erf_out', Autograd='autograd.manual.out_variant')
 def erf_out(self, out, _table=erf_out_op.table):
     if hot.off:
         return erf_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-floor_op = define('floor(Tensor self) -> Tensor', CPU='pointwise_unary.floor', Autograd='_generated.autograd_kernels.floor')
+floor_op = define('floor(Tensor self) -> Tensor', CPU='pointwise_unary.floor', CUDA='pointwise_unary.floor', Autograd='_generated.autograd_kernels.floor')
 def floor(self, _table=floor_op.table):
     if hot.off:
         return floor_op(self)
     return _table[self._geometry.keys](self)
 
-floor__op = define('floor_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.floor_', Autograd='_generated.autograd_kernels.floor_')
+floor__op = define('floor_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.floor_', CUDA='_generated.variants.floor_', Autograd='_generated.autograd_kernels.floor_')
 def floor_(self, _table=floor__op.table):
     if hot.off:
         return floor__op(self)
     return _table[self._geometry.keys](self)
 
-floor_out_op = define('floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.floor_out', Autograd='autograd.manual.out_variant')
+floor_out_op = define('floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.floor_out', CUDA='_generated.variants.floor_out', Autograd='autograd.manual.out_variant')
 def floor_out(self, out, _table=floor_out_op.table):
     if hot.off:
         return floor_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-ceil_op = define('ceil(Tensor self) -> Tensor', CPU='pointwise_unary.ceil', Autograd='_generated.autograd_kernels.ceil')
+ceil_op = define('ceil(Tensor self) -> Tensor', CPU='pointwise_unary.ceil', CUDA='pointwise_unary.ceil', Autograd='_generated.autograd_kernels.ceil')
 def ceil(self, _table=ceil_op.table):
     if hot.off:
         return ceil_op(self)
     return _table[self._geometry.keys](self)
 
-ceil__op = define('ceil_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.ceil_', Autograd='_generated.autograd_kernels.ceil_')
+ceil__op = define('ceil_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.ceil_', CUDA='_generated.variants.ceil_', Autograd='_generated.autograd_kernels.ceil_')
 def ceil_(self, _table=ceil__op.table):
     if hot.off:
         return ceil__op(self)
     return _table[self._geometry.keys](self)
 
-ceil_out_op = define('ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ceil_out', Autograd='autograd.manual.out_variant')
+ceil_out_op = define('ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ceil_out', CUDA='_generated.variants.ceil_out', Autograd='autograd.manual.out_variant')
 def ceil_out(self, out, _table=ceil_out_op.table):
     if hot.off:
         return ceil_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-round_op = define('round(Tensor self) -> Tensor', CPU='pointwise_unary.round', Autograd='_generated.autograd_kernels.round')
+round_op = define('round(Tensor self) -> Tensor', CPU='pointwise_unary.round', CUDA='pointwise_unary.round', Autograd='_generated.autograd_kernels.round')
 def round(self, _table=round_op.table):
     if hot.off:
         return round_op(self)
     return _table[self._geometry.keys](self)
 
-round__op = define('round_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.round_', Autograd='_generated.autograd_kernels.round_')
+round__op = define('round_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.round_', CUDA='_generated.variants.round_', Autograd='_generated.autograd_kernels.round_')
 def round_(self, _table=round__op.table):
     if hot.off:
         return round__op(self)
     return _table[self._geometry.keys](self)
 
-round_out_op = define('round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.round_out', Autograd='autograd.manual.out_variant')
+round_out_op = define('round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.round_out', CUDA='_generated.variants.round_out', Autograd='autograd.manual.out_variant')
 def round_out(self, out, _table=round_out_op.table):
     if hot.off:
         return round_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-round_decimals_op = define('round.decimals(Tensor self, *, int decimals) -> Tensor', CPU='pointwise_unary.round_decimals', Autograd='_generated.autograd_kernels.round_decimals')
+round_decimals_op = define('round.decimals(Tensor self, *, int decimals) -> Tensor', CPU='pointwise_unary.round_decimals', CUDA='pointwise_unary.round_decimals', Autograd='_generated.autograd_kernels.round_decimals')
 def round_decimals(self, decimals, _table=round_decimals_op.table):
     if hot.off:
         return round_decimals_op(self, decimals)
     return _table[self._geometry.keys](self, decimals)
 
-round__decimals_op = define('round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)', CPU='_generated.variants.round__decimals', Autograd='_generated.autograd_kernels.round__decimals')
+round__decimals_op = define('round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)', CPU='_generated.variants.round__decimals', CUDA='_generated.variants.round__decimals', Autograd='_generated.autograd_kernels.round__decimals')
 def round__decimals(self, decimals, _table=round__decimals_op.table):
     if hot.off:
         return round__decimals_op(self, decimals)
     return _table[self._geometry.keys](self, decimals)
 
-round_decimals_out_op = define('round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.round_decimals_out', Autograd='autograd.manual.out_variant')
+round_decimals_out_op = define('round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.round_decimals_out', CUDA='_generated.variants.round_decimals_out', Autograd='autograd.manual.out_variant')
 def round_decimals_out(self, decimals, out, _table=round_decimals_out_op.table):
     if hot.off:
         return round_decimals_out_op(self, decimals, out)
     return _table[self._geometry.keys | out._geometry.keys](self, decimals, out)
 
-trunc_op = define('trunc(Tensor self) -> Tensor', CPU='pointwise_unary.trunc', Autograd='_generated.autograd_kernels.trunc')
+trunc_op = define('trunc(Tensor self) -> Tensor', CPU='pointwise_unary.trunc', CUDA='pointwise_unary.trunc', Autograd='_generated.autograd_kernels.trunc')
 def trunc(self, _table=trunc_op.table):
     if hot.off:
         return trunc_op(self)
     return _table[self._geometry.keys](self)
 
-trunc__op = define('trunc_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.trunc_', Autograd='_generated.autograd_kernels.trunc_')
+trunc__op = define('trunc_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.trunc_', CUDA='_generated.variants.trunc_', Autograd='_generated.autograd_kernels.trunc_')
 def trunc_(self, _table=trunc__op.table):
     if hot.off:
         return trunc__op(self)
     return _table[self._geometry.keys](self)
 
-trunc_out_op = define('trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.trunc_out', Autograd='autograd.manual.out_variant')
+trunc_out_op = define('trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.trunc_out', CUDA='_generated.variants.trunc_out', Autograd='autograd.manual.out_variant')
 def trunc_out(self, out, _table=trunc_out_op.table):
     if hot.off:
         return trunc_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-frac_op = define('frac(Tensor self) -> Tensor', CPU='pointwise_unary.frac', Autograd='_generated.autograd_kernels.frac')
+frac_op = define('frac(Tensor self) -> Tensor', CPU='pointwise_unary.frac', CUDA='pointwise_unary.frac', Autograd='_generated.autograd_kernels.frac')
 def frac(self, _table=frac_op.table):
     if hot.off:
         return frac_op(self)
     return _table[self._geometry.keys](self)
 
-frac__op = define('frac_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.frac_', Autograd='_generated.autograd_kernels.frac_')
+frac__op = define('frac_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.frac_', CUDA='_generated.variants.frac_', Autograd='_generated.autograd_kernels.frac_')
 def frac_(self, _table=frac__op.table):
     if hot.off:
         return frac__op(self)
     return _table[self._geometry.keys](self)
 
-frac_out_op = define('frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.frac_out', Autograd='autograd.manual.out_variant')
+frac_out_op = define('frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.frac_out', CUDA='_generated.variants.frac_out', Autograd='autograd.manual.out_variant')
 def frac_out(self, out, _table=frac_out_op.table):
     if hot.off:
         return frac_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-sign_op = define('sign(Tensor self) -> Tensor', CPU='pointwise_unary.sign', Autograd='_generated.autograd_kernels.sign')
+sign_op = define('sign(Tensor self) -> Tensor', CPU='pointwise_unary.sign', CUDA='pointwise_unary.sign', Autograd='_generated.autograd_kernels.sign')
 def sign(self, _table=sign_op.table):
     if hot.off:
         return sign_op(self)
     return _table[self._geometry.keys](self)
 
-sign__op = define('sign_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sign_', Autograd='_generated.autograd_kernels.sign_')
+sign__op = define('sign_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sign_', CUDA='_generated.variants.sign_', Autograd='_generated.autograd_kernels.sign_')
 def sign_(self, _table=sign__op.table):
     if hot.off:
         return sign__op(self)
     return _table[self._geometry.keys](self)
 
-sign_out_op = define('sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sign_out', Autograd='autograd.manual.out_variant')
+sign_out_op = define('sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sign_out', CUDA='_generated.variants.sign_out', Autograd='autograd.manual.out_variant')
 def sign_out(self, out, _table=sign_out_op.table):
     if hot.off:
         return sign_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-logical_not_op = define('logical_not(Tensor self) -> Tensor', CPU='pointwise_unary.logical_not')
+logical_not_op = define('logical_not(Tensor self) -> Tensor', CPU='pointwise_unary.logical_not', CUDA='pointwise_unary.logical_not')
 def logical_not(self, _table=logical_not_op.table):
     if hot.off:
         return logical_not_op(self)
     return _table[self._geometry.keys](self)
 
-logical_not__op = define('logical_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.logical_not_', Autograd='_generated.autograd_kernels.logical_not_')
+logical_not__op = define('logical_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.logical_not_', CUDA='_generated.variants.logical_not_', Autograd='_generated.autograd_kernels.logical_not_')
 def logical_not_(self, _table=logical_not__op.table):
     if hot.off:
         return logical_not__op(self)
     return _table[self._geometry.keys](self)
 
-logical_not_out_op = define('logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_not_out', Autograd='autograd.manual.out_variant')
+logical_not_out_op = define('logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logical_not_out', CUDA='_generated.variants.logical_not_out', Autograd='autograd.manual.out_variant')
 def logical_not_out(self, out, _table=logical_not_out_op.table):
     if hot.off:
         return logical_not_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-bitwise_not_op = define('bitwise_not(Tensor self) -> Tensor', CPU='pointwise_unary.bitwise_not')
+bitwise_not_op = define('bitwise_not(Tensor self) -> Tensor', CPU='pointwise_unary.bitwise_not', CUDA='pointwise_unary.bitwise_not')
 def bitwise_not(self, _table=bitwise_not_op.table):
     if hot.off:
         return bitwise_not_op(self)
     return _table[self._geometry.keys](self)
 
-bitwise_not__op = define('bitwise_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_', Autograd='_generated.autograd_kernels.bitwise_not_')
+bitwise_not__op = define('bitwise_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_', CUDA='_generated.variants.bitwise_not_', Autograd='_generated.autograd_kernels.bitwise_not_')
 def bitwise_not_(self, _table=bitwise_not__op.table):
     if hot.off:
         return bitwise_not__op(self)
     return _table[self._geometry.keys](self)
 
-bitwise_not_out_op = define('bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_out', Autograd='autograd.manual.out_variant')
+bitwise_not_out_op = define('bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_out', CUDA='_generated.variants.bitwise_not_out', Autograd='autograd.manual.out_variant')
 def bitwise_not_out(self, out, _table=bitwise_not_out_op.table):
     if hot.off:
         return bitwise_not_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-isnan_op = define('isnan(Tensor self) -> Tensor', CPU='pointwise_unary.isnan')
+isnan_op = define('isnan(Tensor self) -> Tensor', CPU='pointwise_unary.isnan', CUDA='pointwise_unary.isnan')
 def isnan(self, _table=isnan_op.table):
     if hot.off:
         return isnan_op(self)
     return _table[self._geometry.keys](self)
 
-isinf_op = define('isinf(Tensor self) -> Tensor', CPU='pointwise_unary.isinf')
+isinf_op = define('isinf(Tensor self) -> Tensor', CPU='pointwise_unary.isinf', CUDA='pointwise_unary.isinf')
 def isinf(self, _table=isinf_op.table):
     if hot.off:
         return isinf_op(self)
     return _table[self._geometry.keys](self)
 
-isfinite_op = define('isfinite(Tensor self) -> Tensor', CPU='pointwise_unary.isfinite')
+isfinite_op = define('isfinite(Tensor self) -> Tensor', CPU='pointwise_unary.isfinite', CUDA='pointwise_unary.isfinite')
 def isfinite(self, _table=isfinite_op.table):
     if hot.off:
         return isfinite_op(self)
@@ -2474,193 +2474,193 @@ def clip__Tensor(self, min, max, _table=clip__Tensor_op.table):
         return clip__Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clamp_op = define('clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CPU='clamping.clamp', Autograd='_generated.autograd_kernels.clamp')
+clamp_op = define('clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CPU='clamping.clamp', CUDA='clamping.clamp', Autograd='_generated.autograd_kernels.clamp')
 def clamp(self, min, max, _table=clamp_op.table):
     if hot.off:
         return clamp_op(self, min, max)
     return _table[self._geometry.keys](self, min, max)
 
-clamp__op = define('clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CPU='_generated.variants.clamp_', Autograd='_generated.autograd_kernels.clamp_')
+clamp__op = define('clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CPU='_generated.variants.clamp_', CUDA='_generated.variants.clamp_', Autograd='_generated.autograd_kernels.clamp_')
 def clamp_(self, min, max, _table=clamp__op.table):
     if hot.off:
         return clamp__op(self, min, max)
     return _table[self._geometry.keys](self, min, max)
 
-clamp_out_op = define('clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_out', Autograd='autograd.manual.out_variant')
+clamp_out_op = define('clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_out', CUDA='_generated.variants.clamp_out', Autograd='autograd.manual.out_variant')
 def clamp_out(self, min, max, out, _table=clamp_out_op.table):
     if hot.off:
         return clamp_out_op(self, min, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, max, out)
 
-clamp_Tensor_op = define('clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CPU='clamping.clamp_Tensor', Autograd='_generated.autograd_kernels.clamp_Tensor')
+clamp_Tensor_op = define('clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CPU='clamping.clamp_Tensor', CUDA='clamping.clamp_Tensor', Autograd='_generated.autograd_kernels.clamp_Tensor')
 def clamp_Tensor(self, min, max, _table=clamp_Tensor_op.table):
     if hot.off:
         return clamp_Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clamp__Tensor_op = define('clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CPU='_generated.variants.clamp__Tensor', Autograd='_generated.autograd_kernels.clamp__Tensor')
+clamp__Tensor_op = define('clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CPU='_generated.variants.clamp__Tensor', CUDA='_generated.variants.clamp__Tensor', Autograd='_generated.autograd_kernels.clamp__Tensor')
 def clamp__Tensor(self, min, max, _table=clamp__Tensor_op.table):
     if hot.off:
         return clamp__Tensor_op(self, min, max)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
-clamp_Tensor_out_op = define('clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_Tensor_out', Autograd='autograd.manual.out_variant')
+clamp_Tensor_out_op = define('clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_Tensor_out', CUDA='_generated.variants.clamp_Tensor_out', Autograd='autograd.manual.out_variant')
 def clamp_Tensor_out(self, min, max, out, _table=clamp_Tensor_out_op.table):
     if hot.off:
         return clamp_Tensor_out_op(self, min, max, out)
     return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys) | out._geometry.keys](self, min, max, out)
 
-clamp_min_op = define('clamp_min(Tensor self, Scalar min) -> Tensor', CPU='clamping.clamp_min', Autograd='_generated.autograd_kernels.clamp_min')
+clamp_min_op = define('clamp_min(Tensor self, Scalar min) -> Tensor', CPU='clamping.clamp_min', CUDA='clamping.clamp_min', Autograd='_generated.autograd_kernels.clamp_min')
 def clamp_min(self, min, _table=clamp_min_op.table):
     if hot.off:
         return clamp_min_op(self, min)
     return _table[self._geometry.keys](self, min)
 
-clamp_min__op = define('clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)', CPU='_generated.variants.clamp_min_', Autograd='_generated.autograd_kernels.clamp_min_')
+clamp_min__op = define('clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)', CPU='_generated.variants.clamp_min_', CUDA='_generated.variants.clamp_min_', Autograd='_generated.autograd_kernels.clamp_min_')
 def clamp_min_(self, min, _table=clamp_min__op.table):
     if hot.off:
         return clamp_min__op(self, min)
     return _table[self._geometry.keys](self, min)
 
-clamp_min_out_op = define('clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_min_out', Autograd='autograd.manual.out_variant')
+clamp_min_out_op = define('clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_min_out', CUDA='_generated.variants.clamp_min_out', Autograd='autograd.manual.out_variant')
 def clamp_min_out(self, min, out, _table=clamp_min_out_op.table):
     if hot.off:
         return clamp_min_out_op(self, min, out)
     return _table[self._geometry.keys | out._geometry.keys](self, min, out)
 
-clamp_min_Tensor_op = define('clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', CPU='clamping.clamp_min_Tensor', Autograd='_generated.autograd_kernels.clamp_min_Tensor')
+clamp_min_Tensor_op = define('clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', CPU='clamping.clamp_min_Tensor', CUDA='clamping.clamp_min_Tensor', Autograd='_generated.autograd_kernels.clamp_min_Tensor')
 def clamp_min_Tensor(self, min, _table=clamp_min_Tensor_op.table):
     if hot.off:
         return clamp_min_Tensor_op(self, min)
     return _table[self._geometry.keys | min._geometry.keys](self, min)
 
-clamp_min__Tensor_op = define('clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)', CPU='_generated.variants.clamp_min__Tensor', Autograd='_generated.autograd_kernels.clamp_min__Tensor')
+clamp_min__Tensor_op = define('clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)', CPU='_generated.variants.clamp_min__Tensor', CUDA='_generated.variants.clamp_min__Tensor', Autograd='_generated.autograd_kernels.clamp_min__Tensor')
 def clamp_min__Tensor(self, min, _table=clamp_min__Tensor_op.table):
     if hot.off:
         return clamp_min__Tensor_op(self, min)
     return _table[self._geometry.keys | min._geometry.keys](self, min)
 
-clamp_min_Tensor_out_op = define('clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_min_Tensor_out', Autograd='autograd.manual.out_variant')
+clamp_min_Tensor_out_op = define('clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_min_Tensor_out', CUDA='_generated.variants.clamp_min_Tensor_out', Autograd='autograd.manual.out_variant')
 def clamp_min_Tensor_out(self, min, out, _table=clamp_min_Tensor_out_op.table):
     if hot.off:
         return clamp_min_Tensor_out_op(self, min, out)
     return _table[self._geometry.keys | min._geometry.keys | out._geometry.keys](self, min, out)
 
-clamp_max_op = define('clamp_max(Tensor self, Scalar max) -> Tensor', CPU='clamping.clamp_max', Autograd='_generated.autograd_kernels.clamp_max')
+clamp_max_op = define('clamp_max(Tensor self, Scalar max) -> Tensor', CPU='clamping.clamp_max', CUDA='clamping.clamp_max', Autograd='_generated.autograd_kernels.clamp_max')
 def clamp_max(self, max, _table=clamp_max_op.table):
     if hot.off:
         return clamp_max_op(self, max)
     return _table[self._geometry.keys](self, max)
 
-clamp_max__op = define('clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)', CPU='_generated.variants.clamp_max_', Autograd='_generated.autograd_kernels.clamp_max_')
+clamp_max__op = define('clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)', CPU='_generated.variants.clamp_max_', CUDA='_generated.variants.clamp_max_', Autograd='_generated.autograd_kernels.clamp_max_')
 def clamp_max_(self, max, _table=clamp_max__op.table):
     if hot.off:
         return clamp_max__op(self, max)
     return _table[self._geometry.keys](self, max)
 
-clamp_max_out_op = define('clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_max_out', Autograd='autograd.manual.out_variant')
+clamp_max_out_op = define('clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_max_out', CUDA='_generated.variants.clamp_max_out', Autograd='autograd.manual.out_variant')
 def clamp_max_out(self, max, out, _table=clamp_max_out_op.table):
     if hot.off:
         return clamp_max_out_op(self, max, out)
     return _table[self._geometry.keys | out._geometry.keys](self, max, out)
 
-clamp_max_Tensor_op = define('clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', CPU='clamping.clamp_max_Tensor', Autograd='_generated.autograd_kernels.clamp_max_Tensor')
+clamp_max_Tensor_op = define('clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', CPU='clamping.clamp_max_Tensor', CUDA='clamping.clamp_max_Tensor', Autograd='_generated.autograd_kernels.clamp_max_Tensor')
 def clamp_max_Tensor(self, max, _table=clamp_max_Tensor_op.table):
     if hot.off:
         return clamp_max_Tensor_op(self, max)
     return _table[self._geometry.keys | max._geometry.keys](self, max)
 
-clamp_max__Tensor_op = define('clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)', CPU='_generated.variants.clamp_max__Tensor', Autograd='_generated.autograd_kernels.clamp_max__Tensor')
+clamp_max__Tensor_op = define('clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)', CPU='_generated.variants.clamp_max__Tensor', CUDA='_generated.variants.clamp_max__Tensor', Autograd='_generated.autograd_kernels.clamp_max__Tensor')
 def clamp_max__Tensor(self, max, _table=clamp_max__Tensor_op.table):
     if hot.off:
         return clamp_max__Tensor_op(self, max)
     return _table[self._geometry.keys | max._geometry.keys](self, max)
 
-clamp_max_Tensor_out_op = define('clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_max_Tensor_out', Autograd='autograd.manual.out_variant')
+clamp_max_Tensor_out_op = define('clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.clamp_max_Tensor_out', CUDA='_generated.variants.clamp_max_Tensor_out', Autograd='autograd.manual.out_variant')
 def clamp_max_Tensor_out(self, max, out, _table=clamp_max_Tensor_out_op.table):
     if hot.off:
         return clamp_max_Tensor_out_op(self, max, out)
     return _table[self._geometry.keys | max._geometry.keys | out._geometry.keys](self, max, out)
 
-lerp_Scalar_op = define('lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor', CPU='pointwise_ternary.lerp_Scalar', Autograd='_generated.autograd_kernels.lerp_Scalar')
+lerp_Scalar_op = define('lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor', CPU='pointwise_ternary.lerp_Scalar', CUDA='pointwise_ternary.lerp_Scalar', Autograd='_generated.autograd_kernels.lerp_Scalar')
 def lerp_Scalar(self, end, weight, _table=lerp_Scalar_op.table):
     if hot.off:
         return lerp_Scalar_op(self, end, weight)
     return _table[self._geometry.keys | end._geometry.keys](self, end, weight)
 
-lerp__Scalar_op = define('lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)', CPU='_generated.variants.lerp__Scalar', Autograd='_generated.autograd_kernels.lerp__Scalar')
+lerp__Scalar_op = define('lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)', CPU='_generated.variants.lerp__Scalar', CUDA='_generated.variants.lerp__Scalar', Autograd='_generated.autograd_kernels.lerp__Scalar')
 def lerp__Scalar(self, end, weight, _table=lerp__Scalar_op.table):
     if hot.off:
         return lerp__Scalar_op(self, end, weight)
     return _table[self._geometry.keys | end._geometry.keys](self, end, weight)
 
-lerp_Scalar_out_op = define('lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lerp_Scalar_out', Autograd='autograd.manual.out_variant')
+lerp_Scalar_out_op = define('lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lerp_Scalar_out', CUDA='_generated.variants.lerp_Scalar_out', Autograd='autograd.manual.out_variant')
 def lerp_Scalar_out(self, end, weight, out, _table=lerp_Scalar_out_op.table):
     if hot.off:
         return lerp_Scalar_out_op(self, end, weight, out)
     return _table[self._geometry.keys | end._geometry.keys | out._geometry.keys](self, end, weight, out)
 
-lerp_Tensor_op = define('lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor', CPU='pointwise_ternary.lerp_Tensor', Autograd='_generated.autograd_kernels.lerp_Tensor')
+lerp_Tensor_op = define('lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor', CPU='pointwise_ternary.lerp_Tensor', CUDA='pointwise_ternary.lerp_Tensor', Autograd='_generated.autograd_kernels.lerp_Tensor')
 def lerp_Tensor(self, end, weight, _table=lerp_Tensor_op.table):
     if hot.off:
         return lerp_Tensor_op(self, end, weight)
     return _table[self._geometry.keys | end._geometry.keys | weight._geometry.keys](self, end, weight)
 
-lerp__Tensor_op = define('lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)', CPU='_generated.variants.lerp__Tensor', Autograd='_generated.autograd_kernels.lerp__Tensor')
+lerp__Tensor_op = define('lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)', CPU='_generated.variants.lerp__Tensor', CUDA='_generated.variants.lerp__Tensor', Autograd='_generated.autograd_kernels.lerp__Tensor')
 def lerp__Tensor(self, end, weight, _table=lerp__Tensor_op.table):
     if hot.off:
         return lerp__Tensor_op(self, end, weight)
     return _table[self._geometry.keys | end._geometry.keys | weight._geometry.keys](self, end, weight)
 
-lerp_Tensor_out_op = define('lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lerp_Tensor_out', Autograd='autograd.manual.out_variant')
+lerp_Tensor_out_op = define('lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lerp_Tensor_out', CUDA='_generated.variants.lerp_Tensor_out', Autograd='autograd.manual.out_variant')
 def lerp_Tensor_out(self, end, weight, out, _table=lerp_Tensor_out_op.table):
     if hot.off:
         return lerp_Tensor_out_op(self, end, weight, out)
     return _table[self._geometry.keys | end._geometry.keys | weight._geometry.keys | out._geometry.keys](self, end, weight, out)
 
-addcmul_op = define('addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', CPU='pointwise_ternary.addcmul', Autograd='_generated.autograd_kernels.addcmul')
+addcmul_op = define('addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', CPU='pointwise_ternary.addcmul', CUDA='pointwise_ternary.addcmul', Autograd='_generated.autograd_kernels.addcmul')
 def addcmul(self, tensor1, tensor2, value, _table=addcmul_op.table):
     if hot.off:
         return addcmul_op(self, tensor1, tensor2, value)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys](self, tensor1, tensor2, value)
 
-addcmul__op = define('addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', CPU='_generated.variants.addcmul_', Autograd='_generated.autograd_kernels.addcmul_')
+addcmul__op = define('addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', CPU='_generated.variants.addcmul_', CUDA='_generated.variants.addcmul_', Autograd='_generated.autograd_kernels.addcmul_')
 def addcmul_(self, tensor1, tensor2, value, _table=addcmul__op.table):
     if hot.off:
         return addcmul__op(self, tensor1, tensor2, value)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys](self, tensor1, tensor2, value)
 
-addcmul_out_op = define('addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addcmul_out', Autograd='autograd.manual.out_variant')
+addcmul_out_op = define('addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addcmul_out', CUDA='_generated.variants.addcmul_out', Autograd='autograd.manual.out_variant')
 def addcmul_out(self, tensor1, tensor2, value, out, _table=addcmul_out_op.table):
     if hot.off:
         return addcmul_out_op(self, tensor1, tensor2, value, out)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys | out._geometry.keys](self, tensor1, tensor2, value, out)
 
-addcdiv_op = define('addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', CPU='pointwise_ternary.addcdiv', Autograd='_generated.autograd_kernels.addcdiv')
+addcdiv_op = define('addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', CPU='pointwise_ternary.addcdiv', CUDA='pointwise_ternary.addcdiv', Autograd='_generated.autograd_kernels.addcdiv')
 def addcdiv(self, tensor1, tensor2, value, _table=addcdiv_op.table):
     if hot.off:
         return addcdiv_op(self, tensor1, tensor2, value)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys](self, tensor1, tensor2, value)
 
-addcdiv__op = define('addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', CPU='_generated.variants.addcdiv_', Autograd='_generated.autograd_kernels.addcdiv_')
+addcdiv__op = define('addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', CPU='_generated.variants.addcdiv_', CUDA='_generated.variants.addcdiv_', Autograd='_generated.autograd_kernels.addcdiv_')
 def addcdiv_(self, tensor1, tensor2, value, _table=addcdiv__op.table):
     if hot.off:
         return addcdiv__op(self, tensor1, tensor2, value)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys](self, tensor1, tensor2, value)
 
-addcdiv_out_op = define('addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addcdiv_out', Autograd='autograd.manual.out_variant')
+addcdiv_out_op = define('addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addcdiv_out', CUDA='_generated.variants.addcdiv_out', Autograd='autograd.manual.out_variant')
 def addcdiv_out(self, tensor1, tensor2, value, out, _table=addcdiv_out_op.table):
     if hot.off:
         return addcdiv_out_op(self, tensor1, tensor2, value, out)
     return _table[self._geometry.keys | tensor1._geometry.keys | tensor2._geometry.keys | out._geometry.keys](self, tensor1, tensor2, value, out)
 
-where_self_op = define('where.self(Tensor condition, Tensor self, Tensor other) -> Tensor', CPU='pointwise_ternary.where_self', Autograd='_generated.autograd_kernels.where_self')
+where_self_op = define('where.self(Tensor condition, Tensor self, Tensor other) -> Tensor', CPU='pointwise_ternary.where_self', CUDA='pointwise_ternary.where_self', Autograd='_generated.autograd_kernels.where_self')
 def where_self(condition, self, other, _table=where_self_op.table):
     if hot.off:
         return where_self_op(condition, self, other)
     return _table[condition._geometry.keys | self._geometry.keys | other._geometry.keys](condition, self, other)
 
-where_self_out_op = define('where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.where_self_out', Autograd='autograd.manual.out_variant')
+where_self_out_op = define('where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.where_self_out', CUDA='_generated.variants.where_self_out', Autograd='autograd.manual.out_variant')
 def where_self_out(condition, self, other, out, _table=where_self_out_op.table):
     if hot.off:
         return where_self_out_op(condition, self, other, out)
@@ -2678,7 +2678,7 @@ def where_ScalarOther(condition, self, other, _table=where_ScalarOther_op.table)
         return where_ScalarOther_op(condition, self, other)
     return _table[condition._geometry.keys | self._geometry.keys](condition, self, other)
 
-where_Scalar_op = define('where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor', CPU='pointwise_ternary.where_Scalar')
+where_Scalar_op = define('where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor', CPU='pointwise_ternary.where_Scalar', CUDA='pointwise_ternary.where_Scalar')
 def where_Scalar(condition, self, other, _table=where_Scalar_op.table):
     if hot.off:
         return where_Scalar_op(condition, self, other)
@@ -2690,25 +2690,25 @@ def where(condition, _table=where_op.table):
         return where_op(condition)
     return _table[condition._geometry.keys](condition)
 
-masked_fill_Scalar_op = define('masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor', CPU='pointwise_ternary.masked_fill_Scalar', Autograd='_generated.autograd_kernels.masked_fill_Scalar')
+masked_fill_Scalar_op = define('masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor', CPU='pointwise_ternary.masked_fill_Scalar', CUDA='pointwise_ternary.masked_fill_Scalar', Autograd='_generated.autograd_kernels.masked_fill_Scalar')
 def masked_fill_Scalar(self, mask, value, _table=masked_fill_Scalar_op.table):
     if hot.off:
         return masked_fill_Scalar_op(self, mask, value)
     return _table[self._geometry.keys | mask._geometry.keys](self, mask, value)
 
-masked_fill__Scalar_op = define('masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)', CPU='_generated.variants.masked_fill__Scalar', Autograd='_generated.autograd_kernels.masked_fill__Scalar')
+masked_fill__Scalar_op = define('masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)', CPU='_generated.variants.masked_fill__Scalar', CUDA='_generated.variants.masked_fill__Scalar', Autograd='_generated.autograd_kernels.masked_fill__Scalar')
 def masked_fill__Scalar(self, mask, value, _table=masked_fill__Scalar_op.table):
     if hot.off:
         return masked_fill__Scalar_op(self, mask, value)
     return _table[self._geometry.keys | mask._geometry.keys](self, mask, value)
 
-masked_fill_Tensor_op = define('masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor', CPU='pointwise_ternary.masked_fill_Tensor', Autograd='_generated.autograd_kernels.masked_fill_Tensor')
+masked_fill_Tensor_op = define('masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor', CPU='pointwise_ternary.masked_fill_Tensor', CUDA='pointwise_ternary.masked_fill_Tensor', Autograd='_generated.autograd_kernels.masked_fill_Tensor')
 def masked_fill_Tensor(self, mask, value, _table=masked_fill_Tensor_op.table):
     if hot.off:
         return masked_fill_Tensor_op(self, mask, value)
     return _table[self._geometry.keys | mask._geometry.keys | value._geometry.keys](self, mask, value)
 
-masked_fill__Tensor_op = define('masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)', CPU='_generated.variants.masked_fill__Tensor', Autograd='_generated.autograd_kernels.masked_fill__Tensor')
+masked_fill__Tensor_op = define('masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)', CPU='_generated.variants.masked_fill__Tensor', CUDA='_generated.variants.masked_fill__Tensor', Autograd='_generated.autograd_kernels.masked_fill__Tensor')
 def masked_fill__Tensor(self, mask, value, _table=masked_fill__Tensor_op.table):
     if hot.off:
         return masked_fill__Tensor_op(self, mask, value)
@@ -3218,7 +3218,7 @@ def repeat(self, repeats, _table=repeat_op.table):
         return repeat_op(self, repeats)
     return _table[self._geometry.keys](self, repeats)
 
-repeat_interleave_Tensor_op = define('repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor', CPU='shape.repeat_interleave_Tensor')
+repeat_interleave_Tensor_op = define('repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor', CPU='shape.repeat_interleave_Tensor', CUDA='cuda.compaction.repeat_interleave_Tensor')
 def repeat_interleave_Tensor(repeats, output_size, _table=repeat_interleave_Tensor_op.table):
     if hot.off:
         return repeat_interleave_Tensor_op(repeats, output_size)
@@ -3296,25 +3296,25 @@ def broadcast_tensors(tensors, _table=broadcast_tensors_op.table):
         return broadcast_tensors_op(tensors)
     return _table[list_keys(tensors)](tensors)
 
-index_Tensor_op = define('index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', CPU='indexing.index', Autograd='_generated.autograd_kernels.index_Tensor')
+index_Tensor_op = define('index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', CPU='indexing.index', CUDA='cuda.indexing.index', Autograd='_generated.autograd_kernels.index_Tensor')
 def index_Tensor(self, indices, _table=index_Tensor_op.table):
     if hot.off:
         return index_Tensor_op(self, indices)
     return _table[self._geometry.keys | list_keys(indices)](self, indices)
 
-index_Tensor_out_op = define('index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_Tensor_out', Autograd='autograd.manual.out_variant')
+index_Tensor_out_op = define('index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_Tensor_out', CUDA='_generated.cuda_variants.index_Tensor_out', Autograd='autograd.manual.out_variant')
 def index_Tensor_out(self, indices, out, _table=index_Tensor_out_op.table):
     if hot.off:
         return index_Tensor_out_op(self, indices, out)
     return _table[self._geometry.keys | list_keys(indices) | out._geometry.keys](self, indices, out)
 
-index_put__op = define('index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)', CPU='indexing.index_put_', Autograd='_generated.autograd_kernels.index_put_')
+index_put__op = define('index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)', CPU='indexing.index_put_', CUDA='cuda.indexing.index_put_', Autograd='_generated.autograd_kernels.index_put_')
 def index_put_(self, indices, values, accumulate, _table=index_put__op.table):
     if hot.off:
         return index_put__op(self, indices, values, accumulate)
     return _table[self._geometry.keys | list_keys(indices) | values._geometry.keys](self, indices, values, accumulate)
 
-_index_put_impl__op = define('_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)', CPU='indexing._index_put_impl_', Autograd='_generated.autograd_kernels._index_put_impl_')
+_index_put_impl__op = define('_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)', CPU='indexing._index_put_impl_', CUDA='cuda.indexing._index_put_impl_', Autograd='_generated.autograd_kernels._index_put_impl_')
 def _index_put_impl_(self, indices, values, accumulate, unsafe, _table=_index_put_impl__op.table):
     if hot.off:
         return _index_put_impl__op(self, indices, values, accumulate, unsafe)
@@ -3452,25 +3452,25 @@ def index_add_out(self, dim, index, source, alpha, out, _table=index_add_out_op.
         return index_add_out_op(self, dim, index, source, alpha, out)
     return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys | out._geometry.keys](self, dim, index, source, alpha, out)
 
-masked_select_op = define('masked_select(Tensor self, Tensor mask) -> Tensor', CPU='indexing.masked_select', Autograd='_generated.autograd_kernels.masked_select')
+masked_select_op = define('masked_select(Tensor self, Tensor mask) -> Tensor', CPU='indexing.masked_select', CUDA='cuda.compaction.masked_select', Autograd='_generated.autograd_kernels.masked_select')
 def masked_select(self, mask, _table=masked_select_op.table):
     if hot.off:
         return masked_select_op(self, mask)
     return _table[self._geometry.keys | mask._geometry.keys](self, mask)
 
-masked_select_out_op = define('masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.masked_select_out', Autograd='autograd.manual.out_variant')
+masked_select_out_op = define('masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.masked_select_out', CUDA='_generated.cuda_variants.masked_select_out', Autograd='autograd.manual.out_variant')
 def masked_select_out(self, mask, out, _table=masked_select_out_op.table):
     if hot.off:
         return masked_select_out_op(self, mask, out)
     return _table[self._geometry.keys | mask._geometry.keys | out._geometry.keys](self, mask, out)
 
-nonzero_op = define('nonzero(Tensor self) -> Tensor', CPU='indexing.nonzero')
+nonzero_op = define('nonzero(Tensor self) -> Tensor', CPU='indexing.nonzero', CUDA='cuda.compaction.nonzero')
 def nonzero(self, _table=nonzero_op.table):
     if hot.off:
         return nonzero_op(self)
     return _table[self._geometry.keys](self)
 
-nonzero_out_op = define('nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_out', Autograd='autograd.manual.out_variant')
+nonzero_out_op = define('nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_out', CUDA='_generated.cuda_variants.nonzero_out', Autograd='autograd.manual.out_variant')
 def nonzero_out(self, out, _table=nonzero_out_op.table):
     if hot.off:
         return nonzero_out_op(self, out)
@@ -3710,115 +3710,115 @@ def linear_out(input, weight, bias, out, _table=linear_out_op.table):
         return linear_out_op(input, weight, bias, out)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys) | out._geometry.keys](input, weight, bias, out)
 
-relu_op = define('relu(Tensor self) -> Tensor', CPU='activations.relu', Autograd='_generated.autograd_kernels.relu')
+relu_op = define('relu(Tensor self) -> Tensor', CPU='activations.relu', CUDA='activations.relu', Autograd='_generated.autograd_kernels.relu')
 def relu(self, _table=relu_op.table):
     if hot.off:
         return relu_op(self)
     return _table[self._geometry.keys](self)
 
-relu__op = define('relu_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.relu_', Autograd='_generated.autograd_kernels.relu_')
+relu__op = define('relu_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.relu_', CUDA='_generated.variants.relu_', Autograd='_generated.autograd_kernels.relu_')
 def relu_(self, _table=relu__op.table):
     if hot.off:
         return relu__op(self)
     return _table[self._geometry.keys](self)
 
-gelu_op = define('gelu(Tensor self, *, str approximate="none") -> Tensor', CPU='activations.gelu', Autograd='_generated.autograd_kernels.gelu')
+gelu_op = define('gelu(Tensor self, *, str approximate="none") -> Tensor', CPU='activations.gelu', CUDA='activations.gelu', Autograd='_generated.autograd_kernels.gelu')
 def gelu(self, approximate, _table=gelu_op.table):
     if hot.off:
         return gelu_op(self, approximate)
     return _table[self._geometry.keys](self, approximate)
 
-gelu__op = define('gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!)', CPU='_generated.variants.gelu_', Autograd='_generated.autograd_kernels.gelu_')
+gelu__op = define('gelu_(Tensor(a!) self, *, str approximate="none") -> Tensor(a!)', CPU='_generated.variants.gelu_', CUDA='_generated.variants.gelu_', Autograd='_generated.autograd_kernels.gelu_')
 def gelu_(self, approximate, _table=gelu__op.table):
     if hot.off:
         return gelu__op(self, approximate)
     return _table[self._geometry.keys](self, approximate)
 
-gelu_out_op = define('gelu.out(Tensor self, *, str approximate="none", Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gelu_out', Autograd='autograd.manual.out_variant')
+gelu_out_op = define('gelu.out(Tensor self, *, str approximate="none", Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gelu_out', CUDA='_generated.variants.gelu_out', Autograd='autograd.manual.out_variant')
 def gelu_out(self, approximate, out, _table=gelu_out_op.table):
     if hot.off:
         return gelu_out_op(self, approximate, out)
     return _table[self._geometry.keys | out._geometry.keys](self, approximate, out)
 
-silu_op = define('silu(Tensor self) -> Tensor', CPU='activations.silu', Autograd='_generated.autograd_kernels.silu')
+silu_op = define('silu(Tensor self) -> Tensor', CPU='activations.silu', CUDA='activations.silu', Autograd='_generated.autograd_kernels.silu')
 def silu(self, _table=silu_op.table):
     if hot.off:
         return silu_op(self)
     return _table[self._geometry.keys](self)
 
-silu__op = define('silu_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.silu_', Autograd='_generated.autograd_kernels.silu_')
+silu__op = define('silu_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.silu_', CUDA='_generated.variants.silu_', Autograd='_generated.autograd_kernels.silu_')
 def silu_(self, _table=silu__op.table):
     if hot.off:
         return silu__op(self)
     return _table[self._geometry.keys](self)
 
-silu_out_op = define('silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.silu_out', Autograd='autograd.manual.out_variant')
+silu_out_op = define('silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.silu_out', CUDA='_generated.variants.silu_out', Autograd='autograd.manual.out_variant')
 def silu_out(self, out, _table=silu_out_op.table):
     if hot.off:
         return silu_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-leaky_relu_op = define('leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor', CPU='activations.leaky_relu', Autograd='_generated.autograd_kernels.leaky_relu')
+leaky_relu_op = define('leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor', CPU='activations.leaky_relu', CUDA='activations.leaky_relu', Autograd='_generated.autograd_kernels.leaky_relu')
 def leaky_relu(self, negative_slope, _table=leaky_relu_op.table):
     if hot.off:
         return leaky_relu_op(self, negative_slope)
     return _table[self._geometry.keys](self, negative_slope)
 
-leaky_relu__op = define('leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)', CPU='_generated.variants.leaky_relu_', Autograd='_generated.autograd_kernels.leaky_relu_')
+leaky_relu__op = define('leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)', CPU='_generated.variants.leaky_relu_', CUDA='_generated.variants.leaky_relu_', Autograd='_generated.autograd_kernels.leaky_relu_')
 def leaky_relu_(self, negative_slope, _table=leaky_relu__op.table):
     if hot.off:
         return leaky_relu__op(self, negative_slope)
     return _table[self._geometry.keys](self, negative_slope)
 
-leaky_relu_out_op = define('leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.leaky_relu_out', Autograd='autograd.manual.out_variant')
+leaky_relu_out_op = define('leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.leaky_relu_out', CUDA='_generated.variants.leaky_relu_out', Autograd='autograd.manual.out_variant')
 def leaky_relu_out(self, negative_slope, out, _table=leaky_relu_out_op.table):
     if hot.off:
         return leaky_relu_out_op(self, negative_slope, out)
     return _table[self._geometry.keys | out._geometry.keys](self, negative_slope, out)
 
-elu_op = define('elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor', CPU='activations.elu', Autograd='_generated.autograd_kernels.elu')
+elu_op = define('elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor', CPU='activations.elu', CUDA='activations.elu', Autograd='_generated.autograd_kernels.elu')
 def elu(self, alpha, scale, input_scale, _table=elu_op.table):
     if hot.off:
         return elu_op(self, alpha, scale, input_scale)
     return _table[self._geometry.keys](self, alpha, scale, input_scale)
 
-elu__op = define('elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)', CPU='_generated.variants.elu_', Autograd='_generated.autograd_kernels.elu_')
+elu__op = define('elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)', CPU='_generated.variants.elu_', CUDA='_generated.variants.elu_', Autograd='_generated.autograd_kernels.elu_')
 def elu_(self, alpha, scale, input_scale, _table=elu__op.table):
     if hot.off:
         return elu__op(self, alpha, scale, input_scale)
     return _table[self._geometry.keys](self, alpha, scale, input_scale)
 
-elu_out_op = define('elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.elu_out', Autograd='autograd.manual.out_variant')
+elu_out_op = define('elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.elu_out', CUDA='_generated.variants.elu_out', Autograd='autograd.manual.out_variant')
 def elu_out(self, alpha, scale, input_scale, out, _table=elu_out_op.table):
     if hot.off:
         return elu_out_op(self, alpha, scale, input_scale, out)
     return _table[self._geometry.keys | out._geometry.keys](self, alpha, scale, input_scale, out)
 
-softplus_op = define('softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor', CPU='activations.softplus', Autograd='_generated.autograd_kernels.softplus')
+softplus_op = define('softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor', CPU='activations.softplus', CUDA='activations.softplus', Autograd='_generated.autograd_kernels.softplus')
 def softplus(self, beta, threshold, _table=softplus_op.table):
     if hot.off:
         return softplus_op(self, beta, threshold)
     return _table[self._geometry.keys](self, beta, threshold)
 
-softplus_out_op = define('softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.softplus_out', Autograd='autograd.manual.out_variant')
+softplus_out_op = define('softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.softplus_out', CUDA='_generated.variants.softplus_out', Autograd='autograd.manual.out_variant')
 def softplus_out(self, beta, threshold, out, _table=softplus_out_op.table):
     if hot.off:
         return softplus_out_op(self, beta, threshold, out)
     return _table[self._geometry.keys | out._geometry.keys](self, beta, threshold, out)
 
-hardtanh_op = define('hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor', CPU='activations.hardtanh', Autograd='_generated.autograd_kernels.hardtanh')
+hardtanh_op = define('hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor', CPU='activations.hardtanh', CUDA='activations.hardtanh', Autograd='_generated.autograd_kernels.hardtanh')
 def hardtanh(self, min_val, max_val, _table=hardtanh_op.table):
     if hot.off:
         return hardtanh_op(self, min_val, max_val)
     return _table[self._geometry.keys](self, min_val, max_val)
 
-hardtanh__op = define('hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)', CPU='_generated.variants.hardtanh_', Autograd='_generated.autograd_kernels.hardtanh_')
+hardtanh__op = define('hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)', CPU='_generated.variants.hardtanh_', CUDA='_generated.variants.hardtanh_', Autograd='_generated.autograd_kernels.hardtanh_')
 def hardtanh_(self, min_val, max_val, _table=hardtanh__op.table):
     if hot.off:
         return hardtanh__op(self, min_val, max_val)
     return _table[self._geometry.keys](self, min_val, max_val)
 
-hardtanh_out_op = define('hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardtanh_out', Autograd='autograd.manual.out_variant')
+hardtanh_out_op = define('hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardtanh_out', CUDA='_generated.variants.hardtanh_out', Autograd='autograd.manual.out_variant')
 def hardtanh_out(self, min_val, max_val, out, _table=hardtanh_out_op.table):
     if hot.off:
         return hardtanh_out_op(self, min_val, max_val, out)
@@ -3836,7 +3836,7 @@ def relu6_(self, _table=relu6__op.table):
         return relu6__op(self)
     return _table[self._geometry.keys](self)
 
-log_sigmoid_forward_op = define('log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)', CPU='activations.log_sigmoid_forward', Autograd='_generated.autograd_kernels.log_sigmoid_forward')
+log_sigmoid_forward_op = define('log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)', CPU='activations.log_sigmoid_forward', CUDA='activations.log_sigmoid_forward', Autograd='_generated.autograd_kernels.log_sigmoid_forward')
 def log_sigmoid_forward(self, _table=log_sigmoid_forward_op.table):
     if hot.off:
         return log_sigmoid_forward_op(self)
@@ -3854,109 +3854,109 @@ def log_sigmoid_out(self, out, _table=log_sigmoid_out_op.table):
         return log_sigmoid_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-hardsigmoid_op = define('hardsigmoid(Tensor self) -> Tensor', CPU='activations_composed.hardsigmoid', Autograd='_generated.autograd_kernels.hardsigmoid')
+hardsigmoid_op = define('hardsigmoid(Tensor self) -> Tensor', CPU='activations_composed.hardsigmoid', CUDA='activations_composed.hardsigmoid', Autograd='_generated.autograd_kernels.hardsigmoid')
 def hardsigmoid(self, _table=hardsigmoid_op.table):
     if hot.off:
         return hardsigmoid_op(self)
     return _table[self._geometry.keys](self)
 
-hardsigmoid__op = define('hardsigmoid_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.hardsigmoid_', Autograd='_generated.autograd_kernels.hardsigmoid_')
+hardsigmoid__op = define('hardsigmoid_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.hardsigmoid_', CUDA='_generated.variants.hardsigmoid_', Autograd='_generated.autograd_kernels.hardsigmoid_')
 def hardsigmoid_(self, _table=hardsigmoid__op.table):
     if hot.off:
         return hardsigmoid__op(self)
     return _table[self._geometry.keys](self)
 
-hardsigmoid_out_op = define('hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardsigmoid_out', Autograd='autograd.manual.out_variant')
+hardsigmoid_out_op = define('hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardsigmoid_out', CUDA='_generated.variants.hardsigmoid_out', Autograd='autograd.manual.out_variant')
 def hardsigmoid_out(self, out, _table=hardsigmoid_out_op.table):
     if hot.off:
         return hardsigmoid_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-hardswish_op = define('hardswish(Tensor self) -> Tensor', CPU='activations_composed.hardswish', Autograd='_generated.autograd_kernels.hardswish')
+hardswish_op = define('hardswish(Tensor self) -> Tensor', CPU='activations_composed.hardswish', CUDA='activations_composed.hardswish', Autograd='_generated.autograd_kernels.hardswish')
 def hardswish(self, _table=hardswish_op.table):
     if hot.off:
         return hardswish_op(self)
     return _table[self._geometry.keys](self)
 
-hardswish__op = define('hardswish_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.hardswish_', Autograd='_generated.autograd_kernels.hardswish_')
+hardswish__op = define('hardswish_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.hardswish_', CUDA='_generated.variants.hardswish_', Autograd='_generated.autograd_kernels.hardswish_')
 def hardswish_(self, _table=hardswish__op.table):
     if hot.off:
         return hardswish__op(self)
     return _table[self._geometry.keys](self)
 
-hardswish_out_op = define('hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardswish_out', Autograd='autograd.manual.out_variant')
+hardswish_out_op = define('hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardswish_out', CUDA='_generated.variants.hardswish_out', Autograd='autograd.manual.out_variant')
 def hardswish_out(self, out, _table=hardswish_out_op.table):
     if hot.off:
         return hardswish_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-mish_op = define('mish(Tensor self) -> Tensor', CPU='activations_composed.mish', Autograd='_generated.autograd_kernels.mish')
+mish_op = define('mish(Tensor self) -> Tensor', CPU='activations_composed.mish', CUDA='activations_composed.mish', Autograd='_generated.autograd_kernels.mish')
 def mish(self, _table=mish_op.table):
     if hot.off:
         return mish_op(self)
     return _table[self._geometry.keys](self)
 
-mish__op = define('mish_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.mish_', Autograd='_generated.autograd_kernels.mish_')
+mish__op = define('mish_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.mish_', CUDA='_generated.variants.mish_', Autograd='_generated.autograd_kernels.mish_')
 def mish_(self, _table=mish__op.table):
     if hot.off:
         return mish__op(self)
     return _table[self._geometry.keys](self)
 
-mish_out_op = define('mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mish_out', Autograd='autograd.manual.out_variant')
+mish_out_op = define('mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mish_out', CUDA='_generated.variants.mish_out', Autograd='autograd.manual.out_variant')
 def mish_out(self, out, _table=mish_out_op.table):
     if hot.off:
         return mish_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-glu_op = define('glu(Tensor self, int dim=-1) -> Tensor', CPU='activations_composed.glu', Autograd='_generated.autograd_kernels.glu')
+glu_op = define('glu(Tensor self, int dim=-1) -> Tensor', CPU='activations_composed.glu', CUDA='activations_composed.glu', Autograd='_generated.autograd_kernels.glu')
 def glu(self, dim, _table=glu_op.table):
     if hot.off:
         return glu_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
-glu_out_op = define('glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.glu_out', Autograd='autograd.manual.out_variant')
+glu_out_op = define('glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.glu_out', CUDA='_generated.variants.glu_out', Autograd='autograd.manual.out_variant')
 def glu_out(self, dim, out, _table=glu_out_op.table):
     if hot.off:
         return glu_out_op(self, dim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
 
-hardshrink_op = define('hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor', CPU='activations_composed.hardshrink', Autograd='_generated.autograd_kernels.hardshrink')
+hardshrink_op = define('hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor', CPU='activations_composed.hardshrink', CUDA='activations_composed.hardshrink', Autograd='_generated.autograd_kernels.hardshrink')
 def hardshrink(self, lambd, _table=hardshrink_op.table):
     if hot.off:
         return hardshrink_op(self, lambd)
     return _table[self._geometry.keys](self, lambd)
 
-hardshrink_out_op = define('hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardshrink_out', Autograd='autograd.manual.out_variant')
+hardshrink_out_op = define('hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hardshrink_out', CUDA='_generated.variants.hardshrink_out', Autograd='autograd.manual.out_variant')
 def hardshrink_out(self, lambd, out, _table=hardshrink_out_op.table):
     if hot.off:
         return hardshrink_out_op(self, lambd, out)
     return _table[self._geometry.keys | out._geometry.keys](self, lambd, out)
 
-softshrink_op = define('softshrink(Tensor self, Scalar lambd=0.5) -> Tensor', CPU='activations_composed.softshrink', Autograd='_generated.autograd_kernels.softshrink')
+softshrink_op = define('softshrink(Tensor self, Scalar lambd=0.5) -> Tensor', CPU='activations_composed.softshrink', CUDA='activations_composed.softshrink', Autograd='_generated.autograd_kernels.softshrink')
 def softshrink(self, lambd, _table=softshrink_op.table):
     if hot.off:
         return softshrink_op(self, lambd)
     return _table[self._geometry.keys](self, lambd)
 
-softshrink_out_op = define('softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.softshrink_out', Autograd='autograd.manual.out_variant')
+softshrink_out_op = define('softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.softshrink_out', CUDA='_generated.variants.softshrink_out', Autograd='autograd.manual.out_variant')
 def softshrink_out(self, lambd, out, _table=softshrink_out_op.table):
     if hot.off:
         return softshrink_out_op(self, lambd, out)
     return _table[self._geometry.keys | out._geometry.keys](self, lambd, out)
 
-threshold_op = define('threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor', CPU='activations_composed.threshold', Autograd='_generated.autograd_kernels.threshold')
+threshold_op = define('threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor', CPU='activations_composed.threshold', CUDA='activations_composed.threshold', Autograd='_generated.autograd_kernels.threshold')
 def threshold(self, threshold, value, _table=threshold_op.table):
     if hot.off:
         return threshold_op(self, threshold, value)
     return _table[self._geometry.keys](self, threshold, value)
 
-threshold__op = define('threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)', CPU='_generated.variants.threshold_', Autograd='_generated.autograd_kernels.threshold_')
+threshold__op = define('threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)', CPU='_generated.variants.threshold_', CUDA='_generated.variants.threshold_', Autograd='_generated.autograd_kernels.threshold_')
 def threshold_(self, threshold, value, _table=threshold__op.table):
     if hot.off:
         return threshold__op(self, threshold, value)
     return _table[self._geometry.keys](self, threshold, value)
 
-threshold_out_op = define('threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.threshold_out', Autograd='autograd.manual.out_variant')
+threshold_out_op = define('threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.threshold_out', CUDA='_generated.variants.threshold_out', Autograd='autograd.manual.out_variant')
 def threshold_out(self, threshold, value, out, _table=threshold_out_op.table):
     if hot.off:
         return threshold_out_op(self, threshold, value, out)
@@ -4004,97 +4004,97 @@ def rrelu_(self, lower, upper, training, generator, _table=rrelu__op.table):
         return rrelu__op(self, lower, upper, training, generator)
     return _table[self._geometry.keys](self, lower, upper, training, generator)
 
-threshold_backward_op = define('threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', CPU='activations_backward.threshold_backward', Autograd='_generated.autograd_kernels.threshold_backward')
+threshold_backward_op = define('threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', CPU='activations_backward.threshold_backward', CUDA='activations_backward.threshold_backward', Autograd='_generated.autograd_kernels.threshold_backward')
 def threshold_backward(grad_output, self, threshold, _table=threshold_backward_op.table):
     if hot.off:
         return threshold_backward_op(grad_output, self, threshold)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, threshold)
 
-hardtanh_backward_op = define('hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor', CPU='activations_backward.hardtanh_backward', Autograd='_generated.autograd_kernels.hardtanh_backward')
+hardtanh_backward_op = define('hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor', CPU='activations_backward.hardtanh_backward', CUDA='activations_backward.hardtanh_backward', Autograd='_generated.autograd_kernels.hardtanh_backward')
 def hardtanh_backward(grad_output, self, min_val, max_val, _table=hardtanh_backward_op.table):
     if hot.off:
         return hardtanh_backward_op(grad_output, self, min_val, max_val)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, min_val, max_val)
 
-leaky_relu_backward_op = define('leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor', CPU='activations_backward.leaky_relu_backward', Autograd='_generated.autograd_kernels.leaky_relu_backward')
+leaky_relu_backward_op = define('leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor', CPU='activations_backward.leaky_relu_backward', CUDA='activations_backward.leaky_relu_backward', Autograd='_generated.autograd_kernels.leaky_relu_backward')
 def leaky_relu_backward(grad_output, self, negative_slope, self_is_result, _table=leaky_relu_backward_op.table):
     if hot.off:
         return leaky_relu_backward_op(grad_output, self, negative_slope, self_is_result)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, negative_slope, self_is_result)
 
-elu_backward_op = define('elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', CPU='activations_backward.elu_backward', Autograd='_generated.autograd_kernels.elu_backward')
+elu_backward_op = define('elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', CPU='activations_backward.elu_backward', CUDA='activations_backward.elu_backward', Autograd='_generated.autograd_kernels.elu_backward')
 def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result, _table=elu_backward_op.table):
     if hot.off:
         return elu_backward_op(grad_output, alpha, scale, input_scale, is_result, self_or_result)
     return _table[grad_output._geometry.keys | self_or_result._geometry.keys](grad_output, alpha, scale, input_scale, is_result, self_or_result)
 
-gelu_backward_op = define('gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor', CPU='activations_backward.gelu_backward', Autograd='_generated.autograd_kernels.gelu_backward')
+gelu_backward_op = define('gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor', CPU='activations_backward.gelu_backward', CUDA='activations_backward.gelu_backward', Autograd='_generated.autograd_kernels.gelu_backward')
 def gelu_backward(grad_output, self, approximate, _table=gelu_backward_op.table):
     if hot.off:
         return gelu_backward_op(grad_output, self, approximate)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, approximate)
 
-silu_backward_op = define('silu_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='activations_backward.silu_backward', Autograd='_generated.autograd_kernels.silu_backward')
+silu_backward_op = define('silu_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='activations_backward.silu_backward', CUDA='activations_backward.silu_backward', Autograd='_generated.autograd_kernels.silu_backward')
 def silu_backward(grad_output, self, _table=silu_backward_op.table):
     if hot.off:
         return silu_backward_op(grad_output, self)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self)
 
-softplus_backward_op = define('softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor', CPU='activations_backward.softplus_backward', Autograd='_generated.autograd_kernels.softplus_backward')
+softplus_backward_op = define('softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor', CPU='activations_backward.softplus_backward', CUDA='activations_backward.softplus_backward', Autograd='_generated.autograd_kernels.softplus_backward')
 def softplus_backward(grad_output, self, beta, threshold, _table=softplus_backward_op.table):
     if hot.off:
         return softplus_backward_op(grad_output, self, beta, threshold)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, beta, threshold)
 
-log_sigmoid_backward_op = define('log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor', CPU='activations_backward.log_sigmoid_backward', Autograd='_generated.autograd_kernels.log_sigmoid_backward')
+log_sigmoid_backward_op = define('log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor', CPU='activations_backward.log_sigmoid_backward', CUDA='activations_backward.log_sigmoid_backward', Autograd='_generated.autograd_kernels.log_sigmoid_backward')
 def log_sigmoid_backward(grad_output, self, buffer, _table=log_sigmoid_backward_op.table):
     if hot.off:
         return log_sigmoid_backward_op(grad_output, self, buffer)
     return _table[grad_output._geometry.keys | self._geometry.keys | buffer._geometry.keys](grad_output, self, buffer)
 
-sigmoid_backward_op = define('sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor', CPU='activations_backward.sigmoid_backward', Autograd='_generated.autograd_kernels.sigmoid_backward')
+sigmoid_backward_op = define('sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor', CPU='activations_backward.sigmoid_backward', CUDA='activations_backward.sigmoid_backward', Autograd='_generated.autograd_kernels.sigmoid_backward')
 def sigmoid_backward(grad_output, output, _table=sigmoid_backward_op.table):
     if hot.off:
         return sigmoid_backward_op(grad_output, output)
     return _table[grad_output._geometry.keys | output._geometry.keys](grad_output, output)
 
-tanh_backward_op = define('tanh_backward(Tensor grad_output, Tensor output) -> Tensor', CPU='activations_backward.tanh_backward', Autograd='_generated.autograd_kernels.tanh_backward')
+tanh_backward_op = define('tanh_backward(Tensor grad_output, Tensor output) -> Tensor', CPU='activations_backward.tanh_backward', CUDA='activations_backward.tanh_backward', Autograd='_generated.autograd_kernels.tanh_backward')
 def tanh_backward(grad_output, output, _table=tanh_backward_op.table):
     if hot.off:
         return tanh_backward_op(grad_output, output)
     return _table[grad_output._geometry.keys | output._geometry.keys](grad_output, output)
 
-_softmax_op = define('_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._softmax', Autograd='_generated.autograd_kernels._softmax')
+_softmax_op = define('_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._softmax', CUDA='cuda.softmax._softmax', Autograd='_generated.autograd_kernels._softmax')
 def _softmax(self, dim, half_to_float, _table=_softmax_op.table):
     if hot.off:
         return _softmax_op(self, dim, half_to_float)
     return _table[self._geometry.keys](self, dim, half_to_float)
 
-_softmax_out_op = define('_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._softmax_out', Autograd='autograd.manual.out_variant')
+_softmax_out_op = define('_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._softmax_out', CUDA='_generated.cuda_variants._softmax_out', Autograd='autograd.manual.out_variant')
 def _softmax_out(self, dim, half_to_float, out, _table=_softmax_out_op.table):
     if hot.off:
         return _softmax_out_op(self, dim, half_to_float, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, half_to_float, out)
 
-_log_softmax_op = define('_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._log_softmax', Autograd='_generated.autograd_kernels._log_softmax')
+_log_softmax_op = define('_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', CPU='softmax._log_softmax', CUDA='cuda.softmax._log_softmax', Autograd='_generated.autograd_kernels._log_softmax')
 def _log_softmax(self, dim, half_to_float, _table=_log_softmax_op.table):
     if hot.off:
         return _log_softmax_op(self, dim, half_to_float)
     return _table[self._geometry.keys](self, dim, half_to_float)
 
-_log_softmax_out_op = define('_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._log_softmax_out', Autograd='autograd.manual.out_variant')
+_log_softmax_out_op = define('_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._log_softmax_out', CUDA='_generated.cuda_variants._log_softmax_out', Autograd='autograd.manual.out_variant')
 def _log_softmax_out(self, dim, half_to_float, out, _table=_log_softmax_out_op.table):
     if hot.off:
         return _log_softmax_out_op(self, dim, half_to_float, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, half_to_float, out)
 
-_softmax_backward_data_op = define('_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._softmax_backward_data', Autograd='_generated.autograd_kernels._softmax_backward_data')
+_softmax_backward_data_op = define('_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._softmax_backward_data', CUDA='cuda.softmax._softmax_backward_data', Autograd='_generated.autograd_kernels._softmax_backward_data')
 def _softmax_backward_data(grad_output, output, dim, input_dtype, _table=_softmax_backward_data_op.table):
     if hot.off:
         return _softmax_backward_data_op(grad_output, output, dim, input_dtype)
     return _table[grad_output._geometry.keys | output._geometry.keys](grad_output, output, dim, input_dtype)
 
-_log_softmax_backward_data_op = define('_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._log_softmax_backward_data', Autograd='_generated.autograd_kernels._log_softmax_backward_data')
+_log_softmax_backward_data_op = define('_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor', CPU='softmax._log_softmax_backward_data', CUDA='cuda.softmax._log_softmax_backward_data', Autograd='_generated.autograd_kernels._log_softmax_backward_data')
 def _log_softmax_backward_data(grad_output, output, dim, input_dtype, _table=_log_softmax_backward_data_op.table):
     if hot.off:
         return _log_softmax_backward_data_op(grad_output, output, dim, input_dtype)
@@ -4940,49 +4940,49 @@ def nll_loss2d_forward(self, target, weight, reduction, ignore_index, _table=nll
         return nll_loss2d_forward_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
 
-mse_loss_op = define('mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor', CPU='losses.mse_loss', Autograd='_generated.autograd_kernels.mse_loss')
+mse_loss_op = define('mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor', CPU='losses.mse_loss', CUDA='losses.mse_loss', Autograd='_generated.autograd_kernels.mse_loss')
 def mse_loss(self, target, reduction, _table=mse_loss_op.table):
     if hot.off:
         return mse_loss_op(self, target, reduction)
     return _table[self._geometry.keys | target._geometry.keys](self, target, reduction)
 
-mse_loss_out_op = define('mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mse_loss_out', Autograd='autograd.manual.out_variant')
+mse_loss_out_op = define('mse_loss.out(Tensor self, Tensor target, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mse_loss_out', CUDA='_generated.variants.mse_loss_out', Autograd='autograd.manual.out_variant')
 def mse_loss_out(self, target, reduction, out, _table=mse_loss_out_op.table):
     if hot.off:
         return mse_loss_out_op(self, target, reduction, out)
     return _table[self._geometry.keys | target._geometry.keys | out._geometry.keys](self, target, reduction, out)
 
-smooth_l1_loss_op = define('smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor', CPU='losses.smooth_l1_loss', Autograd='_generated.autograd_kernels.smooth_l1_loss')
+smooth_l1_loss_op = define('smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor', CPU='losses.smooth_l1_loss', CUDA='losses.smooth_l1_loss', Autograd='_generated.autograd_kernels.smooth_l1_loss')
 def smooth_l1_loss(self, target, reduction, beta, _table=smooth_l1_loss_op.table):
     if hot.off:
         return smooth_l1_loss_op(self, target, reduction, beta)
     return _table[self._geometry.keys | target._geometry.keys](self, target, reduction, beta)
 
-smooth_l1_loss_out_op = define('smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.smooth_l1_loss_out', Autograd='autograd.manual.out_variant')
+smooth_l1_loss_out_op = define('smooth_l1_loss.out(Tensor self, Tensor target, int reduction=1, float beta=1.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.smooth_l1_loss_out', CUDA='_generated.variants.smooth_l1_loss_out', Autograd='autograd.manual.out_variant')
 def smooth_l1_loss_out(self, target, reduction, beta, out, _table=smooth_l1_loss_out_op.table):
     if hot.off:
         return smooth_l1_loss_out_op(self, target, reduction, beta, out)
     return _table[self._geometry.keys | target._geometry.keys | out._geometry.keys](self, target, reduction, beta, out)
 
-huber_loss_op = define('huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor', CPU='losses.huber_loss', Autograd='_generated.autograd_kernels.huber_loss')
+huber_loss_op = define('huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor', CPU='losses.huber_loss', CUDA='losses.huber_loss', Autograd='_generated.autograd_kernels.huber_loss')
 def huber_loss(self, target, reduction, delta, _table=huber_loss_op.table):
     if hot.off:
         return huber_loss_op(self, target, reduction, delta)
     return _table[self._geometry.keys | target._geometry.keys](self, target, reduction, delta)
 
-huber_loss_out_op = define('huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.huber_loss_out', Autograd='autograd.manual.out_variant')
+huber_loss_out_op = define('huber_loss.out(Tensor self, Tensor target, int reduction=1, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.huber_loss_out', CUDA='_generated.variants.huber_loss_out', Autograd='autograd.manual.out_variant')
 def huber_loss_out(self, target, reduction, delta, out, _table=huber_loss_out_op.table):
     if hot.off:
         return huber_loss_out_op(self, target, reduction, delta, out)
     return _table[self._geometry.keys | target._geometry.keys | out._geometry.keys](self, target, reduction, delta, out)
 
-binary_cross_entropy_op = define('binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses.binary_cross_entropy', Autograd='_generated.autograd_kernels.binary_cross_entropy')
+binary_cross_entropy_op = define('binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses.binary_cross_entropy', CUDA='losses.binary_cross_entropy', Autograd='_generated.autograd_kernels.binary_cross_entropy')
 def binary_cross_entropy(self, target, weight, reduction, _table=binary_cross_entropy_op.table):
     if hot.off:
         return binary_cross_entropy_op(self, target, weight, reduction)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction)
 
-binary_cross_entropy_out_op = define('binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.binary_cross_entropy_out', Autograd='autograd.manual.out_variant')
+binary_cross_entropy_out_op = define('binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.binary_cross_entropy_out', CUDA='_generated.variants.binary_cross_entropy_out', Autograd='autograd.manual.out_variant')
 def binary_cross_entropy_out(self, target, weight, reduction, out, _table=binary_cross_entropy_out_op.table):
     if hot.off:
         return binary_cross_entropy_out_op(self, target, weight, reduction, out)
@@ -5000,25 +5000,25 @@ def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_ind
         return nll_loss2d_backward_op(grad_output, self, target, weight, reduction, ignore_index, total_weight)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | total_weight._geometry.keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
 
-mse_loss_backward_op = define('mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor', CPU='losses_backward.mse_loss_backward', Autograd='_generated.autograd_kernels.mse_loss_backward')
+mse_loss_backward_op = define('mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor', CPU='losses_backward.mse_loss_backward', CUDA='losses_backward.mse_loss_backward', Autograd='_generated.autograd_kernels.mse_loss_backward')
 def mse_loss_backward(grad_output, self, target, reduction, _table=mse_loss_backward_op.table):
     if hot.off:
         return mse_loss_backward_op(grad_output, self, target, reduction)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction)
 
-smooth_l1_loss_backward_op = define('smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor', CPU='losses_backward.smooth_l1_loss_backward', Autograd='_generated.autograd_kernels.smooth_l1_loss_backward')
+smooth_l1_loss_backward_op = define('smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor', CPU='losses_backward.smooth_l1_loss_backward', CUDA='losses_backward.smooth_l1_loss_backward', Autograd='_generated.autograd_kernels.smooth_l1_loss_backward')
 def smooth_l1_loss_backward(grad_output, self, target, reduction, beta, _table=smooth_l1_loss_backward_op.table):
     if hot.off:
         return smooth_l1_loss_backward_op(grad_output, self, target, reduction, beta)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction, beta)
 
-huber_loss_backward_op = define('huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor', CPU='losses_backward.huber_loss_backward', Autograd='_generated.autograd_kernels.huber_loss_backward')
+huber_loss_backward_op = define('huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor', CPU='losses_backward.huber_loss_backward', CUDA='losses_backward.huber_loss_backward', Autograd='_generated.autograd_kernels.huber_loss_backward')
 def huber_loss_backward(grad_output, self, target, reduction, delta, _table=huber_loss_backward_op.table):
     if hot.off:
         return huber_loss_backward_op(grad_output, self, target, reduction, delta)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys](grad_output, self, target, reduction, delta)
 
-binary_cross_entropy_backward_op = define('binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses_backward.binary_cross_entropy_backward', Autograd='_generated.autograd_kernels.binary_cross_entropy_backward')
+binary_cross_entropy_backward_op = define('binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor', CPU='losses_backward.binary_cross_entropy_backward', CUDA='losses_backward.binary_cross_entropy_backward', Autograd='_generated.autograd_kernels.binary_cross_entropy_backward')
 def binary_cross_entropy_backward(grad_output, self, target, weight, reduction, _table=binary_cross_entropy_backward_op.table):
     if hot.off:
         return binary_cross_entropy_backward_op(grad_output, self, target, weight, reduction)

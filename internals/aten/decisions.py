@@ -38,10 +38,12 @@ class Decisions:
     """Everything that follows from the operands' geometries.
 
     `common_dtype` of the computation, `result_dtype`; `geometry` of the output; whether an `out` that was given `resizes`;
-    `targets`, the dtype each input is converted to; `fast_setup` and `permutation` as in `TensorIterator`.
+    `targets`, the dtype each input is converted to; `fast_setup` and `permutation` as in `TensorIterator`. `plans` is for the
+    backend: by loop, how it runs it for such operands.
     """
 
-    __slots__ = ("common_dtype", "result_dtype", "geometry", "resizes", "targets", "fast_setup", "permutation", "_walk")
+    __slots__ = ("common_dtype", "result_dtype", "geometry", "resizes", "targets", "fast_setup", "permutation", "plans",
+                 "_walk")  # fmt: skip
 
     common_dtype: dtype
     result_dtype: dtype
@@ -50,6 +52,7 @@ class Decisions:
     targets: list[dtype]
     fast_setup: str | None
     permutation: tuple[int, ...]
+    plans: dict[Any, Any]
     _walk: Walk | None
 
     def walk(self, arrays: Sequence[Any]) -> Walk:
@@ -67,7 +70,7 @@ class Decisions:
 def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, wide_scalars: bool) -> Decisions:
     """All decisions for one kind of call. Raises RuntimeError as `TensorIterator` says."""
     d = Decisions()
-    d._walk = None
+    d._walk, d.plans = None, {}
     tensors = [x for x in inputs if isinstance(x, TensorImpl)]
     shape = broadcast_shapes(*[t._geometry.sizes for t in tensors])
     d.resizes = out is not None and out._geometry.sizes != shape
@@ -111,7 +114,7 @@ def _decide_dtypes(d: Decisions, inputs: Sequence[Any], promote: Any, result: dt
 
 
 def common_device(tensors: list[Any], out: Any) -> Any:
-    """The first device that is not the CPU, if there is one: 0-d tensors of the CPU may join it. Raises RuntimeError otherwise."""
+    """The first device that is not the CPU, if there is one: 0-d tensors of the CPU may join it. RuntimeError otherwise."""
     everyone = tensors if out is None else [out, *tensors]
     common = next((t.device for t in everyone if t.device is not CPU), CPU)
     for t in everyone:

@@ -19,7 +19,7 @@ from typing import Any
 
 from internals.core.device import CPU, device
 from internals.core.dispatch_key import DispatchKey
-from internals.core.dispatcher import OperatorHandle, dispatcher
+from internals.core.dispatcher import OperatorHandle, dispatcher, tls
 from internals.core.geometry import contiguous_geometry, geometry
 from internals.core.tensor_impl import TensorImpl, make
 
@@ -58,6 +58,19 @@ def run_on_cpu(op: OperatorHandle, *args: Any) -> Any:
         if argument.is_write:
             _write_back(given, copy)
     return _to_device(result, originals, where)
+
+
+def count_loop(name: str) -> None:
+    """Say that an operator with a CUDA kernel runs its loop `name` on the CPU. Raises NotImplementedError if not allowed."""
+    if not _allowed:
+        raise NotImplementedError(
+            f"there is no CUDA kernel for {name} here, and the CPU fallback is switched off. Allow it with "
+            "internals.cuda.allow_fallback(True), or run the operator on .cpu() tensors"
+        )
+    _counts[name] += 1
+    if tls.trace is not None:
+        kind = {"kernel": "fallback.count_loop", "kind": "kernel", "rule": "backend fallback"}
+        tls.trace.append({"op": name, "key": DispatchKey.CUDA, **kind})
 
 
 def fallbacks() -> dict[str, int]:

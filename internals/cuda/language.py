@@ -25,6 +25,7 @@ instance of a template ahead of time; here an instance is compiled when it is fi
 
 from __future__ import annotations
 
+import dis
 import importlib
 import types
 from collections.abc import Callable
@@ -74,7 +75,7 @@ class DeviceFunction:
     def _hand_on(self, called: Any) -> Any:
         if isinstance(called, DeviceFunction):
             while handed_on := {n: v for n, v in self.bindings if n in called.open_parameters()}:
-                called = called.bind(**handed_on)  # which may open more: a function that was handed on has parameters, too
+                called = called.bind(**handed_on)  # which opens those of a function among them
         return called
 
     def open_parameters(self) -> frozenset[str]:
@@ -102,7 +103,9 @@ class DeviceFunction:
     def names(self) -> list[str]:
         """The global names its code mentions, in order of appearance."""
         code = self.function.__code__
-        return [n for n in dict.fromkeys((*code.co_names, *code.co_freevars)) if self._written(n) is not MISSING]
+        # Not `co_names`, which has attributes too: the `exp` of math.exp is no global.
+        loaded = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
+        return [n for n in dict.fromkeys((*loaded, *code.co_freevars)) if self._written(n) is not MISSING]
 
     def __call__(self, *args: Any) -> Any:
         raise RuntimeError(f"{self.name} is a device function: only a kernel can call it")

@@ -79,14 +79,14 @@ def _argument(value: Any) -> Any:
         return whole(value)
     if isinstance(value, (DeviceArray, np.generic, int, float, bool)):
         return value
-    if _is_ints(value):
+    if _is_numbers(value):
         return value
-    raise TypeError(f"a kernel takes CUDA tensors, numbers and tuples of ints, not {type(value).__name__}")
+    raise TypeError(f"a kernel takes CUDA tensors, numbers and tuples of numbers, not {type(value).__name__}")
 
 
-def _is_ints(value: Any) -> bool:
-    """Whether it is a tuple of ints, or of such tuples; a NamedTuple of them is how a kernel gets many sizes under names."""
-    return isinstance(value, tuple) and all(isinstance(v, int) or _is_ints(v) for v in value)
+def _is_numbers(value: Any) -> bool:
+    """Whether it is a tuple of numbers, or of such tuples; a NamedTuple of ints is how a kernel gets many sizes under names."""
+    return isinstance(value, tuple) and all(isinstance(v, (int, float, np.generic)) or _is_numbers(v) for v in value)
 
 
 def _device_of(args: tuple[Any, ...], stream: Any) -> int:

@@ -109,6 +109,8 @@ def moved(t: Any, where: device) -> Any:
 def difference(op: OperatorHandle, got: tuple[Any, Exception | None], expected: tuple[Any, Exception | None]) -> str:
     """What is not the same, or nothing."""
     (a, error_a), (b, error_b) = got, expected
+    if error_a is None and str(error_b) == "ZeroDivisionError":  # the GPU divides integers by zero without a word
+        return ""
     if (error_a is None) != (error_b is None):
         return f"cuda: {error_a!r} {a[0]!r}\ncpu: {error_b!r} {b[0]!r}"
     if error_b is not None and "device-side assert triggered" in str(error_a):

@@ -9,7 +9,7 @@ How the real one differs: the loops are vectorised C++; `gelu` also has an oneDN
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import pi, sqrt
 from typing import Any
 
@@ -22,8 +22,9 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.scalar import checked
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
+from .clamping import between_numbers
 from .special_functions import erf, in_single, sigmoid
 
 
@@ -34,7 +35,7 @@ def relu(self: TensorImpl, out: Any = None) -> Any:
         raise RuntimeError("Boolean inputs not supported for relu")
     if dtype.category == dt.COMPLEX:
         raise NotImplementedError("clamp is not supported for complex types")
-    return unary(_positive, self, out, "common")
+    return unary(relu_loop, self, out, "common")
 
 
 def hardtanh(self: TensorImpl, min_val: Any = -1, max_val: Any = 1, out: Any = None) -> Any:
@@ -57,7 +58,7 @@ def relu6_(self: Any) -> Any:
 
 def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
     """self * P(X <= self) for a standard normal X; `approximate="tanh"` is the approximation GPT-2 was trained with."""
-    loops = {"none": _gelu_erf, "tanh": _gelu_tanh}
+    loops = {"none": gelu_erf_loop, "tanh": gelu_tanh_loop}
     if approximate not in loops:
         raise RuntimeError("approximate argument must be either none or tanh.")
     return floating(self, "GeluKernelImpl", loops[approximate], out)
@@ -66,62 +67,77 @@ def gelu(self: TensorImpl, approximate: str = "none", out: Any = None) -> Any:
 def silu(self: TensorImpl, out: Any = None) -> Any:
     """self * sigmoid(self)."""
 
-    def loop(x: Any, out: Any) -> None:
-        gate = np.empty_like(x)
-        sigmoid(x, out=gate)
-        np.multiply(x, gate, out=out)
-
-    return floating(self, "silu_cpu", loop, out, complex_too=True)
+    return floating(self, "silu_cpu", silu_loop, out, complex_too=True)
 
 
 def leaky_relu(self: TensorImpl, negative_slope: Any = 0.01, out: Any = None) -> Any:
     """`self` where it is positive, else negative_slope * self."""
 
-    def loop(x: Any, out: Any) -> None:
-        np.copyto(out, np.where(x > 0, x, x * x.dtype.type(negative_slope)))
-
-    return floating(self, "leaky_relu_cpu", loop, out)
+    return floating(self, "leaky_relu_cpu", partial(leaky_loop, slope=negative_slope), out)
 
 
 def elu(self: TensorImpl, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1, out: Any = None) -> Any:
     """scale * self where it is positive, else scale * alpha * (exp(input_scale * self) - 1)."""
 
-    def loop(x: Any, out: Any) -> None:
-        number = x.dtype.type
-        below = np.expm1(np.minimum(x, 0) * number(input_scale)) * number(alpha * scale)
-        np.copyto(out, np.where(x < 0, below, x * number(scale)))
-
-    return floating(self, "elu_cpu", loop, out)
+    return floating(self, "elu_cpu", partial(elu_loop, bottom=alpha * scale, top=scale, rate=input_scale), out)
 
 
 def softplus(self: TensorImpl, beta: Any = 1, threshold: Any = 20, out: Any = None) -> Any:
     """log(1 + exp(beta * self)) / beta, a smooth relu; beyond `threshold`, where the two meet, `self` itself."""
 
-    def loop(x: Any, out: Any) -> None:
-        scaled = x * x.dtype.type(beta)
-        np.copyto(out, np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / x.dtype.type(beta)))
-
-    return floating(self, "softplus_cpu", loop, out)
+    return floating(self, "softplus_cpu", partial(softplus_loop, beta=beta, threshold=threshold), out)
 
 
 def log_sigmoid_forward(self: TensorImpl) -> tuple[Any, Any]:
     """log(sigmoid(self)), and exp(-|self|), which the derivative needs again."""
     if not self.dtype.is_floating_point:
         raise not_implemented("log_sigmoid_cpu", self.dtype)
-    output, buffer = (empty_contiguous(self.shape, self.dtype) for _ in range(2))
-    with np.errstate(all="ignore"):
-        x = array(self).astype(np.float32) if self.dtype is dt.float16 else array(self)
-        decay = np.exp(-np.abs(x))
-        array(buffer)[...] = decay
-        array(output)[...] = np.minimum(x, 0) - np.log1p(decay)
-    return output, buffer
+    output, buffer = (empty_contiguous(self.shape, self.dtype, self.device) for _ in range(2))
+    TensorIterator([self], buffer).run(decay_loop)
+    return TensorIterator([self], output).run(log_sigmoid_loop), buffer
 
 
 def log_sigmoid(self: Any) -> Any:
     return ops.log_sigmoid_forward(self)[0]
 
 
-def _positive(x: Any, out: Any) -> None:
+@in_single
+def silu_loop(x: Any, out: Any) -> None:
+    gate = np.empty_like(x)
+    sigmoid(x, out=gate)
+    np.multiply(x, gate, out=out)
+
+
+@in_single
+def leaky_loop(x: Any, out: Any, slope: Any) -> None:
+    np.copyto(out, np.where(x > 0, x, x * x.dtype.type(slope)))
+
+
+@in_single
+def elu_loop(x: Any, out: Any, bottom: Any, top: Any, rate: Any) -> None:
+    """`top` times x where it is positive; below, a curve towards -`bottom`."""
+    number = x.dtype.type
+    below = np.expm1(np.minimum(x, 0) * number(rate)) * number(bottom)
+    np.copyto(out, np.where(x < 0, below, x * number(top)))
+
+
+@in_single
+def softplus_loop(x: Any, out: Any, beta: Any, threshold: Any) -> None:
+    scaled = x * x.dtype.type(beta)
+    np.copyto(out, np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / x.dtype.type(beta)))
+
+
+@in_single
+def decay_loop(x: Any, out: Any) -> None:
+    np.exp(-np.abs(x), out=out)
+
+
+@in_single
+def log_sigmoid_loop(x: Any, out: Any) -> None:
+    np.subtract(np.minimum(x, 0), np.log1p(np.exp(-np.abs(x))), out=out)
+
+
+def relu_loop(x: Any, out: Any) -> None:
     """max(x, 0). numpy compares two arrays three times as fast as an array and a number: small ones get an array of zeros."""
     np.maximum(x, _zeros(x.shape, x.dtype) if x.size <= 1 << 14 else 0, out=out)
 
@@ -134,20 +150,16 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
 def _clamp(self: TensorImpl, low: Any, high: Any, out: Any) -> Any:
     if self.dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
-    limits = [None if n is None else checked(n, self.dtype) for n in (low, high)]
-
-    def loop(x: Any, out: Any) -> None:
-        np.clip(x, *limits, out=out)
-
-    return TensorIterator([self], out).run(loop)
+    low, high = checked(low, self.dtype), checked(high, self.dtype)
+    return TensorIterator([self], out).run(partial(between_numbers, low=low, high=high))
 
 
 def floating(self: TensorImpl, kernel: str, loop: Callable[..., None], out: Any, complex_too: bool = False) -> Any:
-    """Run `loop` over a floating tensor; other dtypes have no kernel."""
+    """Run `loop`, one that computes half precision in single, over a floating tensor; other dtypes have no kernel."""
     if not (self.dtype.is_floating_point or (complex_too and self.dtype.is_complex)):
         raise not_implemented(kernel, self.dtype)
     _check_out(self, out)
-    return TensorIterator([self], out).run(in_single(loop))
+    return TensorIterator([self], out).run(loop)
 
 
 def _check_out(self: TensorImpl, out: Any) -> None:
@@ -155,13 +167,15 @@ def _check_out(self: TensorImpl, out: Any) -> None:
         raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[out.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}")
 
 
-def _gelu_erf(x: Any, out: Any) -> None:
+@in_single
+def gelu_erf_loop(x: Any, out: Any) -> None:
     share = np.empty_like(x)
     erf(x * x.dtype.type(1 / sqrt(2)), out=share)
     np.multiply(x * x.dtype.type(0.5), 1 + share, out=out)
 
 
-def _gelu_tanh(x: Any, out: Any) -> None:
+@in_single
+def gelu_tanh_loop(x: Any, out: Any) -> None:
     number = x.dtype.type
     inner = number(sqrt(2 / pi)) * (x + number(0.044715) * x * x * x)
     np.multiply(x * number(0.5), 1 + np.tanh(inner), out=out)

@@ -10,6 +10,7 @@ operators when a graph of the backward pass is wanted.
 
 from __future__ import annotations
 
+from functools import partial
 from math import pi, sqrt
 from typing import Any
 
@@ -25,19 +26,13 @@ from .special_functions import Loop, erf, in_single, sigmoid
 def threshold_backward(grad_output: TensorImpl, self: TensorImpl, threshold: Any) -> Any:
     """`grad_output` where `self` is beyond `threshold`, 0 elsewhere: the gradient of relu, whose result may be `self`."""
 
-    def loop(g: Any, x: Any, out: Any) -> None:
-        _drop(g, x <= threshold, out)
-
-    return binary(loop, grad_output, self)
+    return binary(partial(threshold_loop, threshold=threshold), grad_output, self)
 
 
 def hardtanh_backward(grad_output: TensorImpl, self: TensorImpl, min_val: Any, max_val: Any) -> Any:
     """`grad_output` where `self` is strictly between the limits, 0 elsewhere."""
 
-    def loop(g: Any, x: Any, out: Any) -> None:
-        _drop(g, (x <= min_val) | (x >= max_val), out)
-
-    return TensorIterator([grad_output, self]).run(loop)
+    return _run(grad_output, self, partial(hardtanh_loop, low=min_val, high=max_val))
 
 
 def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slope: Any, self_is_result: bool) -> Any:
@@ -50,10 +45,7 @@ def leaky_relu_backward(grad_output: TensorImpl, self: TensorImpl, negative_slop
             "negative slope"
         )
 
-    def loop(g: Any, x: Any, out: Any) -> None:
-        np.copyto(out, np.where(x > 0, g, g * g.dtype.type(negative_slope)))
-
-    return _run(grad_output, self, loop)
+    return _run(grad_output, self, partial(leaky_loop, slope=negative_slope))
 
 
 def elu_backward(
@@ -66,64 +58,91 @@ def elu_backward(
             "calling in-place forward function with a negative slope, please call out-of-place version instead."
         )
 
-    def loop(g: Any, x: Any, out: Any) -> None:
-        number = g.dtype.type
-        bottom, rate = number(alpha * scale), number(input_scale)
-        below = rate * (x + bottom) if is_result else rate * bottom * np.exp(np.minimum(x, 0) * rate)
-        np.multiply(g, np.where(x <= 0, below, number(scale)), out=out)
-
-    return _run(grad_output, self_or_result, loop)
+    loop = elu_result_loop if is_result else elu_loop
+    return _run(grad_output, self_or_result, partial(loop, bottom=alpha * scale, top=scale, rate=input_scale))
 
 
 def gelu_backward(grad_output: TensorImpl, self: TensorImpl, approximate: str = "none") -> Any:
     """The gradient of gelu, with `approximate` as in the forward pass."""
-    return _run(grad_output, self, _gelu_tanh if approximate == "tanh" else _gelu_erf)
+    return _run(grad_output, self, gelu_tanh_loop if approximate == "tanh" else gelu_erf_loop)
 
 
 def silu_backward(grad_output: TensorImpl, self: TensorImpl) -> Any:
     """grad_output * s * (1 + self * (1 - s)), where s is sigmoid(self)."""
 
-    def loop(g: Any, x: Any, out: Any) -> None:
-        gate = np.empty_like(x)
-        sigmoid(x, out=gate)
-        np.multiply(g, gate * (1 + x * (1 - gate)), out=out)
-
-    return _run(grad_output, self, loop)
+    return _run(grad_output, self, silu_loop)
 
 
 def softplus_backward(grad_output: TensorImpl, self: TensorImpl, beta: Any, threshold: Any) -> Any:
     """grad_output * sigmoid(beta * self), and beyond `threshold` `grad_output` itself."""
 
-    def loop(g: Any, x: Any, out: Any) -> None:
-        scaled = x * x.dtype.type(beta)
-        slope = np.empty_like(scaled)
-        sigmoid(scaled, out=slope)
-        np.multiply(g, np.where(scaled > threshold, 1, slope), out=out)
-
-    return _run(grad_output, self, loop)
+    return _run(grad_output, self, partial(softplus_loop, beta=beta, threshold=threshold))
 
 
 def log_sigmoid_backward(grad_output: TensorImpl, self: TensorImpl, buffer: TensorImpl) -> Any:
     """grad_output * sigmoid(-self), from the exp(-|self|) that the forward pass left in `buffer`."""
 
-    def loop(g: Any, x: Any, decay: Any, out: Any) -> None:
-        np.multiply(g, np.where(x < 0, 1, decay) / (1 + decay), out=out)
-
-    return _run(grad_output, self, loop, buffer)
+    return _run(grad_output, self, log_sigmoid_loop, buffer)
 
 
 def sigmoid_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
     """grad_output * (1 - output) * output, where `output` is what sigmoid gave."""
-    return binary(_sigmoid, grad_output, output)
+    return binary(sigmoid_loop, grad_output, output)
 
 
 def tanh_backward(grad_output: TensorImpl, output: TensorImpl) -> Any:
     """grad_output * (1 - output²), where `output` is what tanh gave."""
-    return binary(_tanh, grad_output, output)
+    return binary(tanh_loop, grad_output, output)
 
 
 def _run(grad_output: TensorImpl, self: TensorImpl, loop: Loop, *more: TensorImpl) -> Any:
-    return TensorIterator([grad_output, self, *more]).run(in_single(loop))
+    return TensorIterator([grad_output, self, *more]).run(loop)
+
+
+def threshold_loop(g: Any, x: Any, out: Any, threshold: Any) -> None:
+    _drop(g, x <= threshold, out)
+
+
+def hardtanh_loop(g: Any, x: Any, out: Any, low: Any, high: Any) -> None:
+    _drop(g, (x <= low) | (x >= high), out)
+
+
+@in_single
+def leaky_loop(g: Any, x: Any, out: Any, slope: Any) -> None:
+    np.copyto(out, np.where(x > 0, g, g * g.dtype.type(slope)))
+
+
+@in_single
+def elu_loop(g: Any, x: Any, out: Any, bottom: Any, top: Any, rate: Any) -> None:
+    number = g.dtype.type
+    below = number(rate) * number(bottom) * np.exp(np.minimum(x, 0) * number(rate))
+    np.multiply(g, np.where(x <= 0, below, number(top)), out=out)
+
+
+@in_single
+def elu_result_loop(g: Any, y: Any, out: Any, bottom: Any, top: Any, rate: Any) -> None:
+    number = g.dtype.type
+    np.multiply(g, np.where(y <= 0, number(rate) * (y + number(bottom)), number(top)), out=out)
+
+
+@in_single
+def silu_loop(g: Any, x: Any, out: Any) -> None:
+    gate = np.empty_like(x)
+    sigmoid(x, out=gate)
+    np.multiply(g, gate * (1 + x * (1 - gate)), out=out)
+
+
+@in_single
+def softplus_loop(g: Any, x: Any, out: Any, beta: Any, threshold: Any) -> None:
+    scaled = x * x.dtype.type(beta)
+    slope = np.empty_like(scaled)
+    sigmoid(scaled, out=slope)
+    np.multiply(g, np.where(scaled > threshold, 1, slope), out=out)
+
+
+@in_single
+def log_sigmoid_loop(g: Any, x: Any, decay: Any, out: Any) -> None:
+    np.multiply(g, np.where(x < 0, 1, decay) / (1 + decay), out=out)
 
 
 def _drop(g: Any, where: Any, out: Any) -> None:
@@ -138,27 +157,29 @@ def _drop(g: Any, where: Any, out: Any) -> None:
 
 
 @in_single
-def _sigmoid(g: Any, y: Any, out: Any) -> None:
+def sigmoid_loop(g: Any, y: Any, out: Any) -> None:
     slope = np.subtract(1, y)
     slope *= y
     np.multiply(g, slope.conj(), out=out)
 
 
 @in_single
-def _tanh(g: Any, y: Any, out: Any) -> None:
+def tanh_loop(g: Any, y: Any, out: Any) -> None:
     slope = np.multiply(y, y)
     slope = np.subtract(1, slope, out=slope if slope.ndim else None)  # of 0-d arrays numpy makes scalars: no place to write to
     np.multiply(g, slope.conj(), out=out)
 
 
-def _gelu_erf(g: Any, x: Any, out: Any) -> None:
+@in_single
+def gelu_erf_loop(g: Any, x: Any, out: Any) -> None:
     number, share = x.dtype.type, np.empty_like(x)
     erf(x * number(1 / sqrt(2)), out=share)
     density = np.exp(x * x * number(-0.5)) * number(1 / sqrt(2 * pi))
     np.multiply(g, number(0.5) * (1 + share) + x * density, out=out)
 
 
-def _gelu_tanh(g: Any, x: Any, out: Any) -> None:
+@in_single
+def gelu_tanh_loop(g: Any, x: Any, out: Any) -> None:
     number, square = x.dtype.type, x * x
     factor, cubic = number(sqrt(2 / pi)), number(0.044715)
     t = np.tanh(factor * x * (1 + cubic * square))

@@ -8,6 +8,7 @@ How the real one differs: the loops are vectorised C++; `prelu` and `rrelu` have
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from internals._generated import functions as F
 from internals._generated import nn_functions as nn
 from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
-from internals.core import dtype as dt
+from internals.aten.tensor_iterator import TensorIterator
 from internals.core.dtype import SCALAR_TYPE_NAME, finfo
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .activations import floating
-from .special_functions import sigmoid
+from .special_functions import in_single, sigmoid
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -30,37 +31,25 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 def hardsigmoid(self: TensorImpl, out: Any = None) -> Any:
     """0 up to -3, 1 from 3 on, a straight line between: a sigmoid without `exp`."""
 
-    def loop(x: Any, out: Any) -> None:
-        np.divide(np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
-
-    return floating(self, "hardsigmoid_cpu", loop, out)
+    return floating(self, "hardsigmoid_cpu", hardsigmoid_loop, out)
 
 
 def hardswish(self: TensorImpl, out: Any = None) -> Any:
     """self * hardsigmoid(self): silu without `exp` (MobileNetV3)."""
 
-    def loop(x: Any, out: Any) -> None:
-        np.divide(x * np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
-
-    return floating(self, "hardswish_cpu", loop, out)
+    return floating(self, "hardswish_cpu", hardswish_loop, out)
 
 
 def mish(self: TensorImpl, out: Any = None) -> Any:
     """self * tanh(log(1 + exp(self)))."""
 
-    def loop(x: Any, out: Any) -> None:
-        np.multiply(x, np.tanh(np.logaddexp(x, x.dtype.type(0))), out=out)
-
-    return floating(self, "mish_cpu", loop, out)
+    return floating(self, "mish_cpu", mish_loop, out)
 
 
 def hardshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
     """`self`, with 0 in place of the elements between -lambd and lambd."""
 
-    def loop(x: Any, out: Any) -> None:
-        np.copyto(out, np.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x))
-
-    return floating(self, "hardshrink_cpu", loop, out)
+    return floating(self, "hardshrink_cpu", partial(hardshrink_loop, lambd=lambd), out)
 
 
 def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
@@ -72,19 +61,13 @@ def softshrink(self: TensorImpl, lambd: Any = 0.5, out: Any = None) -> Any:
         name = SCALAR_TYPE_NAME[self.dtype]
         raise RuntimeError(f"lambda must be in range [0, {largest:g}] for input dtype {name}, but found {lambd:g}")
 
-    def loop(x: Any, out: Any) -> None:
-        step = x.dtype.type(lambd)
-        np.subtract(x, np.clip(x, -step, step), out=out)
-
-    return floating(self, "softshrink_cpu", loop, out)
+    return floating(self, "softshrink_cpu", partial(softshrink_loop, lambd=lambd), out)
 
 
 def threshold(self: TensorImpl, threshold: Any, value: Any) -> Any:
     """`self` where it is greater than `threshold`, `value` elsewhere."""
-    out = empty_contiguous(self.shape, self.dtype)
-    x = array(self)
-    array(out)[...] = np.where(x <= threshold, np.asarray(value).astype(x.dtype), x)
-    return out
+    out = empty_contiguous(self.shape, self.dtype, self.device)
+    return TensorIterator([self], out).run(partial(threshold_loop, threshold=threshold, value=value))
 
 
 def glu(self: TensorImpl, dim: int = -1) -> Any:
@@ -99,13 +82,9 @@ def glu(self: TensorImpl, dim: int = -1) -> Any:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
     if not self.dtype.is_floating_point:
         raise not_implemented("glu_cpu", self.dtype)
-    x = array(self).astype(np.float32) if self.dtype is dt.float16 else array(self)
-    half, gate = np.split(x, 2, dim)
-    open_by = np.empty_like(gate)
-    sigmoid(gate, out=open_by)
-    out = empty_contiguous(half.shape, self.dtype)
-    array(out)[...] = half * open_by
-    return out
+    n = self.shape[dim] // 2
+    half, gate = ops.narrow(self, dim, 0, n), ops.narrow(self, dim, n, n)
+    return TensorIterator([half, gate], empty_contiguous(half.shape, self.dtype, self.device)).run(gated_loop)
 
 
 def celu(self: Any, alpha: Any = 1.0) -> Any:
@@ -156,6 +135,43 @@ def rrelu_(self: Any, lower: Any, upper: Any, training: bool, generator: Any) ->
     if not training:
         return nn.leaky_relu_(self, (float(lower) + float(upper)) / 2)
     return self.mul_(_random_slopes(self, lower, upper, generator))
+
+
+@in_single
+def hardsigmoid_loop(x: Any, out: Any) -> None:
+    np.divide(np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
+
+
+@in_single
+def hardswish_loop(x: Any, out: Any) -> None:
+    np.divide(x * np.clip(x + x.dtype.type(3), 0, 6), x.dtype.type(6), out=out)
+
+
+@in_single
+def mish_loop(x: Any, out: Any) -> None:
+    np.multiply(x, np.tanh(np.logaddexp(x, x.dtype.type(0))), out=out)
+
+
+@in_single
+def hardshrink_loop(x: Any, out: Any, lambd: Any) -> None:
+    np.copyto(out, np.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x))
+
+
+@in_single
+def softshrink_loop(x: Any, out: Any, lambd: Any) -> None:
+    step = x.dtype.type(lambd)
+    np.subtract(x, np.clip(x, -step, step), out=out)
+
+
+def threshold_loop(x: Any, out: Any, threshold: Any, value: Any) -> None:
+    out[...] = np.where(x <= threshold, np.asarray(value).astype(x.dtype), x)
+
+
+@in_single
+def gated_loop(x: Any, gate: Any, out: Any) -> None:
+    open_by = np.empty_like(gate)
+    sigmoid(gate, out=open_by)
+    np.multiply(x, open_by, out=out)
 
 
 def _random_slopes(t: Any, lower: Any, upper: Any, generator: Any) -> Any:

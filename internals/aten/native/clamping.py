@@ -8,6 +8,7 @@ How the real one differs: each combination has a loop of its own.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,11 @@ def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
     if promoted.category == COMPLEX or (promoted.category == BOOL and (numbers or len(bounds) == 2)):
         raise not_implemented(_kernel_name(min, max, bool(numbers)), promoted)
     if not numbers:
-        return it.run(_between if len(bounds) == 2 else np.maximum if max is None else np.minimum)
+        return it.run(between if len(bounds) == 2 else np.maximum if max is None else np.minimum)
     low, high = (None if b is None else checked(b, promoted) for b in (min, max))
-    return it.run(_between_numbers(low, high))
+    if low is None or high is None:
+        return it.run(partial(at_most, high=high) if low is None else partial(at_least, low=low))
+    return it.run(partial(between_numbers, low=low, high=high))
 
 
 clamp_Tensor = clamp
@@ -73,18 +76,21 @@ def clip_(self: Any, min: Any = None, max: Any = None) -> Any:
 clip_Tensor, clip__Tensor = clip, clip_
 
 
-def _between(a: Any, low: Any, high: Any, out: Any) -> None:
+def between(a: Any, low: Any, high: Any, out: Any) -> None:
     np.minimum(np.maximum(a, low), high, out=out)
 
 
-def _between_numbers(low: Any, high: Any) -> Any:
-    def run(a: Any, out: Any) -> None:
-        if low is not None:
-            a = np.maximum(a, low, out=out)
-        if high is not None:
-            np.minimum(a, high, out=out)
+def between_numbers(a: Any, out: Any, low: Any, high: Any) -> None:
+    np.maximum(a, low, out=out)
+    np.minimum(out, high, out=out)
 
-    return run
+
+def at_least(a: Any, out: Any, low: Any) -> None:
+    np.maximum(a, low, out=out)
+
+
+def at_most(a: Any, out: Any, high: Any) -> None:
+    np.minimum(a, high, out=out)
 
 
 def _kernel_name(min: Any, max: Any, is_number: bool) -> str:

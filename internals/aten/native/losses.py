@@ -9,6 +9,7 @@ How the real one differs: the element-wise loops are TensorIterator kernels; her
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
+from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.promotion import promote_types
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
@@ -30,11 +32,7 @@ NONE, MEAN, SUM = range(3)
 def mse_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN) -> Any:
     """(self - target)²."""
 
-    def loop(x: Any, y: Any, out: Any) -> None:
-        np.subtract(x, y, out=out)
-        np.multiply(out, out, out=out)
-
-    return _elementwise("mse_cpu", loop, self, target, reduction)
+    return _elementwise("mse_cpu", mse_loop, self, target, reduction)
 
 
 def smooth_l1_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, beta: float = 1.0) -> Any:
@@ -42,12 +40,7 @@ def smooth_l1_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, 
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
-    def loop(x: Any, y: Any, out: Any) -> None:
-        z = np.abs(x - y)
-        half, b = z.dtype.type(0.5), z.dtype.type(beta)
-        np.copyto(out, np.where(z < b, half * z * z / b, z - half * b))
-
-    return _elementwise("smooth_l1_cpu", loop, self, target, reduction)
+    return _elementwise("smooth_l1_cpu", partial(smooth_l1_loop, beta=beta), self, target, reduction)
 
 
 def huber_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delta: float = 1.0) -> Any:
@@ -55,12 +48,7 @@ def huber_loss(self: TensorImpl, target: TensorImpl, reduction: int = MEAN, delt
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
 
-    def loop(x: Any, y: Any, out: Any) -> None:
-        z = np.abs(x - y)
-        half, b = z.dtype.type(0.5), z.dtype.type(delta)
-        np.copyto(out, np.where(z <= b, half * z * z, b * (z - half * b)), casting="same_kind")
-
-    return _elementwise("huber_cpu", loop, self, target, reduction, result=self.dtype)
+    return _elementwise("huber_cpu", partial(huber_loop, delta=delta), self, target, reduction, result=self.dtype)
 
 
 def binary_cross_entropy(self: TensorImpl, target: TensorImpl, weight: Any = None, reduction: int = MEAN) -> Any:
@@ -71,16 +59,9 @@ def binary_cross_entropy(self: TensorImpl, target: TensorImpl, weight: Any = Non
     for t in (target, weight):
         if t is not None and t.dtype is not self.dtype:
             raise RuntimeError(f"Found dtype {SCALAR_TYPE_NAME[t.dtype]} but expected {SCALAR_TYPE_NAME[self.dtype]}")
-
-    def loop(x: Any, y: Any, out: Any) -> None:
-        if not np.all((x >= 0) & (x <= 1)):
-            raise RuntimeError("all elements of input should be between 0 and 1")
-        floor = x.dtype.type(-100)
-        np.copyto(out, (y - 1) * np.maximum(np.log1p(-x), floor) - y * np.maximum(np.log(x), floor))
-
-    losses = _elementwise("binary_cross_entropy", loop, self, target, NONE)
+    losses = _elementwise("binary_cross_entropy", cross_entropy_loop, self, target, NONE)
     if weight is not None:
-        array(losses)[...] *= array(weight)
+        TensorIterator([losses, weight], losses).run(np.multiply)
     return _reduce(losses, reduction)
 
 
@@ -160,18 +141,48 @@ def _elementwise(
     it = TensorIterator([self, target], None, result=result)
     if not it.common_dtype.is_floating_point:
         raise not_implemented(kernel, it.common_dtype)
-    return _reduce(it.run(in_single(loop)), reduction)
+    return _reduce(it.run(loop), reduction)
 
 
 def _reduce(losses: TensorImpl, reduction: int) -> Any:
     """The losses themselves, or their mean or sum as a 0-d tensor; half precision is summed in single."""
     if reduction == NONE:
         return losses
+    if losses.device is not CPU:
+        return ops.mean(losses, None) if reduction == MEAN else ops.sum(losses, None)
     out = empty_contiguous((), losses.dtype)
     with np.errstate(all="ignore"):
         total = array(losses).sum(dtype=np.float32 if losses.dtype is dt.float16 else None)
         array(out)[...] = total / total.dtype.type(losses.numel()) if reduction == MEAN else total
     return out
+
+
+@in_single
+def mse_loop(x: Any, y: Any, out: Any) -> None:
+    np.subtract(x, y, out=out)
+    np.multiply(out, out, out=out)
+
+
+@in_single
+def smooth_l1_loop(x: Any, y: Any, out: Any, beta: float) -> None:
+    z = np.abs(x - y)
+    half, b = z.dtype.type(0.5), z.dtype.type(beta)
+    np.copyto(out, np.where(z < b, half * z * z / b, z - half * b))
+
+
+@in_single
+def huber_loop(x: Any, y: Any, out: Any, delta: float) -> None:
+    z = np.abs(x - y)
+    half, b = z.dtype.type(0.5), z.dtype.type(delta)
+    np.copyto(out, np.where(z <= b, half * z * z, b * (z - half * b)), casting="same_kind")
+
+
+@in_single
+def cross_entropy_loop(x: Any, y: Any, out: Any) -> None:
+    if not np.all((x >= 0) & (x <= 1)):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    floor = x.dtype.type(-100)
+    np.copyto(out, (y - 1) * np.maximum(np.log1p(-x), floor) - y * np.maximum(np.log(x), floor))
 
 
 def _reduced(losses: Any, reduction: int) -> Any:

@@ -8,11 +8,13 @@ How the real one differs: nothing but the language.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from internals.aten.tensor_iterator import TensorIterator
+from internals.core.device import CPU
 from internals.core.tensor_impl import TensorImpl, array
 
 from .losses import MEAN
@@ -23,72 +25,60 @@ _EPSILON = float(np.float32(1e-12))  # a float in C++, also for doubles
 
 def mse_loss_backward(grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int) -> Any:
     """2 * (self - target) * grad_output."""
-
-    def slope(x: Any, y: Any, out: Any) -> None:
-        np.subtract(x, y, out=out)
-
-    return _slopes(slope, 2, grad_output, self, target, reduction)
+    return _slopes(mse_loop, 2, grad_output, self, target, reduction)
 
 
 def smooth_l1_loss_backward(
     grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int, beta: float
 ) -> Any:
     """The difference over `beta`, clamped to [-1, 1], times grad_output."""
-
-    def slope(x: Any, y: Any, out: Any) -> None:
-        d = x - y
-        np.copyto(out, np.where(np.abs(d) < beta, d / d.dtype.type(beta), np.sign(d)))
-
-    return _slopes(slope, 1, grad_output, self, target, reduction)
+    return _slopes(partial(smooth_l1_loop, beta=beta), 1, grad_output, self, target, reduction)
 
 
 def huber_loss_backward(
     grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int, delta: float
 ) -> Any:
     """The difference, clamped to [-delta, delta], times grad_output."""
-
-    def slope(x: Any, y: Any, out: Any) -> None:
-        np.subtract(x, y, out=out)
-        np.clip(out, -delta, delta, out=out)
-
-    return _slopes(slope, 1, grad_output, self, target, reduction)
+    return _slopes(partial(huber_loop, delta=delta), 1, grad_output, self, target, reduction)
 
 
 def binary_cross_entropy_backward(
     grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, weight: Any = None, reduction: int = MEAN
 ) -> Any:
     """(self - target) / (self * (1 - self)) * weight * grad_output, the denominator at least 1e-12."""
-
-    def slope(x: Any, y: Any, *weights: Any, out: Any) -> None:
-        np.divide(x - y, np.maximum((1 - x) * x, x.dtype.type(_EPSILON)), out=out)
-        for w in weights:
-            np.multiply(out, w, out=out)
-
-    return _slopes(slope, 1, grad_output, self, target, reduction, *(() if weight is None else (weight,)))
+    slopes = _slopes(cross_entropy_loop, 1, grad_output, self, target, reduction)
+    return slopes if weight is None else TensorIterator([slopes, weight]).run(np.multiply)
 
 
 def _slopes(
-    slope: Loop,
-    factor: int,
-    grad_output: TensorImpl,
-    self: TensorImpl,
-    target: TensorImpl,
-    reduction: int,
-    *more: TensorImpl,
+    loop: Loop, factor: int, grad_output: TensorImpl, self: TensorImpl, target: TensorImpl, reduction: int
 ) -> Any:
-    """factor * slope(self, target, *more) * grad_output, divided by the number of elements for a mean."""
+    """`loop` with the gradient, which it scales: by the number of elements for a mean. A 0-d one on the CPU is but a number."""
     scale = factor / max(self.numel(), 1) if reduction == MEAN else factor
-    if grad_output.dim():
+    is_number = not grad_output.dim() and grad_output.device is CPU
+    g = array(grad_output).item() if is_number else grad_output
+    return TensorIterator([g, self, target]).run(partial(loop, scale=scale))
 
-        def loop(g: Any, *operands: Any, out: Any) -> None:
-            slope(*operands, out=out)
-            np.multiply(out, g * g.dtype.type(scale), out=out)
 
-        return TensorIterator([grad_output, self, target, *more]).run(in_single(loop))
-    number = array(grad_output)[()] * scale
+@in_single
+def mse_loop(g: Any, x: Any, y: Any, out: Any, scale: float) -> None:
+    np.subtract(x, y, out=out)
+    np.multiply(out, g * g.dtype.type(scale), out=out)
 
-    def scaled(*operands: Any, out: Any) -> None:
-        slope(*operands, out=out)
-        np.multiply(out, out.dtype.type(number), out=out)
 
-    return TensorIterator([self, target, *more]).run(in_single(scaled))
+@in_single
+def smooth_l1_loop(g: Any, x: Any, y: Any, out: Any, beta: float, scale: float) -> None:
+    d = x - y
+    slope = np.where(np.abs(d) < beta, d / d.dtype.type(beta), np.sign(d))
+    np.multiply(slope, g * g.dtype.type(scale), out=out)
+
+
+@in_single
+def huber_loop(g: Any, x: Any, y: Any, out: Any, delta: float, scale: float) -> None:
+    np.multiply(np.clip(x - y, -delta, delta), g * g.dtype.type(scale), out=out)
+
+
+@in_single
+def cross_entropy_loop(g: Any, x: Any, y: Any, out: Any, scale: float) -> None:
+    slope = (x - y) / np.maximum((1 - x) * x, x.dtype.type(_EPSILON))
+    np.multiply(slope, g * g.dtype.type(scale), out=out)

@@ -8,7 +8,7 @@ How the real one differs: the loops are C++ templates vectorised per instruction
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if takes_scaled(self, other, alpha, out):
         return scaled(np.add, self, other, alpha, out)
     it = TensorIterator((self, other), out, "common", None, True)
-    return it.run(_scaled(np.add, it.common_dtype, alpha))
+    return it.run(partial(special.add_scaled, alpha=_scale(alpha, it.common_dtype)))
 
 
 def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
@@ -43,7 +43,7 @@ def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if takes_scaled(self, other, alpha, out):
         return scaled(np.subtract, self, other, alpha, out)
     it = TensorIterator((self, other), out, "common", None, True)
-    return it.run(_scaled(np.subtract, it.common_dtype, alpha))
+    return it.run(partial(special.subtract_scaled, alpha=_scale(alpha, it.common_dtype)))
 
 
 def mul(self: Any, other: Any, out: Any = None) -> Any:
@@ -114,7 +114,7 @@ def pow_Scalar(self: Any, exponent: Any, out: Any = None) -> Any:
     if out is None:
         out = empty_contiguous(exponent.shape, promoted, exponent.device)
     if self == 1 and promoted.category != BOOL:
-        return TensorIterator((exponent,), out, promoted).run(_ones)
+        return TensorIterator((exponent,), out, promoted).run(special.ones)
     return pow(self, exponent, out)
 
 
@@ -149,21 +149,15 @@ def true_divide_(self: Any, other: Any) -> Any:
     return self.div_(other)
 
 
-def _scaled(loop: Callable[..., Any], common: dtype, alpha: Any) -> Callable[..., Any]:
-    """`loop(a, alpha * b)`, after PyTorch's checks of alpha against the dtype (`alpha_check`)."""
+def _scale(alpha: Any, common: dtype) -> Any:
+    """alpha as a number of the dtype, after PyTorch's checks (`alpha_check`)."""
     if isinstance(alpha, bool) and common.category != BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if common.category < FLOATING and not isinstance(alpha, (int, np.integer)):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if common.category < COMPLEX and isinstance(alpha, complex):
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    scale = checked(alpha, common)
-
-    @special.in_single
-    def run(a: Any, b: Any, out: Any) -> None:
-        loop(a, np.multiply(b, scale), out=out)
-
-    return run
+    return checked(alpha, common)
 
 
 def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
@@ -173,31 +167,25 @@ def _pow_number(self: Any, exponent: Any, out: Any) -> Any:
     common = result_type((self, exponent))
     it = TensorIterator((self,), out, "common" if common is self.dtype else common)
     if exponent == 0:
-        return it.run(_ones)
+        return it.run(special.ones)
     if exponent == 1:
         return it.run(special.copy)
     if common.category <= INTEGRAL:
-        power = checked(exponent, common)
-        return it.run(lambda a, out: special.integer_power(a, power, out))
+        return it.run(partial(special.integer_power, exponent=checked(exponent, common)))
     if exponent in _POWERS and (common.category == FLOATING or exponent in (2, 3)):
         loop = _POWERS[exponent]
         return it.run(loop if common is not dt.float16 else special.in_single(loop))
-    power = number(exponent, common)
-    return it.run(lambda a, out: np.power(a, power, out=out))
+    return it.run(partial(special.power, exponent=number(exponent, common)))
 
 
 _POWERS: dict[Any, Any] = {
     0.5: np.sqrt,
     2: np.square,
-    3: lambda a, out: np.multiply(a * a, a, out=out),
-    -0.5: lambda a, out: np.reciprocal(np.sqrt(a), out=out),
+    3: special.cube,
+    -0.5: special.inverse_root,
     -1: np.reciprocal,
-    -2: lambda a, out: np.reciprocal(a * a, out=out),
+    -2: special.inverse_square,
 }
-
-
-def _ones(a: Any, out: Any) -> None:
-    out[...] = 1
 
 
 def _extremum(name: str, loop: Any, self: Any, other: Any, out: Any) -> Any:

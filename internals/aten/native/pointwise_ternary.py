@@ -5,6 +5,7 @@ How the real one differs: each is one fused loop; here some take two or three pa
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.dtype_checks import TYPE_META_NAME, not_implemented
-from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
 from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
+from internals.core.device import CPU
 from internals.core.dtype import BOOL, FLOATING, SCALAR_TYPE_NAME
 from internals.core.promotion import result_type
 from internals.core.scalar import checked
@@ -30,7 +31,7 @@ def lerp_Scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     if self.dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_scalar", self.dtype)
     w = checked(weight, dt.float32 if self.dtype is dt.float16 else self.dtype)
-    return it.run(lambda start, stop, out: _lerp(start, stop, w, out=out))
+    return it.run(partial(lerp, weight=w))
 
 
 def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
@@ -41,7 +42,7 @@ def lerp_Tensor(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     it = TensorIterator((self, end, weight), out)
     if it.common_dtype.category < FLOATING:
         raise not_implemented("lerp_kernel_tensor", it.common_dtype)
-    return it.run(_lerp)
+    return it.run(lerp)
 
 
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
@@ -49,13 +50,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     it = TensorIterator((self, tensor1, tensor2), out)
     if it.common_dtype.category == BOOL:
         raise not_implemented("addcmul_cpu_out", it.common_dtype)
-    scale = checked(value, it.common_dtype)
-
-    @special.in_single
-    def run(a: Any, b: Any, c: Any, out: Any) -> None:
-        np.add(a, scale * b * c, out=out)
-
-    return it.run(run)
+    return it.run(partial(add_product, value=checked(value, it.common_dtype)))
 
 
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
@@ -63,13 +58,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = No
     if tensor1.dtype.category < FLOATING and tensor2.dtype.category < FLOATING:
         raise RuntimeError(_ADDCDIV_INTEGERS)
     it = TensorIterator((self, tensor1, tensor2), out)
-    scale = checked(value, it.common_dtype)
-
-    @special.in_single
-    def run(a: Any, b: Any, c: Any, out: Any) -> None:
-        np.add(a, scale * b / c, out=out)
-
-    return it.run(run)
+    return it.run(partial(add_quotient, value=checked(value, it.common_dtype)))
 
 
 def where_self(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
@@ -81,7 +70,7 @@ def where_self(condition: Any, self: Any, other: Any, out: Any = None) -> Any:
     result = result_type((self, other))
     if out is not None and out.dtype is not result:
         raise RuntimeError(f"Expected out type to be {SCALAR_TYPE_NAME[result]} but got {SCALAR_TYPE_NAME[out.dtype]}")
-    return TensorIterator((condition, self, other), out, promote=None, result=result).run(_select)
+    return TensorIterator((condition, self, other), out, promote=None, result=result).run(select)
 
 
 where_Scalar = where_self
@@ -114,17 +103,14 @@ def masked_fill_Scalar(self: Any, mask: Any, value: Any, out: Any = None) -> Any
     shape = broadcast_shapes(mask.shape, self.shape) if out is None else broadcast_shapes(self.shape, mask.shape)
     if out is None:
         out = empty_contiguous(shape, self.dtype, self.device)
-        array(out)[...] = array(self)
     elif out.shape != shape:
         raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
     if mask.dtype is not dt.bool_:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {TYPE_META_NAME[mask.dtype]}"
         )
-    check_no_internal_overlap(out)
-    check_no_partial_overlap(out, mask)
-    np.copyto(array(out), checked(value, self.dtype), where=array(mask))
-    return out
+    filler = value if hasattr(value, "_geometry") else checked(value, self.dtype)
+    return TensorIterator((mask, self, filler), out, promote=None, result=self.dtype).run(mask_over)
 
 
 def masked_fill_Tensor(self: Any, mask: Any, value: Any, out: Any = None) -> Any:
@@ -134,18 +120,35 @@ def masked_fill_Tensor(self: Any, mask: Any, value: Any, out: Any = None) -> Any
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{len(value.shape)} dimension(s)."
         )
-    return masked_fill_Scalar(self, mask, array(value).item(), out)
+    return masked_fill_Scalar(self, mask, value.item() if value.device is CPU else value, out)
 
 
 @special.in_single
-def _lerp(start: Any, end: Any, weight: Any, out: Any) -> None:
+def add_product(a: Any, b: Any, c: Any, out: Any, value: Any) -> None:
+    np.add(a, value * b * c, out=out)
+
+
+@special.in_single
+def add_quotient(a: Any, b: Any, c: Any, out: Any, value: Any) -> None:
+    np.add(a, value * b / c, out=out)
+
+
+@special.in_single
+def lerp(start: Any, end: Any, weight: Any, out: Any) -> None:
     """From whichever end is nearer, so that both ends are met exactly."""
     nearer = np.abs(weight) < 0.5
     out[...] = np.where(nearer, start + weight * (end - start), end - (end - start) * (1 - weight))
 
 
-def _select(condition: Any, a: Any, b: Any, out: Any) -> None:
+def select(condition: Any, a: Any, b: Any, out: Any) -> None:
     out[...] = np.where(condition, a, b)
+
+
+def mask_over(mask: Any, a: Any, value: Any, out: Any) -> None:
+    """`value` where the mask holds, `a` elsewhere."""
+    if out is not a:
+        np.copyto(out, a)
+    np.copyto(out, value, where=mask)
 
 
 def _check_same_dtype(self: Any, other: Any, name: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.dtype_checks import not_implemented
 from internals.aten.layout import strides_like
 from internals.aten.short_way import unary
@@ -21,7 +22,7 @@ from internals.aten.tensor_iterator import TensorIterator
 from internals.core import dtype as dt
 from internals.core.dtype import BOOL, COMPLEX, FLOATING
 from internals.core.geometry import geometry
-from internals.core.tensor_impl import array, empty
+from internals.core.tensor_impl import empty
 
 from . import comparison, pointwise
 from . import special_functions as special
@@ -248,9 +249,7 @@ def absolute_(self: Any) -> Any:
 
 def _constant_like(self: Any, value: bool) -> Any:
     """The answer for integers, which PyTorch gives by `zeros_like` or `ones_like`."""
-    answer = empty(geometry(self.shape, strides_like(self), dt.bool_, self.device))
-    array(answer)[...] = value
-    return answer
+    return ops.fill__Scalar(empty(geometry(self.shape, strides_like(self), dt.bool_, self.device)), value)
 
 
 def _to_integer(loop: Any, name: str, self: Any, out: Any) -> Any:

@@ -2,7 +2,8 @@
 
 A loop is what `TensorIterator.run` calls: `loop(*arrays, out=array)`, where `out` may be the very memory of an operand, so no
 operand may be read once `out` has been written (an operation in place on each element is fine). Half precision is computed
-in single and rounded once.
+in single and rounded once. Numbers that belong to the operation, like a slope or a bound, are arguments by name, bound by
+`functools.partial`: so a backend with loops of its own sees which loop it is, and with what numbers.
 
 How the real one differs: `erf` and its kind come from SLEEF and from Cephes; the formulas here for `erf` are those of
 FreeBSD's msun (Sun Microsystems, 1993), evaluated on whole arrays, and in single precision the rational function of XLA.
@@ -11,6 +12,7 @@ FreeBSD's msun (Sun Microsystems, 1993), evaluated on whole arrays, and in singl
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,12 @@ Loop = Callable[..., None]
 def in_single(loop: Loop) -> Loop:
     """`loop` with half-precision operands computed in single precision and rounded once, at the end."""
 
-    def run(*operands: Any, out: Any) -> None:
+    @wraps(loop)
+    def run(*operands: Any, out: Any, **numbers: Any) -> None:
         if out.dtype != np.float16:
-            return loop(*operands, out=out)
+            return loop(*operands, out=out, **numbers)
         result = np.empty(out.shape, np.float32)
-        loop(*[np.asarray(x, np.float32) if x.dtype == np.float16 else x for x in operands], out=result)
+        loop(*[np.asarray(x, np.float32) if x.dtype == np.float16 else x for x in operands], out=result, **numbers)
         out[...] = result
 
     return run
@@ -71,16 +74,23 @@ def frac(a: Any, out: Any) -> None:
 
 def round_to(decimals: int) -> Loop:
     """Round to `decimals` digits: scale, round half to even, scale back."""
+    return partial(round_after_point if decimals > 0 else round_before_point, scale=10.0 ** abs(decimals))
 
-    @in_single
-    def run(a: Any, out: Any) -> None:
-        scale = a.dtype.type(10.0 ** abs(decimals))
-        there, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
-        there(a, scale, out=out)
-        np.rint(out, out=out)
-        back(out, scale, out=out)
 
-    return run
+@in_single
+def round_after_point(a: Any, out: Any, scale: float) -> None:
+    factor = a.dtype.type(scale)
+    np.multiply(a, factor, out=out)
+    np.rint(out, out=out)
+    np.divide(out, factor, out=out)
+
+
+@in_single
+def round_before_point(a: Any, out: Any, scale: float) -> None:
+    factor = a.dtype.type(scale)
+    np.divide(a, factor, out=out)
+    np.rint(out, out=out)
+    np.multiply(out, factor, out=out)
 
 
 def floor_divide(a: Any, b: Any, out: Any) -> None:
@@ -123,15 +133,47 @@ def fmod(a: Any, b: Any, out: Any) -> None:
     np.fmod(a, b, out=out)
 
 
-def integer_power(a: Any, b: Any, out: Any) -> None:
-    """a ** b for integers; a negative power is 0 unless a is 1 or -1."""
-    if not np.any(np.less(b, 0)):
-        np.power(a, b, out=out)
+def power(a: Any, exponent: Any, out: Any) -> None:
+    """a ** exponent, where the exponent may be a number."""
+    np.power(a, exponent, out=out)
+
+
+def integer_power(a: Any, exponent: Any, out: Any) -> None:
+    """a ** exponent for integers; a negative power is 0 unless a is 1 or -1."""
+    if not np.any(np.less(exponent, 0)):
+        np.power(a, exponent, out=out)
         return
-    result = np.power(a, np.maximum(b, 0))
-    odd = (np.asarray(b) & 1).astype(bool)
+    result = np.power(a, np.maximum(exponent, 0))
+    odd = (np.asarray(exponent) & 1).astype(bool)
     inverse = np.where(a == 1, 1, np.where(a == -1, np.where(odd, -1, 1), 0))
-    out[...] = np.where(np.less(b, 0), inverse, result)
+    out[...] = np.where(np.less(exponent, 0), inverse, result)
+
+
+def ones(a: Any, out: Any) -> None:
+    """1, whatever a is: the power 0."""
+    out[...] = 1
+
+
+def cube(a: Any, out: Any) -> None:
+    np.multiply(a * a, a, out=out)
+
+
+def inverse_square(a: Any, out: Any) -> None:
+    np.reciprocal(a * a, out=out)
+
+
+def inverse_root(a: Any, out: Any) -> None:
+    np.reciprocal(np.sqrt(a), out=out)
+
+
+@in_single
+def add_scaled(a: Any, b: Any, out: Any, alpha: Any) -> None:
+    np.add(a, np.multiply(b, alpha), out=out)
+
+
+@in_single
+def subtract_scaled(a: Any, b: Any, out: Any, alpha: Any) -> None:
+    np.subtract(a, np.multiply(b, alpha), out=out)
 
 
 @in_single

@@ -1,0 +1,145 @@
+"""Elementwise kernels of one, two and three operands, for any operation, dtypes and strides (`cuda/Loops.cuh`, `CUDALoops.cuh`).
+
+A thread takes `WORK` elements, not side by side but a block's width apart: so in each step the 32 threads of a warp read 32
+neighbours, which memory serves in one go. It reads them all before it writes any, because the compiler, which cannot know that
+`out` and `a` are different memory, would otherwise let each read wait for the write before; with several reads under way the
+memory is kept busy. Then it goes on by the width of the whole grid, if there is more.
+
+What varies is filled in when a kernel is bound, as with a C++ template:
+    op        what is done to the elements (`functors.py`)
+    call      how it is called: with the elements, and with numbers, which are the same for all (`CALLS`)
+    place     where element i lies: `dense`, or `strided` for operands with gaps, repetitions or in another order
+    T         the dtype that is computed in; A, B, C convert an operand to it, and R converts the result
+    X, Y, Z   the dtypes of the converted operands, which wait in registers
+    INDEX     the dtype to divide in: 32 bits if they are enough
+    WORK      the elements a thread has under way
+
+How the real one differs: where all operands are dense and aligned, it reads and writes vectors of 2 to 8 elements at a time; and
+`OffsetCalculator` divides by multiplying with magic numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..language import cuda, device_function, kernel, template
+
+op, call, place = template("op"), template("call"), template("place")
+T, R = template("T"), template("R")
+A, B, C = template("A"), template("B"), template("C")
+X, Y, Z = template("X"), template("Y"), template("Z")
+INDEX, WORK = template("INDEX"), template("WORK")
+
+
+@kernel
+def unary(out, a, numbers, n, sizes, out_strides, a_strides):  # type: ignore[no-untyped-def]
+    """out[i] = op(a[i])."""
+    x = cuda.local.array(WORK, X)
+    width = cuda.blockDim.x
+    i = cuda.blockIdx.x * width * WORK + cuda.threadIdx.x
+    while i < n:
+        if i + (WORK - 1) * width < n:
+            for k in range(WORK):
+                x[k] = A(a[place(i + k * width, sizes, a_strides)])
+            for k in range(WORK):
+                out[place(i + k * width, sizes, out_strides)] = R(call(x[k], numbers))
+        else:
+            for j in range(i, n, width):
+                out[place(j, sizes, out_strides)] = R(call(A(a[place(j, sizes, a_strides)]), numbers))
+        i += cuda.gridsize(1) * WORK
+
+
+@kernel
+def binary(out, a, b, numbers, n, sizes, out_strides, a_strides, b_strides):  # type: ignore[no-untyped-def]
+    """out[i] = op(a[i], b[i])."""
+    x, y = cuda.local.array(WORK, X), cuda.local.array(WORK, Y)
+    width = cuda.blockDim.x
+    i = cuda.blockIdx.x * width * WORK + cuda.threadIdx.x
+    while i < n:
+        if i + (WORK - 1) * width < n:
+            for k in range(WORK):
+                x[k] = A(a[place(i + k * width, sizes, a_strides)])
+                y[k] = B(b[place(i + k * width, sizes, b_strides)])
+            for k in range(WORK):
+                out[place(i + k * width, sizes, out_strides)] = R(call(x[k], y[k], numbers))
+        else:
+            for j in range(i, n, width):
+                u, v = A(a[place(j, sizes, a_strides)]), B(b[place(j, sizes, b_strides)])
+                out[place(j, sizes, out_strides)] = R(call(u, v, numbers))
+        i += cuda.gridsize(1) * WORK
+
+
+@kernel
+def ternary(out, a, b, c, numbers, n, sizes, out_strides, a_strides, b_strides, c_strides):  # type: ignore[no-untyped-def]
+    """out[i] = op(a[i], b[i], c[i])."""
+    x, y, z = cuda.local.array(WORK, X), cuda.local.array(WORK, Y), cuda.local.array(WORK, Z)
+    width = cuda.blockDim.x
+    i = cuda.blockIdx.x * width * WORK + cuda.threadIdx.x
+    while i < n:
+        if i + (WORK - 1) * width < n:
+            for k in range(WORK):
+                x[k] = A(a[place(i + k * width, sizes, a_strides)])
+                y[k] = B(b[place(i + k * width, sizes, b_strides)])
+                z[k] = C(c[place(i + k * width, sizes, c_strides)])
+            for k in range(WORK):
+                out[place(i + k * width, sizes, out_strides)] = R(call(x[k], y[k], z[k], numbers))
+        else:
+            for j in range(i, n, width):
+                u, v = A(a[place(j, sizes, a_strides)]), B(b[place(j, sizes, b_strides)])
+                w = C(c[place(j, sizes, c_strides)])
+                out[place(j, sizes, out_strides)] = R(call(u, v, w, numbers))
+        i += cuda.gridsize(1) * WORK
+
+
+@device_function
+def dense(i, sizes, strides):  # type: ignore[no-untyped-def]
+    """Where element i lies when all operands lie in memory in one order, without gaps: that is what it is counted in.
+
+    Unsigned: for a signed index numba sees to it, with three instructions more, that -1 is the last element.
+    """
+    return np.uint64(i)
+
+
+@device_function
+def strided(i, sizes, strides):  # type: ignore[no-untyped-def]
+    """Where element i, counted in index order, lies: in elements from the first. The innermost dimension is the last.
+
+    Division is slow on a GPU, and that of 64-bit numbers several times as slow: so it is done in `INDEX`. All operands divide by
+    the same sizes, which the compiler does once, if it knows (by `max`) that none of them is 0.
+    """
+    rest, offset = INDEX(i), np.int64(0)
+    for k in range(len(sizes) - 1):
+        d = len(sizes) - 1 - k
+        size = max(INDEX(sizes[d]), INDEX(1))
+        quotient = INDEX(rest // size)
+        offset += np.int64(rest - quotient * size) * strides[d]
+        rest = quotient
+    return np.uint64(offset + np.int64(rest) * strides[0])
+
+
+@device_function
+def half_to_single(a):  # type: ignore[no-untyped-def]
+    """What half precision makes of a number of another dtype, to compute with it in single."""
+    return np.float32(np.float16(a))
+
+
+# fmt: off
+CALLS = {
+    "a":    device_function(lambda a, n:       op(a)),
+    "a1":   device_function(lambda a, n:       op(a, n[0])),
+    "a12":  device_function(lambda a, n:       op(a, n[0], n[1])),
+    "a123": device_function(lambda a, n:       op(a, n[0], n[1], n[2])),
+    "1a":   device_function(lambda a, n:       op(n[0], a)),
+    "1a2":  device_function(lambda a, n:       op(n[0], a, n[1])),
+    "ab":   device_function(lambda a, b, n:    op(a, b)),
+    "ab1":  device_function(lambda a, b, n:    op(a, b, n[0])),
+    "ab12": device_function(lambda a, b, n:    op(a, b, n[0], n[1])),
+    "ab123": device_function(lambda a, b, n:   op(a, b, n[0], n[1], n[2])),
+    "a1b":  device_function(lambda a, b, n:    op(a, n[0], b)),
+    "1ab":  device_function(lambda a, b, n:    op(n[0], a, b)),
+    "abc":  device_function(lambda a, b, c, n: op(a, b, c)),
+    "abc1": device_function(lambda a, b, c, n: op(a, b, c, n[0])),
+    "abc12": device_function(lambda a, b, c, n: op(a, b, c, n[0], n[1])),
+}
+"""Ways to call `op`: letters are elements, digits numbers. "1a" is 2 - t, "ab1" may be t + alpha * u or where(t, u, 2)."""
+# fmt: on

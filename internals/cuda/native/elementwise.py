@@ -1,0 +1,198 @@
+"""Elementwise operators on the device: `TensorIterator` decides, and this launches (`aten/src/ATen/native/cuda/Loops.cuh`).
+
+On the CPU a `TensorIterator` calls the loop it is given, `np.add` say. Here `loops.py` says which function of the device that is,
+and one of the kernels of `kernels/elementwise.py` walks over memory with it. What is left to settle is how the operands get
+there: tensors come first; Python numbers and 0-d tensors of the CPU become arguments of the launch, as do the numbers that
+`functools.partial` gave the loop. All this depends on the decisions alone. So it is settled once for each of them, in a `_Plan`,
+and a call needs no more than addresses and numbers.
+
+Complex numbers have no kernels: their loops run on the CPU, on copies, which counts as a fallback.
+
+How the real one differs: `gpu_kernel` is a template, instantiated for each operation and dtype when PyTorch is built, complex
+ones included. An integer divided by zero is 0 here, and whatever the hardware makes of it there: an error on neither.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.tensor_iterator import TensorIterator, number
+from internals.core import dtype as dt
+from internals.core.device import CPU, device
+from internals.core.dtype import dtype
+from internals.core.geometry import geometry
+from internals.core.tensor_impl import TensorImpl, array, empty, from_array
+
+from .. import fallback
+from ..device_array import flat
+from ..kernels import elementwise as kernels
+from ..language import DeviceFunction, Kernel
+from ..launch import blocks_for, threads_for
+from . import loops
+from .copy import walk
+
+KERNELS = (kernels.unary, kernels.binary, kernels.ternary)
+INDEX_LIMIT = 1 << 31  # more elements than that are counted in 64 bits
+
+
+def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
+    """Fill the output of `iterator` with what `loop` would give. Raises NotImplementedError for a loop without a kernel."""
+    base = loops.base(loop)
+    plan = decisions.plans.get(base)
+    if plan is None:
+        if _complex(iterator, decisions):
+            return _on_cpu(iterator, decisions, loop, base)
+        plan = decisions.plans[base] = _plan(iterator, decisions, base)
+    own = loop.keywords if loop.__class__ is partial else {}
+    plan.launch(iterator.output, iterator.inputs, own)
+
+
+class _Plan(NamedTuple):
+    """How a loop runs for operands of certain geometries.
+
+    `elements` and `numbers` say which of the inputs the threads read from memory and which come with the launch (with the dtype
+    that each is converted to); `own` names the numbers of the loop itself.
+    """
+
+    kernel: Kernel
+    grid: int
+    block: int
+    numel: int
+    elements: tuple[tuple[int, dtype], ...]
+    numbers: tuple[tuple[int, dtype], ...]
+    own: tuple[str, ...]
+    compute: dtype
+    sizes: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+
+    def launch(self, output: Any, inputs: Any, own: dict[str, Any]) -> None:
+        arrays = [flat(output), *[flat(_on_device(inputs[i], d, output.device)) for i, d in self.elements]]
+        given = [_single(number(_value(inputs[i]), d)) for i, d in self.numbers]
+        given += [_single(number(_value(own[name]), self.compute)) for name in self.own]
+        self.kernel[self.grid, self.block](*arrays, tuple(given) or (0,), self.numel, self.sizes, *self.strides)
+
+
+def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
+    output, inputs, targets = iterator.output, iterator.inputs, decisions.targets
+    functor = loops.functor(base, decisions.common_dtype)
+    code = functor.function.__code__
+    own = code.co_varnames[len(inputs) : code.co_argcount]
+    elements = [i for i, x in enumerate(inputs) if isinstance(x, TensorImpl) and x.device is not CPU]
+    call = _call(len(inputs), elements, len(own))
+    if call not in kernels.CALLS:  # a rare mixture: the numbers become elements, too
+        elements = list(range(len(inputs)))
+        call = _call(len(inputs), elements, len(own))
+    operands = [_on_device(inputs[i], targets[i], output.device) for i in elements]
+    sizes, strides = walk(output, *operands)
+    bound = instance(
+        functor, call, decisions.common_dtype, decisions.result_dtype, [x.dtype for x in operands],
+        [targets[i] for i in elements], output.dtype, len(sizes) == 1 and all(s == (1,) for s in strides), output.numel(),
+    )  # fmt: skip
+    steps = -(-output.numel() // _elements_under_way(output.dtype))
+    threads = threads_for(steps)
+    numbers = [i for i in range(len(inputs)) if i not in elements]
+    return _Plan(
+        kernel=bound,
+        grid=blocks_for(steps, threads),
+        block=threads,
+        numel=output.numel(),
+        elements=tuple((i, targets[i]) for i in elements),
+        numbers=tuple((i, targets[i]) for i in numbers),
+        own=tuple(own),
+        compute=_in_single(decisions.common_dtype),
+        sizes=sizes,
+        strides=tuple(strides),
+    )
+
+
+def instance(
+    functor: DeviceFunction,
+    call: str,
+    common: dtype,
+    result: dtype,
+    dtypes: list[dtype],
+    targets: list[dtype],
+    out: dtype,
+    is_dense: bool,
+    numel: int,
+) -> Kernel:
+    """The kernel for `functor`, with every template parameter filled in.
+
+    `common` is the dtype to compute in, `result` that of what comes out, `out` that of the output in memory; each element is
+    read as one of `dtypes` and converted to one of `targets`.
+    """
+    names: dict[str, Any] = {
+        "op": functor,
+        "call": kernels.CALLS[call],
+        "place": kernels.dense if is_dense else kernels.strided,
+        "T": _in_single(common).np.type,
+        "R": result.np.type,
+        "WORK": _elements_under_way(out),
+    }
+    for convert, kept, d, target in zip("ABC", "XYZ", dtypes, targets):
+        names[kept] = _in_single(target).np.type
+        through_half = target is dt.float16 and d is not dt.float16
+        names[convert] = kernels.half_to_single if through_half else names[kept]
+    if not is_dense:
+        names["INDEX"] = np.uint32 if numel < INDEX_LIMIT else np.int64
+    bound: Kernel = KERNELS[len(dtypes) - 1].bind(**names)
+    return bound
+
+
+def _call(inputs: int, elements: list[int], own: int) -> str:
+    """The key of `kernels.CALLS`: a letter for each element and a digit for each number, in the order of the loop's operands."""
+    letters, digits = iter("abcdef"), iter("123456789")
+    kinds = [letters if i in elements else digits for i in range(inputs)] + [digits] * own
+    return "".join(map(next, kinds))
+
+
+def _on_device(x: Any, d: dtype, where: device) -> Any:
+    """`x` as a tensor on `where`: a number becomes one of a single element."""
+    if isinstance(x, TensorImpl) and x.device is where:
+        return x
+    return ops.fill__Scalar(empty(geometry((), (), d, where)), _value(x))
+
+
+def _value(x: Any) -> Any:
+    """A number as Python has it, also from a 0-d tensor on the CPU."""
+    return array(x).item() if isinstance(x, TensorImpl) else x.item() if isinstance(x, np.generic) else x
+
+
+def _single(value: Any) -> Any:
+    return np.float32(value) if value.dtype == np.float16 else value
+
+
+def _in_single(d: dtype) -> dtype:
+    """The dtype that numbers of dtype `d` are computed in (`opmath_t`)."""
+    return dt.float32 if d is dt.float16 else d
+
+
+def _elements_under_way(d: dtype) -> int:
+    """Enough for some 16 bytes of each operand: small elements need more of them to keep memory busy."""
+    return 4 if d.itemsize >= 4 else 8
+
+
+def _complex(iterator: TensorIterator, decisions: Any) -> bool:
+    dtypes = decisions.common_dtype, decisions.result_dtype, iterator.output.dtype, *decisions.targets
+    return any(d.is_complex for d in dtypes)
+
+
+def _on_cpu(iterator: TensorIterator, decisions: Any, loop: Any, base: Any) -> None:
+    """The numpy loop, on copies of its operands; what it gives is copied to the device."""
+    fallback.count_loop(f"{base.__name__} of {decisions.common_dtype.name}")
+    output = iterator.output
+    operands = []
+    for x, target in zip(iterator.inputs, decisions.targets):
+        if isinstance(x, TensorImpl):
+            x = array(ops._to_copy(x, None, None, CPU, None, False, None))
+            operands.append(np.broadcast_to(x.astype(target.np), tuple(output.shape)))
+        else:
+            operands.append(number(x, target))
+    result = np.empty(tuple(output.shape), decisions.result_dtype.np)
+    with np.errstate(all="ignore"):
+        loop(*operands, out=result)
+    ops.copy_(output, from_array(result), False)
