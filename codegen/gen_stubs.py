@@ -102,4 +102,6 @@ def _returns(returns: tuple[Return, ...]) -> str:
         return (
             "Any" if t.base == "Scalar" else f"tuple[{PYTHON_TYPE[t.base]}, ...]" if t.is_list else PYTHON_TYPE[t.base]
         )
+    if not returns:
+        return "None"
     return "Any" if any(r.name for r in returns) else f"tuple[{', '.join(_python(r.type) for r in returns)}]"

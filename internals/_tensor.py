@@ -239,7 +239,7 @@ class Tensor(OnDevice, Differentiable, Operators, TensorMethods, Conversions):
 
     def new(self, *args: Any, **kwargs: Any) -> Any:
         """The legacy constructor for this tensor's dtype."""
-        return legacy.construct(self.dtype, args, kwargs)
+        return legacy.construct(self.dtype, args, kwargs, self.device)
 
     # Small questions
 

@@ -290,7 +290,7 @@ def _number(x: Any) -> Any:
                 UserWarning,
                 stacklevel=5,
             )
-        return array(x).item()
+        return array(x if x.device is CPU else x.detach().cpu()).item()  # type: ignore[attr-defined]
     if isinstance(x, (np.generic, np.ndarray)):
         return x.item()
     if isinstance(x, Sequence):

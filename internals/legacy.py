@@ -1,9 +1,10 @@
 """Constructors from before `tensor()`: `Tensor(5, 5)`, `FloatTensor([1, 2])` (`torch/csrc/tensor/python_tensor.cpp`).
 
 They read sizes as sizes and sequences as data, which is why `Tensor(3)` and `Tensor([3])` differ. `FloatTensor` and its
-like are no classes of tensors: there is one, `Tensor`. They are objects that construct and that `isinstance` may ask.
+like are no classes of tensors: there is one, `Tensor`. They are objects that construct and that `isinstance` may ask. Those of
+`internals.cuda` do the same on the current GPU.
 
-How the real one differs: there are such types for CUDA and sparse tensors too.
+How the real one differs: there are such types for sparse tensors too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 
 from internals._generated import ops
 from internals.core import dtype as dt
-from internals.core.device import CPU, resolve
+from internals.core.backend_hooks import hooks
+from internals.core.device import CPU, device, resolve
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import contiguous_geometry
 from internals.core.size import Size
@@ -30,19 +32,26 @@ _SIGNATURES = (
 
 
 class tensortype(type):
-    """The type of `FloatTensor`, `LongTensor`, ...: calling one constructs, `isinstance` compares the dtype."""
+    """The type of `FloatTensor`, `LongTensor`, ...: calling one constructs, `isinstance` compares dtype and kind of device."""
 
     dtype: dtype
+    device_type: str
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return construct(cls.dtype, args, kwargs)
+        if cls.device_type == "cuda" and not hooks("cuda").device_count():
+            raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+        return construct(cls.dtype, args, kwargs, device(cls.device_type))
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, TensorImpl) and instance.dtype is cls.dtype and instance.device is CPU
+        return (
+            isinstance(instance, TensorImpl)
+            and instance.dtype is cls.dtype
+            and instance.device.type == cls.device_type
+        )
 
 
-def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`kind` None is `Tensor` itself: the default dtype, and tensors of any dtype are taken as they are.
+def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any], home: device = CPU) -> Any:
+    """`kind` None is `Tensor` itself: the default dtype, and tensors of any dtype are taken as they are. All is made at `home`.
 
     No argument gives an empty tensor, sizes give uninitialised memory, a sequence or array its values, a tensor or storage a
     view of it.
@@ -53,9 +62,11 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any])
     wanted = kind or dt.get_default_dtype()
     if set(kwargs) - {"device", "size", "data"}:
         raise _no_match(args, kwargs)
-    where = resolve(kwargs.get("device"))
-    if where is not CPU:
-        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {where.type} was passed")
+    where = resolve(kwargs.get("device") or home)
+    if where.type != home.type:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {home.type} but device type: {where.type} was passed"
+        )
     args = args + tuple(kwargs[k] for k in ("size", "data") if k in kwargs)
     first = args[0] if args else Size((0,))
     if _is_int(first) and all(_is_int(a) for a in args):
@@ -66,15 +77,15 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any])
         from internals.aten.native.factories import check_sizes
 
         check_sizes(first)
-        return empty(contiguous_geometry(first, wanted))
+        return empty(contiguous_geometry(first, wanted, where))
     if isinstance(first, TensorImpl):
         if kind is not None and first.dtype is not kind:
             raise TypeError(f"expected a tensor of {kind!r} (got {first.dtype!r}); convert it with .to({kind!r})")
         return ops.alias(first)
     if isinstance(first, (Storage, TypedStorage)):
         storage = first if isinstance(first, Storage) else first.untyped()
-        return make(storage, contiguous_geometry((storage.nbytes() // wanted.itemsize,), wanted))
-    if isinstance(first, np.ndarray) and first.dtype == wanted.np:
+        return make(storage, contiguous_geometry((storage.nbytes() // wanted.itemsize,), wanted, storage.device))
+    if isinstance(first, np.ndarray) and first.dtype == wanted.np and where is CPU:
         from internals.interop import borrow_array
 
         return borrow_array(first)
@@ -82,7 +93,7 @@ def construct(kind: dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any])
         raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
     if not (isinstance(first, (Sequence, np.ndarray)) or hasattr(first, "__getitem__")):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    return copy_of(first, wanted, None)
+    return copy_of(first, wanted, where)
 
 
 def _is_int(value: Any) -> bool:
@@ -96,12 +107,15 @@ def _no_match(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
     )
 
 
-def _tensor_types() -> dict[str, tensortype]:
+def _tensor_types(module: str, device_type: str) -> dict[str, tensortype]:
     kinds = [k for k in dt.ALL if not k.is_complex]
     names = {f"{SCALAR_TYPE_NAME[k]}Tensor": k for k in kinds}
-    return {n: tensortype(n, (), {"dtype": k, "__module__": "internals"}) for n, k in names.items()}
+    return {
+        n: tensortype(n, (), {"dtype": k, "device_type": device_type, "__module__": module}) for n, k in names.items()
+    }
 
 
-TENSOR_TYPES = _tensor_types()
+TENSOR_TYPES = _tensor_types("internals", "cpu")
+CUDA_TENSOR_TYPES = _tensor_types("internals.cuda", "cuda")
 
-__all__ = ["TENSOR_TYPES", "construct", "storage_class", "tensortype"]
+__all__ = ["CUDA_TENSOR_TYPES", "TENSOR_TYPES", "construct", "storage_class", "tensortype"]

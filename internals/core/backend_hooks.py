@@ -56,7 +56,7 @@ class BackendHooks:
         raise NotImplementedError
 
     def record_stream(self, storage: Storage, index: int, stream: int) -> None:
-        """Stream `stream` of device `index` uses the memory of `storage`, which must not be handed out again before it is done."""
+        """Stream `stream` of device `index` uses the memory of `storage`: not to be handed out again before it is done."""
         raise NotImplementedError
 
     def is_pinned(self, pointer: int) -> bool:

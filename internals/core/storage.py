@@ -143,7 +143,7 @@ class Storage:
     def clone(self) -> Storage:
         return Storage.allocate(self._nbytes, self.device).copy_(self)
 
-    def to(self, *, device: device | str, non_blocking: bool = False) -> Storage:
+    def to(self, *, device: Any, non_blocking: bool = False) -> Storage:
         """A copy on another device; the storage itself if it is there."""
         where = resolve(device)
         return self if where is self.device else Storage.allocate(self._nbytes, where).copy_(self, non_blocking)

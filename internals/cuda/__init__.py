@@ -14,6 +14,8 @@ How the real one differs: graphs, NCCL, NVML, several processes, and cuBLAS and 
 
 from __future__ import annotations
 
+from internals.legacy import CUDA_TENSOR_TYPES
+
 from .activity import Activity, Recording, record_activity
 from .backend import use_simulator
 from .device import (
@@ -90,3 +92,4 @@ from .streams import (
 from .sync_debug import get_sync_debug_mode, set_sync_debug_mode
 
 AcceleratorError = CudaError
+globals().update(CUDA_TENSOR_TYPES)  # FloatTensor and its like

@@ -21,7 +21,7 @@ class CUDAHooks(BackendHooks):
 
     @property
     def simulated(self) -> bool:
-        return backend.choice()[0].endswith("simulator")
+        return backend.driver().simulated if backend.initialized() else backend.choice()[0].endswith("simulator")
 
     def resolve(self, index: int | None) -> device:
         backend.driver()

@@ -333,8 +333,8 @@ def _adopt(t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], st
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     if storage.device is not t.device:
         raise RuntimeError(
-            f'Attempted to set the storage of a tensor on device "{t.device}" to a storage on different device "{storage.device}".  '
-            "This is no longer allowed; the devices must match."
+            f'Attempted to set the storage of a tensor on device "{t.device}" to a storage on different device '
+            f'"{storage.device}".  This is no longer allowed; the devices must match.'
         )
     g = t._geometry
     last = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if prod(size) else 0

@@ -235,7 +235,7 @@ def _device(given: Any, t: TensorImpl) -> Any:
 
 
 def _allocate(g: Geometry, layout: Any, pin_memory: Any) -> Any:
-    """Memory for `g`, page-locked if asked for. Raises RuntimeError for other layouts, and for pinned memory that cannot be had."""
+    """Memory for `g`, page-locked if asked for. Raises RuntimeError for other layouts, and where nothing can be pinned."""
     if layout is not None and layout.name != "strided":
         raise RuntimeError(f"unsupported layout {layout!r}; every tensor here is strided")
     if not pin_memory or g.device is devices.META:

@@ -3,8 +3,10 @@
 A loader ties together a dataset, a sampler (which indices), a batch sampler (how many at a time) and a collate function (how
 samples become a batch). Iterating over it starts the sampler anew: with `shuffle=True` every epoch has another order.
 
-How the real one differs: with `num_workers` it has processes that fetch batches ahead of time, and it can copy batches to
-page-locked memory (`pin_memory`). Here everything happens in the process that asks for the next batch.
+With `pin_memory` batches come in page-locked memory, from where `batch.to("cuda", non_blocking=True)` is only queued.
+
+How the real one differs: with `num_workers` it has processes that fetch batches ahead of time, and a thread that pins them. Here
+everything happens in the process, and the thread, that asks for the next batch.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from internals import Generator, empty, int64
+from internals.core.backend_hooks import hooks
 from internals.utils.data.collate import default_collate, default_convert
 from internals.utils.data.dataset import Dataset, IterableDataset
+from internals.utils.data.pin_memory import pin_memory
 from internals.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 T_co = TypeVar("T_co", covariant=True)
@@ -115,6 +119,7 @@ class _Epoch:
         self.stream = iter(loader.dataset) if loader._is_stream else None
         self.stream_ended = False
         self.yielded = 0
+        self.pins = loader.pin_memory and _can_pin(loader.pin_memory_device)
 
     def __iter__(self) -> _Epoch:
         return self
@@ -134,6 +139,8 @@ class _Epoch:
         else:
             samples = [loader.dataset[i] for i in index]
         batch = loader.collate_fn(samples)
+        if self.pins:
+            batch = pin_memory(batch)
         self.yielded += 1
         self._check_promise()
         return batch
@@ -214,3 +221,20 @@ def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
 def get_worker_info() -> None:
     """What a worker process knows about itself; None in the main process, where everything happens here."""
     return None
+
+
+def _can_pin(device: str) -> bool:
+    """Whether there is a GPU, real or simulated, to pin memory for; otherwise warns."""
+    if device:
+        warnings.warn(
+            "pin_memory_device is deprecated, the current accelerator will be used as the device,"
+            f"ignore pin_memory_device='{device}'.",
+            stacklevel=4,
+        )
+    if not hooks("cuda").device_count():
+        warnings.warn(
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
+            stacklevel=4,
+        )
+        return False
+    return True
