@@ -201,7 +201,7 @@ class Runner:
         self.allocator.empty_cache()
         check_invariants(self.allocator, self.segments)
         assert not self.segments.live and not self.allocator.pending
-        assert self.allocator.stats.all.reserved.current == 0
+        assert self.allocator.stats.reserved.current == 0
 
 
 def expected_fit(a: CachingAllocator, nbytes: int, stream: int) -> int | None:

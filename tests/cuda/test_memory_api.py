@@ -127,7 +127,7 @@ def test_another_allocator() -> None:
         assert cuda.memory_reserved() == MIB and x.untyped_storage().allocator is old
     assert cuda.memory_reserved() == 0
     del x
-    assert old.stats.all.bytes == 0
+    assert old.stats.allocated_bytes() == 0
 
 
 def test_settings() -> None:

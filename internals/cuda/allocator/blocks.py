@@ -65,11 +65,11 @@ Entry = tuple[int, int, Block]  # size, address, block
 
 
 class Pool:
-    """The free blocks of one kind: `is_small`, up to 1 MiB, or larger. `stats`: what is counted for this pool and for all."""
+    """The free blocks of one kind: `is_small`, up to 1 MiB, or larger. `stats` are its counts."""
 
     __slots__ = ("is_small", "free", "stats", "searches")
 
-    def __init__(self, is_small: bool, stats: tuple[PoolStats, PoolStats]) -> None:
+    def __init__(self, is_small: bool, stats: PoolStats) -> None:
         self.is_small, self.stats = is_small, stats
         self.free: dict[int, list[Entry]] = {}  # by stream
         self.searches = 0  # the clock of garbage collection

@@ -60,8 +60,8 @@ class CachingAllocator(Allocator):
         self.segments, self.index, self.current_stream = segments, index, current_stream
         self.device = device("cuda", index)
         self.stats = DeviceStats()
-        self.small = Pool(True, (self.stats.small_pool, self.stats.all))
-        self.large = Pool(False, (self.stats.large_pool, self.stats.all))
+        self.small = Pool(True, self.stats.small_pool)
+        self.large = Pool(False, self.stats.large_pool)
         self.allocated: dict[int, Block] = {}  # blocks in the hands of the program, by address
         self.pending: PendingEvents[Block] = PendingEvents(
             segments.record_event, self._completed, config.one_event_queue
@@ -138,8 +138,7 @@ class CachingAllocator(Allocator):
                 block.allocated, block.requested, block.frames = True, nbytes, frames
                 self.allocated[block.pointer] = block
                 size = block.size
-                for stats in pool.stats:
-                    stats.hand_out(size, nbytes)
+                pool.stats.hand_out(size, nbytes)
                 if self._limited and size >= self.config.max_split_size:
                     self.stats.oversize_allocations.increase(1)
                 if history is not None:
@@ -195,13 +194,9 @@ class CachingAllocator(Allocator):
             cut = rest > self.config.small_size and size < self.config.max_split_size
         if cut:
             split(block, size)
-            more = (0, -size) if was_split else (1, rest)
+            block.pool.stats.change_split(*((0, -size) if was_split else (1, rest)))
         elif was_split:
-            more = (-1, -block.size)
-        else:
-            return
-        for stats in block.pool.stats:
-            stats.change_split(*more)
+            block.pool.stats.change_split(-1, -block.size)
 
     def _free(self, block: Block, frames: Frames | None) -> None:
         if self.allocated.get(block.pointer) is not block:
@@ -214,19 +209,16 @@ class CachingAllocator(Allocator):
         if self._limited and size >= self.config.max_split_size:
             self.stats.oversize_allocations.decrease(1)
         if block.uses is None:
-            for stats in block.pool.stats:
-                stats.take_back(size, block.requested)
+            block.pool.stats.take_back(size, block.requested)
             self._make_free(block, frames)
         else:
-            for stats in block.pool.stats:
-                stats.take_back_pending(size)
+            block.pool.stats.take_back_pending(size)
             uses, block.uses = block.uses, None
             self.pending.insert(block, uses)
 
     def _completed(self, block: Block) -> None:
         """The last stream that used a pending block is done with it."""
-        for stats in block.pool.stats:
-            stats.complete(block.size, block.requested)
+        block.pool.stats.complete(block.size, block.requested)
         self._make_free(block, None)
 
     def _make_free(self, block: Block, frames: Frames | None) -> None:
@@ -240,9 +232,7 @@ class CachingAllocator(Allocator):
         merged, merged_bytes = absorb_neighbours(block)
         block.pool.insert(block)
         still_split = block.prev is not None or block.next is not None
-        more, more_bytes = still_split - merged, (block.size if still_split else 0) - merged_bytes
-        for stats in block.pool.stats:
-            stats.change_split(more, more_bytes)
+        block.pool.stats.change_split(still_split - merged, (block.size if still_split else 0) - merged_bytes)
 
     def _free_deferred(self) -> None:
         deferred = self._guard.deferred
@@ -268,7 +258,7 @@ class CachingAllocator(Allocator):
         return block
 
     def _ask(self, pool: Pool, nbytes: int, stream: int, frames: Frames | None) -> Block | None:
-        if self.stats.all.reserved.current + nbytes > self.allowed:
+        if self.stats.reserved.current + nbytes > self.allowed:
             return None
         try:
             pointer = self.segments.malloc(nbytes)
@@ -276,10 +266,7 @@ class CachingAllocator(Allocator):
             return None
         block = Block(pointer, nbytes, stream, pool)
         block.segment_frames = frames
-        self.stats.num_device_alloc += 1
-        for stats in pool.stats:
-            stats.segment.increase(1)
-            stats.reserved.increase(nbytes)
+        self.stats.add_segment(pool.stats, nbytes)
         if nbytes >= self.config.max_split_size:
             self.stats.oversize_segments.increase(1)
         if self.history is not None:
@@ -292,10 +279,7 @@ class CachingAllocator(Allocator):
         if self.history is not None:
             self.history.record("segment_free", block.pointer, block.size, block.stream, frames or block.segment_frames)
         self.segments.free(block.pointer)
-        self.stats.num_device_free += 1
-        for stats in block.pool.stats:
-            stats.segment.decrease(1)
-            stats.reserved.decrease(block.size)
+        self.stats.remove_segment(block.pool.stats, block.size)
         if block.size >= self.config.max_split_size:
             self.stats.oversize_segments.decrease(1)
 
@@ -304,8 +288,10 @@ class CachingAllocator(Allocator):
         if self.history is not None:
             self.history.record("oom", free, size, stream, frames)
         self.stats.num_ooms += 1
-        stats = self.stats.all
-        shortage = Shortage(self.index, wanted, total, free, stats.bytes, stats.reserved.current, self.allowed)
+        stats = self.stats
+        shortage = Shortage(
+            self.index, wanted, total, free, stats.allocated_bytes(), stats.reserved.current, self.allowed
+        )
         return shortage.error(self.config.release)
 
     def empty_cache(self) -> None:

@@ -58,7 +58,7 @@ def collect_garbage(allocator: CachingAllocator, frames: Frames | None) -> None:
 
     The age of a block is the number of searches its pool has seen since it became free.
     """
-    reserved = allocator.stats.all.reserved.current
+    reserved = allocator.stats.reserved.current
     excess = reserved - int(allocator.config.garbage_collection_threshold * allocator.allowed)
     if excess <= 0:
         return

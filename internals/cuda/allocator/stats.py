@@ -1,23 +1,21 @@
 """Counting memory (`c10/core/CachingDeviceAllocator.h`: Stat, DeviceStats).
 
-Every quantity is counted three times: for the small pool, for the large pool, and for both ("all"), because the peak of a sum
-is not the sum of the peaks. Each count has four values: `current`, its `peak`, and the sums of all increases (`allocated`) and
-decreases (`freed`) so far.
+Every quantity is counted for the small pool, for the large pool, and for both ("all"). Each count has four values: `current`, its
+`peak`, and the sums of all increases (`allocated`) and decreases (`freed`) so far.
 
-What happens at every allocation is counted by `PoolStats.hand_out` and `take_back`, in plain integers; the rest by `Stat`.
-A block is *active* from the moment it is handed out until it can be handed out again, which is later than it is given back if
-another stream still uses it: those blocks are `pending`.
+What happens at every allocation is counted by `PoolStats`, in plain integers; the rest by `Stat`. A block is *active* from the
+moment it is handed out until it can be handed out again, which is later than it is given back if another stream still uses it:
+those blocks are `pending`. A free block that is only a part of its segment is `split`: it cannot go back to the device.
 
-How the real one differs: every quantity is a `Stat` of four numbers. Here `freed` and the `active` counts are computed when
-somebody asks, since an addition costs as much as the whole C++ function.
+How the real one differs: every quantity is three `Stat`s of four numbers, all kept up to date. An addition here costs as much as
+that whole function in C++, so whatever can be computed when somebody asks is: `freed`, the active blocks, and of "all" everything
+but the peaks, since the peak of a sum is not the sum of the peaks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-
-POOLS = ("all", "small_pool", "large_pool")
 
 
 class Stat:
@@ -48,46 +46,76 @@ class Stat:
         return {"current": self.current, "peak": self.peak, "allocated": self.allocated, "freed": self.freed}
 
 
+class Peaks:
+    """The most there ever was of each: in the order of `PoolStats.current`."""
+
+    __slots__ = ("blocks", "bytes", "requested", "active", "active_bytes", "split", "split_bytes")
+
+    def __init__(self) -> None:
+        self.set((0,) * 7)
+
+    def set(self, values: tuple[int, ...]) -> None:
+        self.blocks, self.bytes, self.requested, self.active, self.active_bytes, self.split, self.split_bytes = values
+
+    def get(self) -> tuple[int, ...]:
+        # when nothing is pending, as many blocks are active as are handed out: those peaks are not noted twice
+        active, active_bytes = max(self.active, self.blocks), max(self.active_bytes, self.bytes)
+        return self.blocks, self.bytes, self.requested, active, active_bytes, self.split, self.split_bytes
+
+
 class PoolStats:
-    """The counts of one pool, or of both together."""
+    """The counts of one pool. `other` are those of the other pool, `both` the peaks of their sum."""
 
     __slots__ = (
         "blocks", "bytes", "requested",  # now; requested counts pending blocks too
-        "peak_blocks", "peak_bytes", "peak_requested", "peak_active", "peak_active_bytes",
-        "total_blocks", "total_bytes", "total_requested",  # handed out so far
         "pending", "pending_bytes",  # given back, not yet free
-        "split", "split_bytes", "peak_split", "peak_split_bytes", "total_split", "total_split_bytes",  # free parts of segments
-        "base",  # what was current of each when the totals were last reset
-        "segment", "reserved",
+        "split", "split_bytes",  # free, but only a part of a segment
+        "total_blocks", "total_bytes", "total_requested", "total_split", "total_split_bytes",  # increases so far
+        "base",  # what there was of each when the totals were last reset
+        "peak", "both", "other", "segment", "reserved",
     )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.blocks = self.bytes = self.requested = 0
-        self.peak_blocks = self.peak_bytes = self.peak_requested = self.peak_active = self.peak_active_bytes = 0
-        self.total_blocks = self.total_bytes = self.total_requested = 0
-        self.pending = self.pending_bytes = 0
-        self.split = self.split_bytes = self.peak_split = self.peak_split_bytes = self.total_split = (
-            self.total_split_bytes
+    other: PoolStats
+
+    def __init__(self, both: Peaks) -> None:
+        self.blocks = self.bytes = self.requested = self.pending = self.pending_bytes = self.split = (
+            self.split_bytes
         ) = 0
+        self.total_blocks = self.total_bytes = self.total_requested = self.total_split = self.total_split_bytes = 0
         self.base: tuple[int, ...] = (0,) * 7
+        self.peak, self.both = Peaks(), both
         self.segment, self.reserved = Stat(), Stat()
 
     def hand_out(self, size: int, requested: int) -> None:
-        self.blocks += 1
-        self.bytes += size
-        self.requested += requested
+        """A block was handed out."""
+        self.blocks = blocks = self.blocks + 1
+        self.bytes = nbytes = self.bytes + size
+        self.requested = asked = self.requested + requested
         self.total_blocks += 1
         self.total_bytes += size
         self.total_requested += requested
-        if self.blocks > self.peak_blocks:
-            self.peak_blocks = self.blocks
-        if self.bytes > self.peak_bytes:
-            self.peak_bytes = self.bytes
-        if self.requested > self.peak_requested:
-            self.peak_requested = self.requested
-        if self.pending:  # else as many are active as are handed out, and so are the peaks
-            self.peak_active = max(self.peak_active, self.blocks + self.pending)
-            self.peak_active_bytes = max(self.peak_active_bytes, self.bytes + self.pending_bytes)
+        peak, both, other = self.peak, self.both, self.other
+        if blocks > peak.blocks:
+            peak.blocks = blocks
+        if nbytes > peak.bytes:
+            peak.bytes = nbytes
+        if asked > peak.requested:
+            peak.requested = asked
+        if blocks + other.blocks > both.blocks:
+            both.blocks = blocks + other.blocks
+        if nbytes + other.bytes > both.bytes:
+            both.bytes = nbytes + other.bytes
+        if asked + other.requested > both.requested:
+            both.requested = asked + other.requested
+        if self.pending or other.pending:
+            self._note_active()
+
+    def _note_active(self) -> None:
+        _, _, _, active, nbytes, _, _ = self.current()
+        _, _, _, others, other_bytes, _, _ = self.other.current()
+        self.peak.active, self.peak.active_bytes = max(self.peak.active, active), max(self.peak.active_bytes, nbytes)
+        self.both.active = max(self.both.active, active + others)
+        self.both.active_bytes = max(self.both.active_bytes, nbytes + other_bytes)
 
     def take_back(self, size: int, requested: int) -> None:
         """A block was given back and is free at once."""
@@ -114,71 +142,86 @@ class PoolStats:
         self.split_bytes += nbytes
         if blocks > 0:
             self.total_split += blocks
-            if self.split > self.peak_split:
-                self.peak_split = self.split
+            self.peak.split = max(self.peak.split, self.split)
+            self.both.split = max(self.both.split, self.split + self.other.split)
         if nbytes > 0:
             self.total_split_bytes += nbytes
-            if self.split_bytes > self.peak_split_bytes:
-                self.peak_split_bytes = self.split_bytes
+            here, everywhere = self.split_bytes, self.split_bytes + self.other.split_bytes
+            if here > self.peak.split_bytes:
+                self.peak.split_bytes = here
+            if everywhere > self.both.split_bytes:
+                self.both.split_bytes = everywhere
 
     def current(self) -> tuple[int, ...]:
+        """What there is now, in the order of `COUNTS`."""
         active, active_bytes = self.blocks + self.pending, self.bytes + self.pending_bytes
         return self.blocks, self.bytes, self.requested, active, active_bytes, self.split, self.split_bytes
 
-    def reset_accumulated(self) -> None:
+    def totals(self) -> tuple[int, ...]:
+        blocks, nbytes = self.total_blocks, self.total_bytes
+        return blocks, nbytes, self.total_requested, blocks, nbytes, self.total_split, self.total_split_bytes
+
+    def reset_totals(self) -> None:
         self.total_blocks = self.total_bytes = self.total_requested = self.total_split = self.total_split_bytes = 0
         self.base = self.current()
-        self.segment.reset_accumulated()
-        self.reserved.reset_accumulated()
 
-    def reset_peak(self) -> None:
-        (
-            self.peak_blocks, self.peak_bytes, self.peak_requested, self.peak_active, self.peak_active_bytes,
-            self.peak_split, self.peak_split_bytes,
-        ) = self.current()  # fmt: skip
-        self.segment.reset_peak()
-        self.reserved.reset_peak()
 
-    def as_dicts(self) -> dict[str, dict[str, int]]:
-        names = (
-            "allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes", "inactive_split",
-            "inactive_split_bytes",
-        )  # fmt: skip
-        peaks = (
-            self.peak_blocks, self.peak_bytes, self.peak_requested, max(self.peak_active, self.peak_blocks),
-            max(self.peak_active_bytes, self.peak_bytes), self.peak_split, self.peak_split_bytes,
-        )  # fmt: skip
-        totals = (
-            self.total_blocks, self.total_bytes, self.total_requested, self.total_blocks, self.total_bytes,
-            self.total_split, self.total_split_bytes,
-        )  # fmt: skip
-        result = {"segment": self.segment.as_dict(), "reserved_bytes": self.reserved.as_dict()}
-        for name, current, peak, total, base in zip(names, self.current(), peaks, totals, self.base):
-            result[name] = {"current": current, "peak": peak, "allocated": total, "freed": total - (current - base)}
-        return result
+COUNTS = (
+    "allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes", "inactive_split", "inactive_split_bytes",
+)  # fmt: skip
 
 
 class DeviceStats:
-    """All counts of one device."""
+    """All counts of one device. `segment` and `reserved` are those of both pools."""
 
     __slots__ = (
-        "all", "small_pool", "large_pool", "oversize_allocations", "oversize_segments",
+        "small_pool", "large_pool", "both", "segment", "reserved", "oversize_allocations", "oversize_segments",
         "num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.all, self.small_pool, self.large_pool = PoolStats(), PoolStats(), PoolStats()
-        self.oversize_allocations, self.oversize_segments = Stat(), Stat()
+        self.both = Peaks()
+        self.small_pool, self.large_pool = PoolStats(self.both), PoolStats(self.both)
+        self.small_pool.other, self.large_pool.other = self.large_pool, self.small_pool
+        self.segment, self.reserved, self.oversize_allocations, self.oversize_segments = Stat(), Stat(), Stat(), Stat()
         self._reset_counters()
 
+    def allocated_bytes(self) -> int:
+        return self.small_pool.bytes + self.large_pool.bytes
+
+    def add_segment(self, pool: PoolStats, nbytes: int) -> None:
+        self.num_device_alloc += 1
+        for stat in (self.segment, pool.segment):
+            stat.increase(1)
+        for stat in (self.reserved, pool.reserved):
+            stat.increase(nbytes)
+
+    def remove_segment(self, pool: PoolStats, nbytes: int) -> None:
+        self.num_device_free += 1
+        for stat in (self.segment, pool.segment):
+            stat.decrease(1)
+        for stat in (self.reserved, pool.reserved):
+            stat.decrease(nbytes)
+
     def reset_accumulated(self) -> None:
-        for part in (self.all, self.small_pool, self.large_pool, self.oversize_allocations, self.oversize_segments):
-            part.reset_accumulated()
+        self.small_pool.reset_totals()
+        self.large_pool.reset_totals()
+        for stat in self._stats():
+            stat.reset_accumulated()
         self._reset_counters()
 
     def reset_peak(self) -> None:
-        for part in (self.all, self.small_pool, self.large_pool, self.oversize_allocations, self.oversize_segments):
-            part.reset_peak()
+        small, large = self.small_pool.current(), self.large_pool.current()
+        self.small_pool.peak.set(small)
+        self.large_pool.peak.set(large)
+        self.both.set(_sum(small, large))
+        for stat in self._stats():
+            stat.reset_peak()
+
+    def _stats(self) -> list[Stat]:
+        small, large = self.small_pool, self.large_pool
+        segments = [self.segment, self.reserved, small.segment, small.reserved, large.segment, large.reserved]
+        return [*segments, self.oversize_allocations, self.oversize_segments]
 
     def _reset_counters(self) -> None:
         self.num_alloc_retries = self.num_ooms = self.num_sync_all_streams = self.num_device_alloc = (
@@ -195,13 +238,27 @@ class DeviceStats:
             "num_device_alloc": self.num_device_alloc,
             "num_device_free": self.num_device_free,
             "num_oom_rejections": 0,
+            "oversize_allocations": self.oversize_allocations.as_dict(),
+            "oversize_segments": self.oversize_segments.as_dict(),
         }
-        for pool in POOLS:
-            for name, values in getattr(self, pool).as_dicts().items():
-                result.setdefault(name, {})[pool] = values
-        result["oversize_allocations"] = self.oversize_allocations.as_dict()
-        result["oversize_segments"] = self.oversize_segments.as_dict()
+        small, large = self.small_pool, self.large_pool
+        rows = (
+            ("all", self, _sum(small.current(), large.current()), self.both, _sum(small.totals(), large.totals()),
+             _sum(small.base, large.base)),
+            ("small_pool", small, small.current(), small.peak, small.totals(), small.base),
+            ("large_pool", large, large.current(), large.peak, large.totals(), large.base),
+        )  # fmt: skip
+        for pool, part, current, peaks, totals, base in rows:
+            result.setdefault("segment", {})[pool] = part.segment.as_dict()
+            result.setdefault("reserved_bytes", {})[pool] = part.reserved.as_dict()
+            for name, now, peak, total, before in zip(COUNTS, current, peaks.get(), totals, base):
+                freed = total - (now - before)
+                result.setdefault(name, {})[pool] = {"current": now, "peak": peak, "allocated": total, "freed": freed}
         return result
+
+
+def _sum(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(x + y for x, y in zip(a, b))
 
 
 def flatten(nested: dict[str, Any]) -> dict[str, Any]:
