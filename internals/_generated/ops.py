@@ -3476,7 +3476,7 @@ def nonzero_out(self, out, _table=nonzero_out_op.table):
         return nonzero_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-index_put_op = define('index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', CompositeExplicitAutograd='indexing.index_put', Autograd='_generated.autograd_kernels.index_put')
+index_put_op = define('index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', CompositeExplicitAutograd='indexing.index_put', CUDA='cuda.indexing.index_put', Autograd='_generated.autograd_kernels.index_put')
 def index_put(self, indices, values, accumulate, _table=index_put_op.table):
     if hot.off:
         return index_put_op(self, indices, values, accumulate)
@@ -4274,7 +4274,7 @@ def feature_alpha_dropout_(self, p, train, _table=feature_alpha_dropout__op.tabl
         return feature_alpha_dropout__op(self, p, train)
     return _table[self._geometry.keys](self, p, train)
 
-convolution_op = define('convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor', CPU='convolution.convolution', Autograd='_generated.autograd_kernels.convolution')
+convolution_op = define('convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor', CPU='convolution.convolution', CUDA='cuda.convolution.convolution', Autograd='_generated.autograd_kernels.convolution')
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, _table=convolution_op.table):
     if hot.off:
         return convolution_op(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
@@ -4286,7 +4286,7 @@ def _convolution(input, weight, bias, stride, padding, dilation, transposed, out
         return _convolution_op(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32)
 
-convolution_backward_op = define('convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='convolution_backward.convolution_backward', Autograd='_generated.autograd_kernels.convolution_backward')
+convolution_backward_op = define('convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='convolution_backward.convolution_backward', CUDA='cuda.convolution.convolution_backward', Autograd='_generated.autograd_kernels.convolution_backward')
 def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask, _table=convolution_backward_op.table):
     if hot.off:
         return convolution_backward_op(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)

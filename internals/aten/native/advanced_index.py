@@ -10,6 +10,8 @@ written, somebody has to decide
 `AdvancedIndex` makes these decisions in its constructor. `key` is then what numpy indexes with, slices and integer arrays;
 negative indices count from the end, and what is out of range numpy finds while it walks.
 
+On a GPU the decisions are the same; index tensors stay where they are (`internals/cuda/native/device_index.py`).
+
 How the real one differs: it ends with byte strides and a loop that adds up `index * stride`; numpy has that loop inside.
 """
 
@@ -41,7 +43,7 @@ class AdvancedIndex:
         sizes = tuple(source.shape)
         if len(indices) > len(sizes):
             raise IndexError(f"too many indices for tensor of dimension {len(sizes)} (got {len(indices)})")
-        arrays = _integer_indices(sizes, indices)
+        arrays = self._integer_indices(sizes, indices)
         self.dims = [d for d, a in enumerate(arrays) if a is not None]
         self.arrays = [arrays[d] for d in self.dims]
         self.index_shape = _broadcast(self.arrays)
@@ -56,14 +58,14 @@ class AdvancedIndex:
     def strides(self) -> tuple[int, ...]:
         """Strides of a new result: the order in memory of the source's dimensions, then of the index tensors', is kept."""
         strides = self.source.stride()
-        if strides == contiguous_strides(self.source.shape) and all(a.ndim < 2 or a.flags.c_contiguous for a in self.arrays):
+        if strides == contiguous_strides(self.source.shape) and all(a.ndim < 2 or self.is_contiguous(a) for a in self.arrays):
             return contiguous_strides(self.shape)
         rest = [s for d, s in enumerate(strides) if d not in self.dims]
         before, after = rest[: self.place], rest[self.place :]
         operands = [(*before, *(0,) * len(self.index_shape), *after)]
         lifted = (*(1,) * len(before), *self.index_shape, *(1,) * len(after))
         for a in self.arrays:
-            walked = broadcast_strides(a.shape, a.strides, self.index_shape)
+            walked = broadcast_strides(a.shape, self.strides_of(a), self.index_shape)
             seen = view_strides(self.index_shape, walked, lifted) or (0,) * len(lifted)
             operands.append(broadcast_strides(lifted, seen, self.shape))
         result, step = [0] * len(self.shape), 1
@@ -82,6 +84,43 @@ class AdvancedIndex:
         _, position, index, n = min(found)
         return IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
 
+    def _integer_indices(self, sizes: Sequence[int], indices: Sequence[TensorImpl | None]) -> list[Any]:
+        """One integer array (or None) for each dimension: masks become the positions where they are true."""
+        arrays: list[Any] = []
+        for index in indices:
+            if index is None:
+                arrays.append(None)
+            elif index.dtype in MASKS:
+                if index.dtype is dt.uint8:
+                    warnings.warn(
+                        "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                        UserWarning,
+                        stacklevel=6,
+                    )
+                check_mask(index, sizes, len(arrays))
+                arrays += self.positions_of(index)
+            elif index.dtype in (dt.int64, dt.int32):
+                arrays.append(self.integers_of(index))
+            else:
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        return arrays + [None] * (len(sizes) - len(arrays))
+
+    # What an index is on the CPU: a numpy array.
+
+    def integers_of(self, index: TensorImpl) -> Any:
+        return array(index)
+
+    def positions_of(self, mask: TensorImpl) -> Sequence[Any]:
+        """Where a mask is true: an index for each of its dimensions."""
+        return np.nonzero(np.atleast_1d(array(mask)))
+
+    def strides_of(self, index: Any) -> Sequence[int]:
+        strides: Sequence[int] = index.strides
+        return strides
+
+    def is_contiguous(self, index: Any) -> bool:
+        return bool(index.flags.c_contiguous)
+
 
 def _broadcast(arrays: list[Any]) -> tuple[int, ...]:
     if len(arrays) == 1:
@@ -91,28 +130,6 @@ def _broadcast(arrays: list[Any]) -> tuple[int, ...]:
     except ValueError:
         shapes = ", ".join(str(list(a.shape)) for a in arrays)
         raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
-
-
-def _integer_indices(sizes: Sequence[int], indices: Sequence[TensorImpl | None]) -> list[Any]:
-    """One integer array (or None) for each dimension: masks become the positions where they are true."""
-    arrays: list[Any] = []
-    for index in indices:
-        if index is None:
-            arrays.append(None)
-        elif index.dtype in MASKS:
-            if index.dtype is dt.uint8:
-                warnings.warn(
-                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-                    UserWarning,
-                    stacklevel=6,
-                )
-            check_mask(index, sizes, len(arrays))
-            arrays += np.nonzero(np.atleast_1d(array(index)))
-        elif index.dtype in (dt.int64, dt.int32):
-            arrays.append(array(index))
-        else:
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    return arrays + [None] * (len(sizes) - len(arrays))
 
 
 def check_mask(mask: TensorImpl, sizes: Sequence[int], first: int) -> None:

@@ -33,18 +33,9 @@ from .copying import clone
 
 def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = None) -> Any:
     """`self[indices]`, copied. Raises IndexError for indices out of range or shapes that do not fit."""
-    if not any(i is not None for i in indices):
-        raise IndexError("at least one index must be provided")
+    check_some(indices)
     wanted = AdvancedIndex(self, indices)
-    if out is None:
-        out = empty(geometry(wanted.shape, wanted.strides(), self.dtype))
-    else:
-        if out.dtype is not self.dtype:
-            raise RuntimeError(
-                f"index_out: self ({SCALAR_TYPE_NAME[self.dtype]}) and result ({SCALAR_TYPE_NAME[out.dtype]}) must have the same "
-                "scalar type"
-            )
-        set_output(wanted.shape, self.dtype, out)
+    out = index_output(wanted, out)
     if out.numel():
         try:
             array(out)[...] = array(self)[wanted.key]
@@ -70,31 +61,18 @@ def _index_put_impl_(
     accumulate: bool = False,
     unsafe: bool = False,
 ) -> Any:
-    if len(indices) > self.dim():
-        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
-    _warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
-    mask = None if accumulate or values.numel() != 1 else _single_mask(self, indices)
-    if mask is not None:
-        _warn_if_expanded(self, "masked_fill_", "tensor[mask] = scalar")
-        array(self)[mask] = checked(array(values).item(), self.dtype)
+    check_target(self, indices)
+    warn_if_expanded(self, "index_put_", "tensor[indices] = tensor")
+    masked = None if accumulate or values.numel() != 1 else single_mask(self, indices)
+    if masked is not None:
+        first, mask = masked
+        warn_if_expanded(self, "masked_fill_", "tensor[mask] = scalar")
+        array(self)[(slice(None),) * first + (array(mask),)] = checked(array(values).item(), self.dtype)
         return self
-    check_no_overlap(self, values)
-    for i in indices:
-        if i is not None:
-            check_no_overlap(self, i)
+    check_sources(self, indices, values)
     wanted = AdvancedIndex(self, indices)
-    try:
-        source = np.broadcast_to(array(values), wanted.shape)
-    except ValueError:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
-            f"{list(wanted.shape)}"
-        ) from None
-    if values.dtype is not self.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{SCALAR_TYPE_NAME[self.dtype]} for the destination and {SCALAR_TYPE_NAME[values.dtype]} for the source."
-        )
+    check_values(wanted, values)
+    source = np.broadcast_to(array(values), wanted.shape)
     if not source.size:
         return self
     try:
@@ -120,11 +98,7 @@ def index_put(
 
 def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
     """The elements where the mask, broadcast, is true, as a 1-d tensor. Raises RuntimeError for a mask that is not bool."""
-    if mask.dtype is not dt.bool_:
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
-    if out is not None and out.dtype is not self.dtype:
-        raise RuntimeError("masked_select(): self and result must have the same scalar type")
-    shape = broadcast_shapes(mask.shape, self.shape)
+    shape = check_masked_select(self, mask, out)
     selected = np.broadcast_to(array(self), shape)[np.broadcast_to(array(mask), shape)]
     out = set_output(selected.shape, self.dtype, out)
     array(out)[...] = selected
@@ -133,20 +107,22 @@ def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
 
 def nonzero(self: TensorImpl, out: Any = None) -> Any:
     """The positions of the elements that are not zero, one a row: shape (count, ndim), int64."""
-    if out is not None and out.dtype is not dt.int64:
-        raise RuntimeError(
-            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{SCALAR_TYPE_NAME[out.dtype]}"
-        )
+    check_nonzero_out(out)
     a = array(self)
     columns = np.nonzero(a) if a.ndim else ()
-    count = columns[0].size if columns else int(a.item() != 0)
-    by_columns = geometry((count, a.ndim), (1, count), dt.int64, self.device)  # so that each column is contiguous
-    if out is None:
-        out = empty(by_columns)
-    elif resize_output(out, (count, a.ndim)):
-        become_view(out, make(out.untyped_storage(), by_columns, out.storage_offset()))
+    out = nonzero_output(self, columns[0].size if columns else int(a.item() != 0), out)
     for d, column in enumerate(columns):
         array(out)[:, d] = column
+    return out
+
+
+def nonzero_output(self: TensorImpl, count: int, out: Any) -> Any:
+    """The tensor that `nonzero` fills, (count, ndim). If it is new, each of its columns is contiguous."""
+    by_columns = geometry((count, self.dim()), (1, count), dt.int64, self.device)
+    if out is None:
+        return empty(by_columns)
+    if resize_output(out, (count, self.dim())):
+        become_view(out, make(out.untyped_storage(), by_columns, out.storage_offset()))
     return out
 
 
@@ -160,8 +136,74 @@ def argwhere(self: Any) -> Any:
     return ops.nonzero(self)
 
 
-def _single_mask(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> Any:
-    """The numpy key of a lone mask among the indices, or None: one value where a mask says so needs no positions."""
+def index_output(wanted: AdvancedIndex, out: Any) -> Any:
+    """The tensor that `index` fills. Raises RuntimeError for an `out` of another dtype."""
+    self = wanted.source
+    if out is None:
+        return empty(geometry(wanted.shape, wanted.strides(), self.dtype, self.device))
+    if out.dtype is not self.dtype:
+        raise RuntimeError(
+            f"index_out: self ({SCALAR_TYPE_NAME[self.dtype]}) and result ({SCALAR_TYPE_NAME[out.dtype]}) must have the same "
+            "scalar type"
+        )
+    return set_output(wanted.shape, self.dtype, out)
+
+
+# What is checked before anything is read or written, on any device
+
+
+def check_some(indices: Sequence[TensorImpl | None]) -> None:
+    if not any(i is not None for i in indices):
+        raise IndexError("at least one index must be provided")
+
+
+def check_target(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> None:
+    """Raises IndexError for too many indices."""
+    if len(indices) > self.dim():
+        raise IndexError(f"too many indices for tensor of dimension {self.dim()} (got {len(indices)})")
+
+
+def check_sources(self: TensorImpl, indices: Sequence[TensorImpl | None], values: TensorImpl) -> None:
+    """Raises RuntimeError if what is read shares memory with what is written."""
+    check_no_overlap(self, values)
+    for i in indices:
+        if i is not None:
+            check_no_overlap(self, i)
+
+
+def check_values(wanted: AdvancedIndex, values: TensorImpl) -> None:
+    """Raises RuntimeError for values of another dtype, or of a shape that does not broadcast to that of the places."""
+    self, theirs, ours = wanted.source, tuple(values.shape), tuple(wanted.shape)
+    padded = (1,) * (len(ours) - len(theirs)) + theirs
+    if len(theirs) > len(ours) or any(n not in (1, m) for n, m in zip(padded, ours)):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(theirs)} cannot be broadcast to indexing result of shape {list(ours)}"
+        )
+    if values.dtype is not self.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{SCALAR_TYPE_NAME[self.dtype]} for the destination and {SCALAR_TYPE_NAME[values.dtype]} for the source."
+        )
+
+
+def check_masked_select(self: TensorImpl, mask: TensorImpl, out: Any) -> tuple[int, ...]:
+    """The shape that both broadcast to. Raises RuntimeError for a mask that is not bool, or an `out` of another dtype."""
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    if out is not None and out.dtype is not self.dtype:
+        raise RuntimeError("masked_select(): self and result must have the same scalar type")
+    return broadcast_shapes(mask.shape, self.shape)
+
+
+def check_nonzero_out(out: Any) -> None:
+    if out is not None and out.dtype is not dt.int64:
+        raise RuntimeError(
+            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{SCALAR_TYPE_NAME[out.dtype]}"
+        )
+
+
+def single_mask(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> tuple[int, TensorImpl] | None:
+    """A lone mask among the indices, and its first dimension: one value where a mask says so needs no positions."""
     masks = [(d, i) for d, i in enumerate(indices) if i is not None]
     if len(masks) != 1 or masks[0][1].dtype not in MASKS:
         return None
@@ -169,10 +211,10 @@ def _single_mask(self: TensorImpl, indices: Sequence[TensorImpl | None]) -> Any:
     check_mask(mask, self.shape, first)
     if mask.dtype is not dt.bool_:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
-    return (slice(None),) * first + (array(mask),)
+    return first, mask
 
 
-def _warn_if_expanded(self: TensorImpl, op: str, syntax: str) -> None:
+def warn_if_expanded(self: TensorImpl, op: str, syntax: str) -> None:
     try:
         check_no_internal_overlap(self)
     except RuntimeError:

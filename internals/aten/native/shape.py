@@ -72,10 +72,7 @@ def tile(self: Any, dims: Sequence[int]) -> Any:
 
 def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None) -> Any:
     """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Raises RuntimeError unless 1-d and non-negative."""
-    if repeats.dim() != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if repeats.dtype not in (dt.int64, dt.int32):
-        raise not_implemented("repeat_interleave_cpu", repeats.dtype)
+    check_repeats(repeats, "repeat_interleave_cpu")
     counts = array(repeats)
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
@@ -128,6 +125,13 @@ def tril(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
 def triu(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
     """The upper triangle of a matrix or a batch of them; zeros below the `diagonal`-th diagonal."""
     return _triangle("triu", np.triu, self, diagonal, out)
+
+
+def check_repeats(repeats: TensorImpl, kernel: str) -> None:
+    if repeats.dim() != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.dtype not in (dt.int64, dt.int32):
+        raise not_implemented(kernel, repeats.dtype)
 
 
 def broadcast_tensors(tensors: Sequence[Any]) -> Any:

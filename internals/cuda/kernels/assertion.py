@@ -22,7 +22,7 @@ def check_on_gpu(condition):  # type: ignore[no-untyped-def]
 
 @device_function
 def check_elsewhere(condition):  # type: ignore[no-untyped-def]
-    assert condition
+    assert condition, "a condition that the kernel checks does not hold"
 
 
 check = by_executor(gpu=check_on_gpu, elsewhere=check_elsewhere)

@@ -1,0 +1,126 @@
+"""Which elements are true? Their positions, one after the other (stream compaction; `aten/src/ATen/native/cuda/Nonzero.cu`).
+
+Every thread knows whether its element is chosen, none knows where to write it: that depends on how many chosen ones come before.
+Three launches find out.
+
+    count     every block counts the chosen elements of its tile
+    scan      one block adds the counts up: how many come before each block, and how many there are in all
+    write     every block scans its tile again; the place of an element is what comes before its block plus what comes
+              before it in the block
+
+The host has to know how many there are to allocate the result. It waits for that number, and with it for everything the stream
+has still to do: `nonzero` and indexing with a mask are among the few operators that synchronise.
+
+How the real one differs: CUB's `DeviceSelect` needs one pass, in which a block waits only for the sum of those before it
+(decoupled look-back).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..language import cuda, device_function, kernel, template
+from .assertion import check
+from .copy import offset_of
+
+THREADS = template("THREADS")  # in a block, a power of two
+
+
+@device_function
+def scan_block(value):  # type: ignore[no-untyped-def]
+    """The sum of the values of this thread and all before it in the block (Hillis and Steele)."""
+    sums = cuda.shared.array(THREADS, np.int64)
+    t = cuda.threadIdx.x
+    sums[t] = value
+    cuda.syncthreads()
+    distance = 1
+    while distance < THREADS:
+        before = np.int64(0)
+        if t >= distance:
+            before = sums[t - distance]
+        cuda.syncthreads()
+        sums[t] += before
+        cuda.syncthreads()
+        distance *= 2
+    return sums[t]
+
+
+@kernel
+def count(counts, mask, n, sizes, strides):  # type: ignore[no-untyped-def]
+    """counts[b]: how many of the elements of block b, one a thread, are not zero."""
+    i = cuda.grid(1)
+    chosen = np.int64(0)
+    if i < n and mask[offset_of(i, sizes, strides)] != 0:
+        chosen = np.int64(1)
+    total = scan_block(chosen)
+    if cuda.threadIdx.x == cuda.blockDim.x - 1:
+        counts[cuda.blockIdx.x] = total
+
+
+@kernel
+def scan_exclusive(sums, counts, n):  # type: ignore[no-untyped-def]
+    """sums[i]: the counts before i added up; sums[n]: all of them. One block, which goes through them tile by tile."""
+    carry = np.int64(0)
+    first = 0
+    tile = cuda.shared.array(1, np.int64)
+    while first < n:
+        i = first + cuda.threadIdx.x
+        value = np.int64(0)
+        if i < n:
+            value = np.int64(counts[i])
+        total = scan_block(value)
+        if i < n:
+            sums[i] = carry + total - value
+        if cuda.threadIdx.x == cuda.blockDim.x - 1:
+            tile[0] = total
+        cuda.syncthreads()
+        carry += tile[0]
+        cuda.syncthreads()
+        first += cuda.blockDim.x
+    if cuda.threadIdx.x == 0:
+        sums[n] = carry
+
+
+@kernel
+def write_positions(positions, before, mask, n, sizes, strides):  # type: ignore[no-untyped-def]
+    """positions[k]: the number, in index order, of the k-th element that is not zero."""
+    i = cuda.grid(1)
+    chosen = np.int64(0)
+    if i < n and mask[offset_of(i, sizes, strides)] != 0:
+        chosen = np.int64(1)
+    place = scan_block(chosen)
+    if chosen:
+        positions[before[cuda.blockIdx.x] + place - 1] = i
+
+
+@kernel
+def coordinates(out, positions, n, sizes, stride, step):  # type: ignore[no-untyped-def]
+    """Row k of `out`: position k as one index a dimension."""
+    k = cuda.grid(1)
+    while k < n:
+        at = positions[k]
+        for j in range(len(sizes)):
+            d = len(sizes) - 1 - j
+            out[k * stride + d * step] = at % sizes[d]
+            at //= sizes[d]
+        k += cuda.gridsize(1)
+
+
+@kernel
+def take(out, source, positions, n, sizes, strides, step):  # type: ignore[no-untyped-def]
+    """out[k] = the element of `source` at position k."""
+    k = cuda.grid(1)
+    while k < n:
+        out[k * step] = source[offset_of(positions[k], sizes, strides)]
+        k += cuda.gridsize(1)
+
+
+@kernel
+def repeat_positions(out, before, n, total):  # type: ignore[no-untyped-def]
+    """Position i, as often as the counts say: thread i fills `out`, of `total` elements, from before[i] to before[i + 1]."""
+    i = cuda.grid(1)
+    while i < n:
+        check(before[i] <= before[i + 1] and before[n] == total)
+        for k in range(before[i], before[i + 1]):
+            out[k] = i
+        i += cuda.gridsize(1)

@@ -1,0 +1,114 @@
+"""What depends on how many elements are true: `nonzero`, `masked_select`, `repeat_interleave` (`native/cuda/Nonzero.cu`).
+
+The size of the result is known to the device only. So the host waits here, for the count and everything queued before it: the
+price of a result whose shape depends on the data.
+
+How the real one differs: `repeat_interleave` and `nonzero_static` can be told the size, and do not wait then; here the first can.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from internals._generated import ops
+from internals.aten.native.indexing import check_masked_select, check_nonzero_out, nonzero_output
+from internals.aten.native.shape import check_repeats
+from internals.aten.native.views import expand
+from internals.aten.set_output import set_output
+from internals.core import dtype as dt
+from internals.core.tensor_impl import TensorImpl, empty_contiguous
+
+from ..device_array import flat
+from ..kernels import compaction as kernels
+from ..launch import launch_1d
+
+LARGEST_BLOCK = 256
+
+
+def nonzero(self: TensorImpl, out: Any = None) -> Any:
+    """The positions of the elements that are not zero, one a row: shape (count, ndim), int64. Waits for the device."""
+    check_nonzero_out(out)
+    positions = true_positions(self)
+    n = positions.numel()
+    out = nonzero_output(self, n, out)
+    if self.dim():
+        stride, step = out.stride()
+        launch_1d(kernels.coordinates, n, flat(out), flat(positions), n, tuple(self.shape), stride, step)
+    return out
+
+
+def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
+    """The elements where the mask, broadcast, is true, as a 1-d tensor. Waits for the device."""
+    shape = check_masked_select(self, mask, out)
+    source = expand(self, shape)
+    positions = true_positions(expand(mask, shape))
+    n = positions.numel()
+    out = set_output((n,), self.dtype, out, device=self.device)
+    sizes, strides = tuple(source.shape) or (1,), tuple(source.stride()) or (1,)
+    launch_1d(kernels.take, n, flat(out), flat(source), flat(positions), n, sizes, strides, out.stride(0))
+    return out
+
+
+def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None) -> Any:
+    """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Waits for the device unless `output_size` is given."""
+    check_repeats(repeats, "repeat_interleave_cuda")
+    n = repeats.numel()
+    before = _scan(repeats.contiguous(), n)
+    total = int(before[n].item()) if output_size is None else output_size
+    if total < 0:
+        raise RuntimeError("repeats can not be negative")
+    out = empty_contiguous((total,), repeats.dtype, repeats.device)
+    launch_1d(kernels.repeat_positions, n, flat(out), flat(before), n, total)
+    return out
+
+
+def true_positions(mask: Any) -> Any:
+    """The numbers, in index order, of the elements of `mask` that are not zero: int64, 1-d. Waits for the device."""
+    n = mask.numel()
+    if not n:
+        return empty_contiguous((0,), dt.int64, mask.device)
+    sizes, strides = tuple(mask.shape) or (1,), tuple(mask.stride()) or (1,)
+    block = _block(n)
+    blocks = (n + block - 1) // block
+    counts = empty_contiguous((blocks,), dt.int64, mask.device)
+    kernels.count.bind(THREADS=block)[blocks, block](flat(counts), flat(mask), n, sizes, strides)
+    before = _scan(counts, blocks)
+    positions = empty_contiguous((int(before[blocks].item()),), dt.int64, mask.device)
+    if positions.numel():
+        write = kernels.write_positions.bind(THREADS=block)
+        write[blocks, block](flat(positions), flat(before), flat(mask), n, sizes, strides)
+    return positions
+
+
+def _scan(counts: Any, n: int) -> Any:
+    """n + 1 numbers: the sums of the counts before each, and of all."""
+    sums = empty_contiguous((n + 1,), dt.int64, counts.device)
+    if not n:
+        return ops.zero_(sums)
+    block = _block(n)
+    kernels.scan_exclusive.bind(THREADS=block)[1, block](flat(sums), flat(counts), n)
+    return sums
+
+
+def _block(n: int) -> int:
+    """Threads in a block for `n` items: a power of two."""
+    block = 32
+    while block < min(n, LARGEST_BLOCK):
+        block *= 2
+    return block
+
+
+def instances() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
+    two, integers = (int, int), "int64[:]"
+    block = {"THREADS": LARGEST_BLOCK}
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+    for kind in dt.ALL:
+        array = f"{kind.name}[:]"
+        found.append((kernels.count.bind(**block), (integers, array, int, two, two)))
+        found.append((kernels.write_positions.bind(**block), (integers, integers, array, int, two, two)))
+        found.append((kernels.take, (array, array, integers, int, two, two, int)))
+    for name in ("int32", "int64"):
+        found.append((kernels.scan_exclusive.bind(**block), (integers, f"{name}[:]", int)))
+        found.append((kernels.repeat_positions, (f"{name}[:]", integers, int, int)))
+    return [*found, (kernels.coordinates, (integers, integers, int, two, int, int))]
