@@ -85,18 +85,24 @@ def log_softmax(self: Any, dim: int, dtype: dtype | None = None) -> Any:
     return ops._log_softmax(self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False)
 
 
+def check_softmax(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, int]:
+    """The tensor to fill, and the wrapped dimension. Raises NotImplementedError for integers."""
+    if half_to_float:
+        raise RuntimeError("softmax with half to float conversion is not supported on CPU")
+    d = wrap_dim(dim, self.dim())
+    result = set_output(self.shape, self.dtype, out, device=self.device)
+    if not self.dtype.is_floating_point:
+        last = d == max(self.dim() - 1, 0)
+        raise not_implemented(f"{name}_{'lastdim_' if last else ''}kernel_impl", self.dtype)
+    return result, d
+
+
 def _prepare(name: str, self: TensorImpl, dim: int, half_to_float: bool, out: Any) -> tuple[Any, Any, int | None]:
     """The checked output, the input as an array (half in single precision), and the dimension; 0-d counts as 1-d."""
     g = self._geometry.without_grad
     if out is None and g.fast and g.takes_floats and g.sizes and not half_to_float:
         return empty(g), array(self), dim if 0 <= dim < len(g.sizes) else wrap_dim(dim, len(g.sizes))
-    if half_to_float:
-        raise RuntimeError("softmax with half to float conversion is not supported on CPU")
-    d = wrap_dim(dim, self.dim())
-    result = set_output(self.shape, self.dtype, out)
-    if not self.dtype.is_floating_point:
-        last = d == max(self.dim() - 1, 0)
-        raise not_implemented(f"{name}_{'lastdim_' if last else ''}kernel_impl", self.dtype)
+    result, d = check_softmax(name, self, dim, half_to_float, out)
     x = array(self)
     x = x.astype(np.float32) if self.dtype is dt.float16 else x
     return result, x, d if self.dim() else None

@@ -2,7 +2,7 @@
 
 The threads that work on one total are the *lanes* of a row. Lanes lie along x, so that neighbours read neighbouring elements
 of a row in memory; or along y, when it is the rows that are neighbours in memory. A block has one or several rows, and a power
-of two of lanes.
+of two of lanes; along x at least 32.
 
 There are two forms. In shared memory, half of the lanes add what the other half holds, then half of those, with a barrier each
 time: log2(lanes) steps. On hardware the 32 lanes of a warp read each other's registers, without memory or barrier (`shfl`); only
@@ -48,21 +48,20 @@ def total_in_shared_memory(acc):  # type: ignore[no-untyped-def]
 
 @device_function
 def total_by_shuffles(acc):  # type: ignore[no-untyped-def]
-    """The same for lanes along x: within a warp by shuffles, between the warps through shared memory."""
+    """The same for lanes along x, in whole warps: within a warp by shuffles, between the warps through shared memory."""
     first, second, third = slots()
-    lane, lanes = cuda.threadIdx.x, cuda.blockDim.x
-    me = cuda.threadIdx.y * lanes + lane
-    width = min(lanes, 32)
-    distance = width // 2
+    lane = cuda.threadIdx.x
+    me = cuda.threadIdx.y * cuda.blockDim.x + lane
+    distance = 16
     while distance > 0:
         acc = combine(acc, shuffle(acc, distance))
         distance //= 2
-    if lane % width == 0:
-        put(first, second, third, me // width, acc)
+    if lane % 32 == 0:
+        put(first, second, third, me // 32, acc)
     cuda.syncthreads()
-    warp = (me - lane) // width
+    warp = (me - lane) // 32  # the first one of the row
     acc = get(first, second, third, warp)
-    for i in range(1, lanes // width):
+    for i in range(1, cuda.blockDim.x // 32):
         acc = combine(acc, get(first, second, third, warp + i))
     cuda.syncthreads()
     return acc

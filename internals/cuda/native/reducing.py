@@ -145,8 +145,8 @@ def reduce(
     rows = as_rows(tuple(self.shape), tuple(self.stride()), tuple(dims), ordered)
     if rows.height == 0:
         return
-    index = self.device.index
-    plan = plan_for(rows, _processors(index))
+    count = processors(self.device.index)
+    plan = plan_for(rows, count)
     outs = [flat(t) for t in results]
     if plan.splits == 1:
         _launch(reduction, plan, rows, [flat(self)], outs, parameter, True)
@@ -155,7 +155,7 @@ def reduce(
     between = [flat(t) for t in parts]
     _launch(reduction, plan, rows, [flat(self)], between, parameter, True, False)
     last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
-    _launch(reduction, plan_for(last, 0), last, between, outs, parameter, False)
+    _launch(reduction, plan_for(last, count, False), last, between, outs, parameter, False)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -168,9 +168,14 @@ def as_rows(sizes: tuple[int, ...], strides: tuple[int, ...], dims: tuple[int, .
     return Rows(*kept, *_merged(gone))
 
 
+def contiguous_rows(rows: int, n: int, inner: int) -> Rows:
+    """Rows of a contiguous tensor of which all but one dimension number them; the elements of a row lie `inner` apart."""
+    return Rows((rows,), (n if inner == 1 else 1,), (n,), (inner,))
+
+
 @lru_cache(maxsize=1 << 12)
-def plan_for(rows: Rows, processors: int) -> Plan:
-    """The launch for `rows` on a device with that many multiprocessors; with 0, each row stays in one block."""
+def plan_for(rows: Rows, processors: int, may_split: bool = True) -> Plan:
+    """The launch for `rows` on a device with that many multiprocessors. Unless it `may_split`, each row stays in one block."""
     count, n = rows.height, rows.length
     along_x = n >= 16 and (count == 1 or rows.gone_strides[-1] < rows.kept_strides[-1] or rows.kept_strides[-1] == 0)
     if along_x:
@@ -184,7 +189,7 @@ def plan_for(rows: Rows, processors: int) -> Plan:
             lanes = min(THREADS // width, _power_of_two(-(-n // LEAST)))
     blocks = -(-count // width)
     splits = min(processors * BLOCKS_PER_PROCESSOR // blocks, n // (lanes * LEAST), 65535)
-    return Plan(along_x, lanes, width, blocks, max(splits, 1))
+    return Plan(along_x, lanes, width, blocks, max(splits, 1) if may_split else 1)
 
 
 def _launch(
@@ -282,7 +287,7 @@ def _power_of_two(n: int) -> int:
 
 
 @cache
-def _processors(index: int) -> int:
+def processors(index: int) -> int:
     return backend.driver().properties(index).multi_processor_count
 
 
