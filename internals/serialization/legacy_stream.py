@@ -17,7 +17,6 @@ How the real one differs: it reads the tar files of PyTorch 0.1, too.
 
 from __future__ import annotations
 
-import ctypes
 import os
 from typing import Any
 
@@ -127,8 +126,9 @@ class Stream:
         if count != storage.size() or end > len(self.data):
             raise self.error(f"storage '{key[:40]}' has {count} elements and {len(self.data) - self.at} bytes are left, but "
                              f"{storage.size()} elements are needed")  # fmt: skip
-        if storage.nbytes() and storage.device.type == "cpu":
-            ctypes.memmove(storage.data_ptr(), self.address + self.at, storage.nbytes())
+        if storage.nbytes() and storage.device.type != "meta":
+            inside = DataPtr(self.address + self.at, None, drop_reference)
+            storage.untyped().copy_(Storage(inside, storage.nbytes()))
         self.at = end
 
     def error(self, message: str) -> ArchiveError:

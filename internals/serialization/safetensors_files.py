@@ -20,7 +20,7 @@ from typing import Any
 
 from internals.core import dtype as dt
 from internals.core.allocator import DataPtr, drop_reference
-from internals.core.device import CPU
+from internals.core.device import META
 from internals.core.dtype import dtype
 from internals.core.geometry import contiguous_strides
 from internals.core.storage import Storage
@@ -91,6 +91,7 @@ def save_safetensors(
     from safetensors import TensorSpec, serialize_file
 
     check_savable(tensors)
+    tensors = {name: t.detach().cpu() for name, t in tensors.items()}
     specs = {
         name: TensorSpec(dtype=t.dtype.name, shape=list(t.shape), data_ptr=t.data_ptr(), data_len=t.nbytes)
         for name, t in tensors.items()
@@ -121,7 +122,7 @@ def check_savable(tensors: Any) -> None:
             raise ValueError(
                 f"the tensor `{name}` is {t.dtype.name}, for which the format has no name; save it as another"
             )
-        if t.device is not CPU:
+        if t.device is META:
             raise NotImplementedError(f"the tensor `{name}` is on '{t.device}' and has no data to save")
         if t.numel():
             users[t.untyped_storage().data_ptr()].append(name)

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs a real GPU: make test-gpu runs it on one"))
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def device_runtime() -> Iterator[None]:
     """The driver of all tests here."""
     if os.environ.get(backend.VARIABLE):

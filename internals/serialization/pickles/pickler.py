@@ -277,7 +277,7 @@ class Pickler:
             name, size = Global("torch.storage", "UntypedStorage"), storage.nbytes()
         else:
             name, size = Global("torch", f"{SCALAR_TYPE_NAME[kind]}Storage"), storage.nbytes() // kind.itemsize
-        self.save_tuple(("storage", name, key, "cpu", size))
+        self.save_tuple(("storage", name, key, str(storage.device), size))
         self.out += BINPERSID
 
     def save_global(self, module: str, name: str) -> None:

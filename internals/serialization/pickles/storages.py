@@ -4,11 +4,12 @@ On the way out `StorageTable` numbers them in the order in which they are met. A
 of it was asked for: that way all views of it are views of one memory again when they are read. On the way in `tensor_loader`
 finds the record for a persistent id and makes a storage of it that lies in the mapped file.
 
-How the real one differs: storages may live on many kinds of devices, and are brought back to the one they were on.
+How the real one differs: storages may live on more kinds of devices, and `register_package` adds others.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from internals.core import dtype as dt
+from internals.core.backend_hooks import hooks
 from internals.core.device import META, device
 from internals.core.dtype import dtype
 from internals.core.storage import Storage
@@ -39,7 +41,7 @@ class StorageTable:
 
     def key_of(self, storage: Storage, kind: dtype | None) -> str:
         """The storage's key. Raises RuntimeError when it has been met as another dtype: a record has one."""
-        if storage.device.type != "cpu":
+        if storage.device is META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         address = storage.data_ptr()
         if address and self._dtypes.setdefault(address, kind or dt.uint8) is not (kind or dt.uint8):
@@ -51,13 +53,15 @@ class StorageTable:
         return key
 
     def write_to(self, writer: ArchiveWriter) -> None:
-        """A record for each storage. Nothing is copied."""
+        """A record for each storage. Nothing is copied, but for what is on a GPU."""
         for key, storage in self.storages.items():
             writer.write(f"{self.prefix}/{key}", storage_bytes(storage))
 
 
 def storage_bytes(storage: Storage) -> memoryview:
-    """The bytes of a storage, not copied. They are there as long as the storage is."""
+    """The bytes of a storage, not copied if they are on the host. They are there as long as the storage is."""
+    if storage.is_cuda:
+        return memoryview(bytes(storage))
     return memoryview(storage.memory()).cast("B")[: storage.nbytes()]
 
 
@@ -155,17 +159,37 @@ def restore_location(map_location: MapLocation) -> Callable[[Storage, str], Stor
 
 
 def moved(storage: Storage, location: Any) -> Storage:
-    """The storage on the device called `location`. Raises ArchiveError, a RuntimeError, for devices that are not here."""
+    """The storage on the device called `location`. Raises ArchiveError, a RuntimeError, for devices that are not here.
+
+    A simulated GPU is here, although `cuda.is_available()` is False for it.
+    """
     location = str(location)
     if location == "cpu":
         return storage
     if location == "meta":
         return Storage.allocate(storage.nbytes(), META)
-    if location.startswith("cuda"):
+    if re.match("cuda(:|[0-9]+|$)", location):
+        return storage.cuda(cuda_device(location))
+    raise ArchiveError(
+        f"don't know how to restore data location of internals.storage.UntypedStorage (tagged with {location[:100]})"
+    )
+
+
+def cuda_device(location: str) -> device:
+    """The device that "cuda" or "cuda:1" means. Raises ArchiveError when there is no such one."""
+    try:
+        where = device(location)
+    except RuntimeError as error:
+        raise ArchiveError(str(error)) from None
+    count = hooks("cuda").device_count()
+    if not count:
         raise ArchiveError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
             "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
         )
-    raise ArchiveError(
-        f"don't know how to restore data location of internals.storage.UntypedStorage (tagged with {location[:100]})"
-    )
+    if (where.index or 0) >= count:
+        raise ArchiveError(
+            f"Attempting to deserialize object on CUDA device {where.index} but torch.cuda.device_count() is {count}. Please use "
+            "torch.load with map_location to map your storages to an existing device."
+        )
+    return where
