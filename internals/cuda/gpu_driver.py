@@ -191,11 +191,9 @@ class GpuDriver(Driver):
             self.call("cuStreamDestroy", stream)
 
     def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
-        from . import compiled
-
         def queue() -> None:
             try:
-                compiled.launch(kernel, grid, block, self._numba_stream(device, stream), args)
+                _compiler().launch(kernel, grid, block, self._numba_stream(device, stream), args)
             except Exception as error:  # numba's own, and that of cuda.core, which it launches with
                 if "CUDA_ERROR_" not in str(error):
                     raise
@@ -325,6 +323,17 @@ class GpuDriver(Driver):
         text = self._binding.cuGetErrorString(status)[1]
         message = text.decode() if isinstance(text, bytes) else f"error {int(status)}"
         return kinds.get(int(status), CudaError)(explain(message, getattr(status, "name", str(status))))
+
+
+@functools.cache
+def _compiler() -> Any:
+    """What compiles and launches kernels. numba warns of grids too small to fill a GPU; tensors are as large as they are."""
+    from numba.cuda.core import config
+
+    from . import compiled
+
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+    return compiled
 
 
 class GpuEvent(DriverEvent):

@@ -217,10 +217,9 @@ def test_errors(driver: GpuDriver, binding: FakeBinding, status: Status, error: 
 
 
 def test_launches_go_to_the_compiler(driver: GpuDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    from internals.cuda import compiled
-
     launches: list[Any] = []
-    monkeypatch.setattr(compiled, "launch", lambda *args: launches.append(args))
+    compiler = SimpleNamespace(launch=lambda *args: launches.append(args))
+    monkeypatch.setattr(gpu_driver, "_compiler", lambda: compiler)
     kernel = SimpleNamespace(name="k")
     driver.launch(0, 0, kernel, (1, 1, 1), (32, 1, 1), (5,))
     assert launches == [(kernel, (1, 1, 1), (32, 1, 1), 0, (5,))]
@@ -228,7 +227,7 @@ def test_launches_go_to_the_compiler(driver: GpuDriver, monkeypatch: pytest.Monk
     def fail(*args: Any) -> None:
         raise ValueError("CUDA_ERROR_INVALID_VALUE: too many threads")
 
-    monkeypatch.setattr(compiled, "launch", fail)
+    compiler.launch = fail
     with pytest.raises(CudaError, match="CUDA error: CUDA_ERROR_INVALID_VALUE: too many threads"):
         driver.launch(0, 0, kernel, (1, 1, 1), (32, 1, 1), (5,))
 
