@@ -35,6 +35,7 @@ from .device import (
     synchronize,
 )
 from .driver import CudaError
+from .fallback import allow_fallback, fallbacks, no_fallback
 from .memory import (
     OutOfMemoryError,
     caching_allocator_alloc,

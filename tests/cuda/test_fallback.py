@@ -9,7 +9,7 @@ import pytest
 
 import internals as torch
 import viz
-from internals.cuda.fallback import fallbacks, no_fallback
+from internals.cuda import allow_fallback, fallbacks, no_fallback
 from internals.library import Library
 
 
@@ -81,6 +81,12 @@ def test_it_can_be_made_an_error(ops: Any) -> None:
     with no_fallback(), pytest.raises(NotImplementedError, match="'host_only::twice' has no CUDA kernel here"):
         ops.twice(x)
     assert ops.twice(x).cpu().tolist() == [2, 2]
+    allow_fallback(False)
+    try:
+        with pytest.raises(NotImplementedError, match=r"internals.cuda.allow_fallback\(True\)"):
+            ops.twice(x)
+    finally:
+        allow_fallback(True)
 
 
 def test_the_dispatcher_shows_it(ops: Any) -> None:
