@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import pytest
@@ -10,11 +9,9 @@ import pytest
 import internals
 from internals.core.allocator import DataPtr
 from internals.cuda.allocator import TODAY, V1_0_1, CachingAllocator, FakeSegments, OutOfMemoryError
-from internals.cuda.allocator.blocks import Block
 from internals.cuda.allocator.config import parse
 from internals.cuda.allocator.errors import format_size
 from internals.cuda.allocator.stats import flatten
-from tests.cuda.allocator_support import check_invariants
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 BASE = 0x7_0000_0000_00
@@ -352,55 +349,6 @@ def test_without_a_cache() -> None:
     a.enabled = True
     p.clear()
     assert not segments.live and stats(a)["allocation.all.allocated"] == 0
-
-
-# Being entered at awkward moments
-
-
-def test_a_tensor_may_die_inside_the_allocator() -> None:
-    """The garbage collector runs when containers are made, so a cycle may die in the middle of malloc."""
-    a, segments = make()
-    dying = a.allocate(512)
-    original = segments.malloc
-
-    def malloc(nbytes: int) -> int:
-        dying.clear()
-        return original(nbytes)
-
-    segments.malloc = malloc  # type: ignore[method-assign]
-    a.malloc(2 * MIB, 0)
-    assert len(a.allocated) == 2, "not yet: the allocator is busy"
-    assert stats(a)["allocation.all.current"] == 1, "but whoever looks next sees it done"
-    check_invariants(a, segments)
-
-
-def test_allocating_inside_the_allocator_is_refused() -> None:
-    a, segments = make()
-    original = segments.malloc
-    seen: list[str] = []
-
-    def malloc(nbytes: int) -> int:
-        for call in (lambda: a.malloc(1, 0), a.snapshot):
-            with pytest.raises(RuntimeError, match="entered while it was working") as error:
-                call()
-            seen.append(str(error.value))
-        return original(nbytes)
-
-    segments.malloc = malloc  # type: ignore[method-assign]
-    a.malloc(1, 0)
-    assert len(seen) == 2
-    check_invariants(a, segments)
-
-
-def test_blocks_do_not_outlive_their_segments() -> None:
-    a, _ = make()
-    x = [a.malloc(512, 0) for _ in range(100)]
-    for block in x:
-        a.free(block)
-    a.empty_cache()
-    del x, block
-    gc.collect()
-    assert not any(isinstance(o, Block) and o.pool in (a.small, a.large) for o in gc.get_objects())
 
 
 def test_repr() -> None:

@@ -120,6 +120,12 @@ def test_without_a_cache() -> None:
     assert cuda.get_allocator_backend() == "native"
 
 
+def test_nothing_is_cached_if_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
+    x = torch.empty(1000, device="cuda")
+    assert cuda.memory_reserved() == 0 and x.data_ptr()
+
+
 def test_another_allocator() -> None:
     old = CachingAllocator(DriverSegments(backend.driver(), 0), config=V1_0_1)
     with use_allocator(old):

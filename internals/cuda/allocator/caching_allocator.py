@@ -201,6 +201,10 @@ class CachingAllocator(Allocator):
     def _free(self, block: Block, frames: Frames | None) -> None:
         if self.allocated.get(block.pointer) is not block:
             raise RuntimeError(f"invalid device pointer: {block.pointer:#x}: the block is not in use")
+        uses = block.uses
+        if uses is not None:
+            self.pending.insert(block, uses)  # first of all: the device may refuse, and then nothing has happened
+            block.uses = None
         del self.allocated[block.pointer]
         block.allocated = False
         size = block.size
@@ -208,13 +212,11 @@ class CachingAllocator(Allocator):
             self.history.record("free_requested", block.pointer, block.requested, block.stream, frames or block.frames)
         if self._limited and size >= self.config.max_split_size:
             self.stats.oversize_allocations.decrease(1)
-        if block.uses is None:
+        if uses is None:
             block.pool.stats.take_back(size, block.requested)
             self._make_free(block, frames)
         else:
             block.pool.stats.take_back_pending(size)
-            uses, block.uses = block.uses, None
-            self.pending.insert(block, uses)
 
     def _completed(self, block: Block) -> None:
         """The last stream that used a pending block is done with it."""
@@ -274,11 +276,11 @@ class CachingAllocator(Allocator):
         return block
 
     def release(self, block: Block, frames: Frames | None = None) -> None:
-        """Give a segment that is one free block back to the device."""
-        block.pool.remove(block)
+        """Give a segment that is one free block back to the device. It stays where it is if the device refuses."""
         if self.history is not None:
             self.history.record("segment_free", block.pointer, block.size, block.stream, frames or block.segment_frames)
         self.segments.free(block.pointer)
+        block.pool.remove(block)
         self.stats.remove_segment(block.pool.stats, block.size)
         if block.size >= self.config.max_split_size:
             self.stats.oversize_segments.decrease(1)

@@ -1,12 +1,14 @@
 """The allocator of each device, and the one of page-locked memory (`NativeCachingAllocator`, `getHostAllocator`).
 
-They are made when somebody first asks, over the driver in use then, with the options of the environment.
+They are made when somebody first asks, over the driver in use then, with the options of the environment. With
+PYTORCH_NO_CUDA_MEMORY_CACHING in it nothing is cached: slow, and the way to let compute-sanitizer see every allocation.
 
 How the real one differs: all of them are made when CUDA is initialised, and live until the process ends.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,7 +75,8 @@ def use_allocator(allocator: CachingAllocator) -> Iterator[CachingAllocator]:
     try:
         yield allocator
     finally:
-        _allocators[index] = before
+        if _allocators.get(index) is allocator:  # else another driver has taken over
+            _allocators[index] = before
 
 
 def _make(index: int) -> CachingAllocator:
@@ -82,7 +85,9 @@ def _make(index: int) -> CachingAllocator:
     with _lock:
         if index not in _allocators:
             stream = partial(backend.current_stream, index)
-            _allocators[index] = CachingAllocator(DriverSegments(driver, index), index, config(), stream)
+            allocator = CachingAllocator(DriverSegments(driver, index), index, config(), stream)
+            allocator.enabled = "PYTORCH_NO_CUDA_MEMORY_CACHING" not in os.environ
+            _allocators[index] = allocator
         return _allocators[index]
 
 

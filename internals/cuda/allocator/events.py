@@ -46,8 +46,7 @@ class PendingEvents(Generic[W]):
 
     def insert(self, block: W, streams: set[Stream]) -> None:
         """Let `block` wait for everything queued so far on `streams`."""
-        for stream in sorted(streams):
-            event = self.record(*stream)
+        for stream, event in [(stream, self.record(*stream)) for stream in sorted(streams)]:
             block.events += 1
             self.queues.setdefault(None if self.one_queue else stream, deque()).append((event, block))
 
