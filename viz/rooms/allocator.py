@@ -4,6 +4,8 @@ A storage that dies does not return its memory to the system: the block goes to 
 serves the next request of that class. The picture has one row per class; the timeline one row per event, with every
 block at its own place, so that one sees the same block being handed out again.
 
+A GPU's memory is split and merged: `segments.py` and `segments_timeline.py` draw that.
+
 How the real one differs: PyTorch's viewer of `torch.cuda.memory._snapshot` draws segments with blocks split from them;
 our CPU allocator never splits, so a block is a segment.
 """
@@ -16,6 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from viz.canvas import Canvas, text_width
+from viz.rooms.segments import is_cuda, segments
+from viz.rooms.segments_timeline import segments_timeline
 from viz.scene import Picture
 from viz.text import plural, table
 
@@ -66,11 +70,14 @@ class AllocatorScene(Picture):
         return allocator_canvas(self)
 
 
-def allocator(device: Any = "cpu") -> AllocatorScene:
-    """The blocks that the caching allocator of `device`, or a `CachingAllocator` of your own, holds now, by size class.
+def allocator(device: Any = "cpu") -> Any:
+    """What the caching allocator of `device`, or a `CachingAllocator` of your own, holds now.
 
-    Raises ValueError for a device without a caching allocator in this build.
+    Of the CPU these are blocks by size class, of "cuda" segments with the blocks cut from them. A snapshot in PyTorch's form is
+    drawn too: the dict or list itself, or the path of a pickled one. Raises ValueError for a device without a caching allocator.
     """
+    if is_cuda(device):
+        return segments(device)
     source = _source(device, "viz.allocator")
     return scene(source.snapshot(), source.memory_stats())
 
@@ -82,7 +89,7 @@ def _source(device: Any, asker: str) -> Any:
     if isinstance(device, CachingAllocator):
         return device
     if str(device) != "cpu":
-        raise ValueError(f"{asker} knows the allocator of 'cpu', not of {str(device)!r}")
+        raise ValueError(f"{asker} knows the allocators of 'cpu' and 'cuda', not of {str(device)!r}")
     return caching_allocator
 
 
@@ -160,13 +167,19 @@ class Timeline(Picture):
 
 
 @contextmanager
-def allocator_timeline(device: Any = "cpu") -> Iterator[Timeline]:
+def allocator_timeline(device: Any = "cpu") -> Iterator[Any]:
     """Watch the caching allocator of `device`, or one of your own, while the block runs; then the value is the picture.
+
+    Of "cuda" it says who allocated what, and draws each allocation at its address.
 
     >>> with viz.allocator_timeline() as timeline:      # doctest: +SKIP
     ...     a = torch.ones(4) + 1
     >>> timeline                                        # doctest: +SKIP
     """
+    if is_cuda(device):
+        with segments_timeline(device) as shown:
+            yield shown
+        return
     picture = Timeline()
     with _source(device, "viz.allocator_timeline").record_history() as events:
         yield picture
