@@ -9,8 +9,10 @@ from internals.aten.writing import become_view, copy_inplace, fill_out, write_ex
 from internals.cuda.native import compaction
 from internals.cuda.native import extrema
 from internals.cuda.native import indexing
+from internals.cuda.native import joining
 from internals.cuda.native import linear_algebra
 from internals.cuda.native import moments
+from internals.cuda.native import moving
 from internals.cuda.native import norms
 from internals.cuda.native import reductions
 from internals.cuda.native import scatter_gather
@@ -87,6 +89,21 @@ def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
 
 def logsumexp_out(self, dim, keepdim, out):
     return norms.logsumexp(self, dim, keepdim, out=out)
+
+def cat_out(tensors, dim, out):
+    return joining.cat(tensors, dim, out=out)
+
+def tril_(self, diagonal):
+    return moving.tril(self, diagonal, out=self)
+
+def tril_out(self, diagonal, out):
+    return moving.tril(self, diagonal, out=out)
+
+def triu_(self, diagonal):
+    return moving.triu(self, diagonal, out=self)
+
+def triu_out(self, diagonal, out):
+    return moving.triu(self, diagonal, out=out)
 
 def index_Tensor_out(self, indices, out):
     return indexing.index(self, indices, out=out)

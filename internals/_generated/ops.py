@@ -734,7 +734,7 @@ def select_int(self, dim, index, _table=select_int_op.table):
         return select_int_op(self, dim, index)
     return _table[self._geometry.keys](self, dim, index)
 
-select_backward_op = define('select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor', CPU='view_backwards.select_backward', Autograd='_generated.autograd_kernels.select_backward')
+select_backward_op = define('select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor', CPU='view_backwards.select_backward', CUDA='view_backwards.select_backward', Autograd='_generated.autograd_kernels.select_backward')
 def select_backward(grad_output, input_sizes, dim, index, _table=select_backward_op.table):
     if hot.off:
         return select_backward_op(grad_output, input_sizes, dim, index)
@@ -746,7 +746,7 @@ def slice_Tensor(self, dim, start, end, step, _table=slice_Tensor_op.table):
         return slice_Tensor_op(self, dim, start, end, step)
     return _table[self._geometry.keys](self, dim, start, end, step)
 
-slice_backward_op = define('slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor', CPU='view_backwards.slice_backward', Autograd='_generated.autograd_kernels.slice_backward')
+slice_backward_op = define('slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor', CPU='view_backwards.slice_backward', CUDA='view_backwards.slice_backward', Autograd='_generated.autograd_kernels.slice_backward')
 def slice_backward(grad_output, input_sizes, dim, start, end, step, _table=slice_backward_op.table):
     if hot.off:
         return slice_backward_op(grad_output, input_sizes, dim, start, end, step)
@@ -758,7 +758,7 @@ def diagonal(self, offset, dim1, dim2, _table=diagonal_op.table):
         return diagonal_op(self, offset, dim1, dim2)
     return _table[self._geometry.keys](self, offset, dim1, dim2)
 
-diagonal_backward_op = define('diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor', CPU='view_backwards.diagonal_backward', Autograd='_generated.autograd_kernels.diagonal_backward')
+diagonal_backward_op = define('diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor', CPU='view_backwards.diagonal_backward', CUDA='view_backwards.diagonal_backward', Autograd='_generated.autograd_kernels.diagonal_backward')
 def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2, _table=diagonal_backward_op.table):
     if hot.off:
         return diagonal_backward_op(grad_output, input_sizes, offset, dim1, dim2)
@@ -770,7 +770,7 @@ def unfold(self, dimension, size, step, _table=unfold_op.table):
         return unfold_op(self, dimension, size, step)
     return _table[self._geometry.keys](self, dimension, size, step)
 
-unfold_backward_op = define('unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor', CPU='view_backwards.unfold_backward', Autograd='_generated.autograd_kernels.unfold_backward')
+unfold_backward_op = define('unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor', CPU='view_backwards.unfold_backward', CUDA='cuda.moving.unfold_backward', Autograd='_generated.autograd_kernels.unfold_backward')
 def unfold_backward(grad_in, input_sizes, dim, size, step, _table=unfold_backward_op.table):
     if hot.off:
         return unfold_backward_op(grad_in, input_sizes, dim, size, step)
@@ -3188,31 +3188,31 @@ def cumprod_out(self, dim, dtype, out, _table=cumprod_out_op.table):
         return cumprod_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
-cat_op = define('cat(Tensor[] tensors, int dim=0) -> Tensor', CPU='joining.cat', Autograd='_generated.autograd_kernels.cat')
+cat_op = define('cat(Tensor[] tensors, int dim=0) -> Tensor', CPU='joining.cat', CUDA='cuda.joining.cat', Autograd='_generated.autograd_kernels.cat')
 def cat(tensors, dim, _table=cat_op.table):
     if hot.off:
         return cat_op(tensors, dim)
     return _table[list_keys(tensors)](tensors, dim)
 
-cat_out_op = define('cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cat_out', Autograd='autograd.manual.out_variant')
+cat_out_op = define('cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cat_out', CUDA='_generated.cuda_variants.cat_out', Autograd='autograd.manual.out_variant')
 def cat_out(tensors, dim, out, _table=cat_out_op.table):
     if hot.off:
         return cat_out_op(tensors, dim, out)
     return _table[list_keys(tensors) | out._geometry.keys](tensors, dim, out)
 
-flip_op = define('flip(Tensor self, int[] dims) -> Tensor', CPU='shape.flip', Autograd='_generated.autograd_kernels.flip')
+flip_op = define('flip(Tensor self, int[] dims) -> Tensor', CPU='shape.flip', CUDA='cuda.moving.flip', Autograd='_generated.autograd_kernels.flip')
 def flip(self, dims, _table=flip_op.table):
     if hot.off:
         return flip_op(self, dims)
     return _table[self._geometry.keys](self, dims)
 
-roll_op = define('roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor', CPU='shape.roll', Autograd='_generated.autograd_kernels.roll')
+roll_op = define('roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor', CPU='shape.roll', CUDA='cuda.moving.roll', Autograd='_generated.autograd_kernels.roll')
 def roll(self, shifts, dims, _table=roll_op.table):
     if hot.off:
         return roll_op(self, shifts, dims)
     return _table[self._geometry.keys](self, shifts, dims)
 
-repeat_op = define('repeat(Tensor self, int[] repeats) -> Tensor', CPU='shape.repeat', Autograd='_generated.autograd_kernels.repeat')
+repeat_op = define('repeat(Tensor self, int[] repeats) -> Tensor', CPU='shape.repeat', CUDA='cuda.moving.repeat', Autograd='_generated.autograd_kernels.repeat')
 def repeat(self, repeats, _table=repeat_op.table):
     if hot.off:
         return repeat_op(self, repeats)
@@ -3236,37 +3236,37 @@ def repeat_interleave_self_int(self, repeats, dim, output_size, _table=repeat_in
         return repeat_interleave_self_int_op(self, repeats, dim, output_size)
     return _table[self._geometry.keys](self, repeats, dim, output_size)
 
-tril_op = define('tril(Tensor self, int diagonal=0) -> Tensor', CPU='shape.tril', Autograd='_generated.autograd_kernels.tril')
+tril_op = define('tril(Tensor self, int diagonal=0) -> Tensor', CPU='shape.tril', CUDA='cuda.moving.tril', Autograd='_generated.autograd_kernels.tril')
 def tril(self, diagonal, _table=tril_op.table):
     if hot.off:
         return tril_op(self, diagonal)
     return _table[self._geometry.keys](self, diagonal)
 
-tril__op = define('tril_(Tensor(a!) self, int diagonal=0) -> Tensor(a!)', CPU='_generated.variants.tril_', Autograd='_generated.autograd_kernels.tril_')
+tril__op = define('tril_(Tensor(a!) self, int diagonal=0) -> Tensor(a!)', CPU='_generated.variants.tril_', CUDA='_generated.cuda_variants.tril_', Autograd='_generated.autograd_kernels.tril_')
 def tril_(self, diagonal, _table=tril__op.table):
     if hot.off:
         return tril__op(self, diagonal)
     return _table[self._geometry.keys](self, diagonal)
 
-tril_out_op = define('tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tril_out', Autograd='autograd.manual.out_variant')
+tril_out_op = define('tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.tril_out', CUDA='_generated.cuda_variants.tril_out', Autograd='autograd.manual.out_variant')
 def tril_out(self, diagonal, out, _table=tril_out_op.table):
     if hot.off:
         return tril_out_op(self, diagonal, out)
     return _table[self._geometry.keys | out._geometry.keys](self, diagonal, out)
 
-triu_op = define('triu(Tensor self, int diagonal=0) -> Tensor', CPU='shape.triu', Autograd='_generated.autograd_kernels.triu')
+triu_op = define('triu(Tensor self, int diagonal=0) -> Tensor', CPU='shape.triu', CUDA='cuda.moving.triu', Autograd='_generated.autograd_kernels.triu')
 def triu(self, diagonal, _table=triu_op.table):
     if hot.off:
         return triu_op(self, diagonal)
     return _table[self._geometry.keys](self, diagonal)
 
-triu__op = define('triu_(Tensor(a!) self, int diagonal=0) -> Tensor(a!)', CPU='_generated.variants.triu_', Autograd='_generated.autograd_kernels.triu_')
+triu__op = define('triu_(Tensor(a!) self, int diagonal=0) -> Tensor(a!)', CPU='_generated.variants.triu_', CUDA='_generated.cuda_variants.triu_', Autograd='_generated.autograd_kernels.triu_')
 def triu_(self, diagonal, _table=triu__op.table):
     if hot.off:
         return triu__op(self, diagonal)
     return _table[self._geometry.keys](self, diagonal)
 
-triu_out_op = define('triu.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.triu_out', Autograd='autograd.manual.out_variant')
+triu_out_op = define('triu.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.triu_out', CUDA='_generated.cuda_variants.triu_out', Autograd='autograd.manual.out_variant')
 def triu_out(self, diagonal, out, _table=triu_out_op.table):
     if hot.off:
         return triu_out_op(self, diagonal, out)
@@ -4166,13 +4166,13 @@ def native_batch_norm_backward(grad_out, input, weight, running_mean, running_va
         return native_batch_norm_backward_op(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
     return _table[grad_out._geometry.keys | input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys) | (0 if save_mean is None else save_mean._geometry.keys) | (0 if save_invstd is None else save_invstd._geometry.keys)](grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
 
-embedding_op = define('embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', CPU='embedding.embedding', Autograd='_generated.autograd_kernels.embedding')
+embedding_op = define('embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', CPU='embedding.embedding', CUDA='cuda.embedding.embedding', Autograd='_generated.autograd_kernels.embedding')
 def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse, _table=embedding_op.table):
     if hot.off:
         return embedding_op(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     return _table[weight._geometry.keys | indices._geometry.keys](weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
-embedding_dense_backward_op = define('embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor', CPU='embedding.embedding_dense_backward', Autograd='_generated.autograd_kernels.embedding_dense_backward')
+embedding_dense_backward_op = define('embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor', CPU='embedding.embedding_dense_backward', CUDA='cuda.embedding.embedding_dense_backward', Autograd='_generated.autograd_kernels.embedding_dense_backward')
 def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, _table=embedding_dense_backward_op.table):
     if hot.off:
         return embedding_dense_backward_op(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)

@@ -79,6 +79,8 @@ def run(op: OperatorHandle, values: dict[str, Any], where: device) -> tuple[Any,
     for argument in op.schema.arguments:
         if argument.name == "device" and where.type == "cuda":
             built["device"] = where
+        if argument.name == "pin_memory" and where.type == "cuda":
+            built["pin_memory"] = None  # only memory of the host is pinned
     internals.manual_seed(1)
     result, error = outcome(lambda: op(*built.values()))
     if where.type == "cuda" and error is None:

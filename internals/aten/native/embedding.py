@@ -25,8 +25,7 @@ def embedding(
 
     Raises IndexError for an index that is negative or too large, RuntimeError for a table that is not a matrix.
     """
-    if weight.dim() != 2:
-        raise RuntimeError("'weight' must be 2-D")
+    check_table(weight)
     rows = _checked_rows("embedding", weight, indices)
     out = empty_contiguous((*indices.shape, weight.shape[1]), weight.dtype)
     if out.numel():
@@ -94,12 +93,21 @@ def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, no
 
 
 def _checked_rows(name: str, weight: TensorImpl, indices: TensorImpl) -> Any:
+    check_indices(name, indices)
+    rows = array(indices)
+    if rows.size and (rows.min() < 0 or rows.max() >= weight.shape[0]):
+        raise IndexError("index out of range in self")
+    return rows
+
+
+def check_table(weight: TensorImpl) -> None:
+    if weight.dim() != 2:
+        raise RuntimeError("'weight' must be 2-D")
+
+
+def check_indices(name: str, indices: TensorImpl) -> None:
     if indices.dtype not in (dt.int64, dt.int32):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"internals.{SCALAR_TYPE_NAME[indices.dtype]}Tensor instead (while checking arguments for {name})"
         )
-    rows = array(indices)
-    if rows.size and (rows.min() < 0 or rows.max() >= weight.shape[0]):
-        raise IndexError("index out of range in self")
-    return rows

@@ -172,7 +172,9 @@ def arange_start_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, 
             else:
                 array(t)[...] = np.arange(count, dtype=np.float64) * float(step) + float(start)
         return t
-    return t.copy_(arange_start_step(start, end, step, kind, layout, CPU, pin_memory))
+    from internals.cuda.native.ranges import fill_arange
+
+    return fill_arange(t, start, step)
 
 
 def linspace(
@@ -195,9 +197,13 @@ def linspace(
     t = empty((steps,), kind, layout, device, pin_memory)
     if t.device is devices.META or not steps:
         return t
-    if t.device is not CPU:
-        return t.copy_(linspace(start, end, steps, kind, layout, CPU, pin_memory))
+    if t.device is not CPU and kind.is_complex:
+        return t.copy_(linspace(start, end, steps, kind, layout, CPU, False))
     a, b = checked(start, kind), checked(end, kind)
+    if t.device is not CPU:
+        from internals.cuda.native.ranges import fill_linspace
+
+        return fill_linspace(t, a, b)
     if steps == 1:
         array(t)[...] = a
         return t

@@ -25,28 +25,18 @@ from internals.core.geometry import (
 from internals.core.promotion import can_cast, result_type
 from internals.core.tensor_impl import TensorImpl, array, empty
 
+from .views import unsqueeze
+
 
 def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
     """The tensors one after the other along `dim`. 1-d tensors without elements are skipped, whatever the others look like.
 
     Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when `out` cannot hold the dtype.
     """
-    if not tensors:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    for i, t in enumerate(tensors):
-        if not t.shape:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    used = [(i, t) for i, t in enumerate(tensors) if t.shape != (0,)] or [(0, tensors[0])]
-    first = used[0][1]
-    d = wrap_dim(dim, first.dim())
-    for i, t in used:
-        _check_fits(first, t, d, i)
-    sizes = list(first.shape)
-    sizes[d] = sum(t.shape[d] for _, t in used)
-    out = _output(tensors, sizes, out, all(is_channels_last_strides(t.shape, t.stride()) for t in tensors))
+    out, used, d = prepare_cat(tensors, dim, out)
     if out.numel():
         with np.errstate(all="ignore"):
-            np.concatenate([array(t) for _, t in used], d, out=array(out), casting="unsafe")
+            np.concatenate([array(t) for t in used], d, out=array(out), casting="unsafe")
     return out
 
 
@@ -62,10 +52,32 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
                 f"stack expects each tensor to be equal size, but got {list(sizes)} at entry 0 and {list(t.shape)} at entry {i}"
             )
     out = _output(tensors, (*sizes[:d], len(tensors), *sizes[d:]), out)
-    if out.numel():
+    if out.device.type == "cuda":
+        from internals.cuda.native.joining import write_side_by_side
+
+        write_side_by_side(out, [unsqueeze(t, d) for t in tensors], d)
+    elif out.numel():
         with np.errstate(all="ignore"):
             np.stack([array(t) for t in tensors], d, out=array(out), casting="unsafe")
     return out
+
+
+def prepare_cat(tensors: Sequence[TensorImpl], dim: int, out: Any) -> tuple[Any, list[TensorImpl], int]:
+    """The tensor to fill, what to fill it with, and the dimension; the errors are those of `cat`."""
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    for i, t in enumerate(tensors):
+        if not t.shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    used = [(i, t) for i, t in enumerate(tensors) if t.shape != (0,)] or [(0, tensors[0])]
+    first = used[0][1]
+    d = wrap_dim(dim, first.dim())
+    for i, t in used:
+        _check_fits(first, t, d, i)
+    sizes = list(first.shape)
+    sizes[d] = sum(t.shape[d] for _, t in used)
+    out = _output(tensors, sizes, out, all(is_channels_last_strides(t.shape, t.stride()) for t in tensors))
+    return out, [t for _, t in used], d
 
 
 def _check_fits(first: TensorImpl, t: TensorImpl, dim: int, position: int) -> None:

@@ -23,10 +23,7 @@ from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguou
 
 def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
     """A copy with the order of some dimensions reversed. Raises RuntimeError for a repeated dimension."""
-    wrapped = [wrap_dim(d, self.dim()) for d in dims]
-    for d in wrapped:
-        if wrapped.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    wrapped = check_flip(self, dims)
     g = self._geometry
     out = empty(geometry(g.sizes, strides_like(self), g.dtype, g.device))
     if g.numel:
@@ -36,13 +33,7 @@ def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
 
 def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the flattened elements roll."""
-    if not shifts:
-        raise RuntimeError("`shifts` required")
-    if len(shifts) != len(dims) and not (not dims and len(shifts) == 1):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    if dims and not self.dim() and self.numel():
-        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-    wrapped = tuple(wrap_dim(d, self.dim()) for d in dims)
+    wrapped = check_roll(self, shifts, dims)
     out = empty_contiguous(self.shape, self.dtype, self.device)
     if out.numel():
         array(out)[...] = np.roll(array(self), tuple(shifts), wrapped) if dims else np.roll(array(self), shifts[0])
@@ -51,13 +42,7 @@ def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> A
 
 def repeat(self: TensorImpl, repeats: Sequence[int]) -> Any:
     """Copies of the tensor side by side: `repeats[d]` of them along dimension d; there may be more dimensions than before."""
-    if len(repeats) < self.dim():
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    padded = (1,) * (len(repeats) - self.dim()) + tuple(self.shape)
-    sizes = [n * r for n, r in zip(padded, repeats)]
-    for n in sizes:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
+    padded, sizes = repeated_sizes(self, repeats)
     out = empty_contiguous(sizes, self.dtype, self.device)
     if out.numel():
         split = [x for n, r in zip(padded, repeats) for x in (r, n)]
@@ -127,6 +112,46 @@ def triu(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
     return _triangle("triu", np.triu, self, diagonal, out)
 
 
+# What is checked before anything moves, on any device
+
+
+def check_flip(self: TensorImpl, dims: Sequence[int]) -> list[int]:
+    """The dimensions, counted from the front. Raises RuntimeError for a repeated one."""
+    wrapped = [wrap_dim(d, self.dim()) for d in dims]
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped
+
+
+def check_roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    """The dimensions, counted from the front. Raises RuntimeError unless there is a shift for each."""
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(shifts) != len(dims) and not (not dims and len(shifts) == 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if dims and not self.dim() and self.numel():
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    return tuple(wrap_dim(d, self.dim()) for d in dims)
+
+
+def repeated_sizes(self: TensorImpl, repeats: Sequence[int]) -> tuple[tuple[int, ...], list[int]]:
+    """The sizes with a 1 for each new dimension in front, and those of the result. Raises RuntimeError for too few repeats."""
+    if len(repeats) < self.dim():
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    padded = (1,) * (len(repeats) - self.dim()) + tuple(self.shape)
+    sizes = [n * r for n, r in zip(padded, repeats)]
+    for n in sizes:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
+    return padded, sizes
+
+
+def check_triangle(name: str, self: TensorImpl) -> None:
+    if self.dim() < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
 def check_repeats(repeats: TensorImpl, kernel: str) -> None:
     if repeats.dim() != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
@@ -141,8 +166,7 @@ def broadcast_tensors(tensors: Sequence[Any]) -> Any:
 
 
 def _triangle(name: str, loop: Any, self: TensorImpl, diagonal: int, out: Any) -> Any:
-    if self.dim() < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    check_triangle(name, self)
     out = set_output(self.shape, self.dtype, out, out is self)
     if out.numel():
         array(out)[...] = loop(array(self), diagonal)

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from internals._generated import ops
+from internals.core.device import CPU
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
 
 from . import views
@@ -21,7 +23,7 @@ from . import views
 def select_backward(grad_output: TensorImpl, input_sizes: Sequence[int], dim: int, index: int) -> Any:
     """Zeros of `input_sizes` with the gradient at position `index` of `dim`."""
     result = _zeros(grad_output, input_sizes)
-    array(views.select(result, dim, index))[...] = array(grad_output)
+    _write(views.select(result, dim, index), grad_output)
     return result
 
 
@@ -30,14 +32,14 @@ def slice_backward(
 ) -> Any:
     """Zeros of `input_sizes` with the gradient at every `step`-th position of `dim` from `start` up to `end`."""
     result = _zeros(grad_output, input_sizes)
-    array(views.slice(result, dim, start, end, step))[...] = array(grad_output)
+    _write(views.slice(result, dim, start, end, step), grad_output)
     return result
 
 
 def diagonal_backward(grad_output: TensorImpl, input_sizes: Sequence[int], offset: int, dim1: int, dim2: int) -> Any:
     """Zeros of `input_sizes` with the gradient on a diagonal of `dim1` and `dim2`."""
     result = _zeros(grad_output, input_sizes)
-    array(views.diagonal(result, offset, dim1, dim2))[...] = array(grad_output)
+    _write(views.diagonal(result, offset, dim1, dim2), grad_output)
     return result
 
 
@@ -56,5 +58,14 @@ def unfold_backward(grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, s
 
 def _zeros(like: TensorImpl, sizes: Sequence[int]) -> Any:
     result = empty_contiguous(sizes, like.dtype, like.device)
+    if like.device is not CPU:
+        return ops.zero_(result)
     array(result).fill(0)
     return result
+
+
+def _write(view: Any, grad: TensorImpl) -> None:
+    if view.device is CPU:
+        array(view)[...] = array(grad)
+    else:
+        ops.copy_(view, grad, False)

@@ -1,0 +1,88 @@
+"""Elements that change places (`TensorTransformations.cu`, `TriangularOps.cu`, `UnfoldBackwardKernel.cu` under `native/cuda`).
+
+One thread for each element of the result, which works out where it comes from. So every element is written once, in order, and
+it is the reading that jumps.
+
+How the real one differs: `flip` is a copy by negative strides, inside TensorIterator.
+"""
+
+from __future__ import annotations
+
+from ..language import cuda, kernel, template
+from .copy import offset_of
+
+T = template("T")
+
+
+@kernel
+def copy_from(target, source, n, sizes, target_strides, source_strides, start):  # type: ignore[no-untyped-def]
+    """A copy that begins at element `start` of the source: its strides may be negative, so that it reads backwards."""
+    i = cuda.grid(1)
+    while i < n:
+        target[offset_of(i, sizes, target_strides)] = source[start + offset_of(i, sizes, source_strides)]
+        i += cuda.gridsize(1)
+
+
+@kernel
+def roll(out, source, n, sizes, source_strides, shifts):  # type: ignore[no-untyped-def]
+    """What stands at index k of a dimension comes from index k - shift, counted round in a circle."""
+    i = cuda.grid(1)
+    while i < n:
+        rest = i
+        at = 0
+        for k in range(len(sizes)):
+            d = len(sizes) - 1 - k
+            index = rest % sizes[d] - shifts[d]
+            if index < 0:
+                index += sizes[d]
+            at += index * source_strides[d]
+            rest //= sizes[d]
+        out[i] = source[at]
+        i += cuda.gridsize(1)
+
+
+@kernel
+def triangle(out, source, n, sizes, out_strides, source_strides, diagonal, lower):  # type: ignore[no-untyped-def]
+    """One side of the diagonal of each matrix, zeros on the other."""
+    columns = sizes[len(sizes) - 1]
+    rows = sizes[len(sizes) - 2]
+    i = cuda.grid(1)
+    while i < n:
+        distance = i % columns - i // columns % rows
+        keep = distance <= diagonal if lower else distance >= diagonal
+        to = offset_of(i, sizes, out_strides)
+        if keep:
+            out[to] = source[offset_of(i, sizes, source_strides)]
+        else:
+            out[to] = T(0)
+        i += cuda.gridsize(1)
+
+
+@kernel
+def unfold_backward(result, grad, n, sizes, grad_strides, dim, windows, size, step, along, within):  # type: ignore[no-untyped-def]
+    """Each element of the input adds up the gradients of the windows that showed it, `size` wide and `step` apart.
+
+    `along` and `within` are the strides of `grad` from window to window, and inside a window.
+    """
+    i = cuda.grid(1)
+    while i < n:
+        rest = i
+        place = 0
+        at = 0
+        for k in range(len(sizes)):
+            d = len(sizes) - 1 - k
+            index = rest % sizes[d]
+            if d == dim:
+                place = index
+            else:
+                at += index * grad_strides[d]
+            rest //= sizes[d]
+        first = 0
+        if place >= size:
+            first = (place - size) // step + 1
+        last = min(place // step, windows - 1)
+        total = T(0)
+        for w in range(first, last + 1):
+            total = T(total + T(grad[at + w * along + (place - w * step) * within]))
+        result[i] = total
+        i += cuda.gridsize(1)

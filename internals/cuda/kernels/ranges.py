@@ -1,0 +1,31 @@
+"""Tensors that count (`aten/src/ATen/native/cuda/RangeFactories.cu`). Thread i computes element i from i alone.
+
+How the real one differs: it is the same there (`gpu_kernel_with_index`).
+"""
+
+from __future__ import annotations
+
+from ..language import cuda, kernel, template
+
+T = template("T")  # the dtype of the elements
+C = template("C")  # the dtype to compute in
+
+
+@kernel
+def arange(out, n, start, step):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    while i < n:
+        out[i] = T(C(start + C(step * C(i))))
+        i += cuda.gridsize(1)
+
+
+@kernel
+def linspace(out, n, start, end, step):  # type: ignore[no-untyped-def]
+    """The first half counts up from `start`, the second down from `end`, so that both are met exactly."""
+    i = cuda.grid(1)
+    while i < n:
+        if i < n // 2:
+            out[i] = T(C(start + C(step * C(i))))
+        else:
+            out[i] = T(C(end - C(step * C(n - i - 1))))
+        i += cuda.gridsize(1)
