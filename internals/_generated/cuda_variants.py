@@ -13,10 +13,18 @@ from internals.cuda.native import joining
 from internals.cuda.native import linear_algebra
 from internals.cuda.native import moments
 from internals.cuda.native import moving
+from internals.cuda.native import normalization
 from internals.cuda.native import norms
 from internals.cuda.native import reductions
+from internals.cuda.native import sampling
 from internals.cuda.native import scatter_gather
 from internals.cuda.native import softmax
+
+def randperm_out(n, dtype, layout, device, pin_memory, out):
+    return fill_out(out, sampling.randperm(n, dtype or out.dtype, layout, device, pin_memory))
+
+def multinomial_out(self, num_samples, replacement, generator, out):
+    return write_exact_out(out, sampling.multinomial(self, num_samples, replacement, generator))
 
 def sum_IntList_out(self, dim, keepdim, dtype, out):
     return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)
@@ -197,3 +205,6 @@ def _softmax_out(self, dim, half_to_float, out):
 
 def _log_softmax_out(self, dim, half_to_float, out):
     return softmax._log_softmax(self, dim, half_to_float, out=out)
+
+def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):
+    return normalization.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, out=(out0, out1, out2))

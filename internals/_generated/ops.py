@@ -230,31 +230,31 @@ def bernoulli__float(self, p, generator, _table=bernoulli__float_op.table):
         return bernoulli__float_op(self, p, generator)
     return _table[self._geometry.keys](self, p, generator)
 
-randperm_op = define('randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='random.randperm')
+randperm_op = define('randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='random.randperm', CUDA='cuda.sampling.randperm')
 def randperm(n, dtype, layout, device, pin_memory, _table=randperm_op.table):
     if hot.off:
         return randperm_op(n, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](n, dtype, layout, device, pin_memory)
 
-randperm_out_op = define('randperm.out(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.randperm_out', Autograd='autograd.manual.out_variant')
+randperm_out_op = define('randperm.out(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.randperm_out', CUDA='_generated.cuda_variants.randperm_out', Autograd='autograd.manual.out_variant')
 def randperm_out(n, dtype, layout, device, pin_memory, out, _table=randperm_out_op.table):
     if hot.off:
         return randperm_out_op(n, dtype, layout, device, pin_memory, out)
     return _table[out._geometry.keys](n, dtype, layout, device, pin_memory, out)
 
-randperm_generator_op = define('randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='random.randperm_generator')
+randperm_generator_op = define('randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='random.randperm_generator', CUDA='cuda.sampling.randperm_generator')
 def randperm_generator(n, generator, dtype, layout, device, pin_memory, _table=randperm_generator_op.table):
     if hot.off:
         return randperm_generator_op(n, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](n, generator, dtype, layout, device, pin_memory)
 
-multinomial_op = define('multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor', CPU='random.multinomial')
+multinomial_op = define('multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor', CPU='random.multinomial', CUDA='cuda.sampling.multinomial')
 def multinomial(self, num_samples, replacement, generator, _table=multinomial_op.table):
     if hot.off:
         return multinomial_op(self, num_samples, replacement, generator)
     return _table[self._geometry.keys](self, num_samples, replacement, generator)
 
-multinomial_out_op = define('multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.multinomial_out', Autograd='autograd.manual.out_variant')
+multinomial_out_op = define('multinomial.out(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.multinomial_out', CUDA='_generated.cuda_variants.multinomial_out', Autograd='autograd.manual.out_variant')
 def multinomial_out(self, num_samples, replacement, generator, out, _table=multinomial_out_op.table):
     if hot.off:
         return multinomial_out_op(self, num_samples, replacement, generator, out)
@@ -4124,43 +4124,43 @@ def log_softmax_int_out(self, dim, dtype, out, _table=log_softmax_int_out_op.tab
         return log_softmax_int_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
-native_layer_norm_op = define('native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_layer_norm', Autograd='_generated.autograd_kernels.native_layer_norm')
+native_layer_norm_op = define('native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_layer_norm', CUDA='cuda.normalization.native_layer_norm', Autograd='_generated.autograd_kernels.native_layer_norm')
 def native_layer_norm(input, normalized_shape, weight, bias, eps, _table=native_layer_norm_op.table):
     if hot.off:
         return native_layer_norm_op(input, normalized_shape, weight, bias, eps)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys)](input, normalized_shape, weight, bias, eps)
 
-native_group_norm_op = define('native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_group_norm', Autograd='_generated.autograd_kernels.native_group_norm')
+native_group_norm_op = define('native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_group_norm', CUDA='cuda.normalization.native_group_norm', Autograd='_generated.autograd_kernels.native_group_norm')
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps, _table=native_group_norm_op.table):
     if hot.off:
         return native_group_norm_op(input, weight, bias, N, C, HxW, group, eps)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys)](input, weight, bias, N, C, HxW, group, eps)
 
-native_batch_norm_op = define('native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_batch_norm', Autograd='_generated.autograd_kernels.native_batch_norm')
+native_batch_norm_op = define('native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)', CPU='normalization.native_batch_norm', CUDA='cuda.normalization.native_batch_norm', Autograd='_generated.autograd_kernels.native_batch_norm')
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, _table=native_batch_norm_op.table):
     if hot.off:
         return native_batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys)](input, weight, bias, running_mean, running_var, training, momentum, eps)
 
-native_batch_norm_out_op = define('native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', CPU='_generated.variants.native_batch_norm_out', Autograd='autograd.manual.out_variant')
+native_batch_norm_out_op = define('native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', CPU='_generated.variants.native_batch_norm_out', CUDA='_generated.cuda_variants.native_batch_norm_out', Autograd='autograd.manual.out_variant')
 def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2, _table=native_batch_norm_out_op.table):
     if hot.off:
         return native_batch_norm_out_op(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
     return _table[input._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys) | (0 if running_mean is None else running_mean._geometry.keys) | (0 if running_var is None else running_var._geometry.keys) | out0._geometry.keys | out1._geometry.keys | out2._geometry.keys](input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2)
 
-native_layer_norm_backward_op = define('native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_layer_norm_backward', Autograd='_generated.autograd_kernels.native_layer_norm_backward')
+native_layer_norm_backward_op = define('native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_layer_norm_backward', CUDA='cuda.normalization_backward.native_layer_norm_backward', Autograd='_generated.autograd_kernels.native_layer_norm_backward')
 def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask, _table=native_layer_norm_backward_op.table):
     if hot.off:
         return native_layer_norm_backward_op(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
     return _table[grad_out._geometry.keys | input._geometry.keys | mean._geometry.keys | rstd._geometry.keys | (0 if weight is None else weight._geometry.keys) | (0 if bias is None else bias._geometry.keys)](grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
 
-native_group_norm_backward_op = define('native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_group_norm_backward', Autograd='_generated.autograd_kernels.native_group_norm_backward')
+native_group_norm_backward_op = define('native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_group_norm_backward', CUDA='cuda.normalization_backward.native_group_norm_backward', Autograd='_generated.autograd_kernels.native_group_norm_backward')
 def native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask, _table=native_group_norm_backward_op.table):
     if hot.off:
         return native_group_norm_backward_op(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
     return _table[grad_out._geometry.keys | input._geometry.keys | mean._geometry.keys | rstd._geometry.keys | (0 if weight is None else weight._geometry.keys)](grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
 
-native_batch_norm_backward_op = define('native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_batch_norm_backward', Autograd='_generated.autograd_kernels.native_batch_norm_backward')
+native_batch_norm_backward_op = define('native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', CPU='normalization_backward.native_batch_norm_backward', CUDA='cuda.normalization_backward.native_batch_norm_backward', Autograd='_generated.autograd_kernels.native_batch_norm_backward')
 def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask, _table=native_batch_norm_backward_op.table):
     if hot.off:
         return native_batch_norm_backward_op(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)

@@ -5,7 +5,8 @@
     text.counts()           # {"ld.global": 2, "st.global": 1, ...}
 
 Each argument is described by a type: a numpy dtype or `int` for a number, "float32[:]" for an array, a tuple of them for a tuple;
-or by an example of itself, as a NamedTuple has to be. NVVM, the compiler behind it, comes from PyPI: pip install 'numba-cuda[cu13]'.
+or by an example of itself, as a NamedTuple has to be. NVVM, the compiler behind it, comes from PyPI:
+pip install 'numba-cuda[cu13]'.
 
 It runs in another process: this one may use numba's simulator, which compiles nothing, and which numba chooses once and for all
 when it is imported.

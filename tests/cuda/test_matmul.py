@@ -117,7 +117,7 @@ def test_the_blocked_kernel_in_other_blockings(blocking: Blocking, a_along_k: bo
     where = matmul.Product((0, k, 1), (0, n, 1), (0, n, 1), (0, n, 1))
     kernel = matmul.blocked(np.float32, blocking, a_along_k, b_along_k)
     kernel[blocking.grid(m, n, 1), blocking.threads](
-        flat(c), flat(x), flat(y), flat(c), m, n, k, where, np.float32(1), np.float32(0)
+        flat(c), flat(x), flat(y), flat(c), m, n, k, k, 1, where, np.float32(1), np.float32(0)
     )
     same(c, a @ b)
 

@@ -14,20 +14,27 @@ indices. A thread's 8 rows are two runs of WIDTH (4) neighbours, a half block ap
 and the runs of neighbouring threads are neighbours, so that no two want the same bank.
 
 Where a number comes from is up to LOAD_A and LOAD_B, and where a sum goes to STORE: strides for a matrix product (`matmul.py`),
-windows of an image for a convolution (`convolution.py`).
+windows of an image for a convolution (`convolution.py`). What STORE has to know of a column is worked out once a column, by
+COLUMN.
+
+A small result with a long k, such as the gradient of a kernel, would keep few multiprocessors busy. Then k is cut into parts of
+`share` elements, a block computes the sum over one part, and somebody has to add the parts' results ("split-k").
 
 How the real one differs: cuBLAS and CUTLASS fetch the next tile while they multiply the current one, cut the block into tiles
-for warps too, split a long k over several blocks, and use tensor cores.
+for warps too, and use tensor cores.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..language import Kernel, by_executor, cuda, kernel, template
 
 ACC = template("ACC")
-LOAD_A, LOAD_B, STORE = template("LOAD_A"), template("LOAD_B"), template("STORE")
+LOAD_A, LOAD_B = template("LOAD_A"), template("LOAD_B")
+STORE, COLUMN = template("STORE"), template("COLUMN")
 BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = template("BLOCK_ROWS"), template("BLOCK_COLUMNS"), template("DEPTH")
 ROWS, COLUMNS, WIDTH = template("ROWS"), template("COLUMNS"), template("WIDTH")
 THREADS = template("THREADS")
@@ -37,15 +44,18 @@ ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # type: ignore[arg-type]  
 
 
 @kernel
-def gemm(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyped-def]
-    """c = alpha * (a @ b) + beta * addend, by blocks of THREADS threads in a row; blockIdx.z is the batch or group."""
+def gemm(c, a, b, addend, m, n, k, share, batches, where, alpha, beta):  # type: ignore[no-untyped-def]
+    """c = alpha * (a @ b) + beta * addend, by blocks of THREADS threads in a row; blockIdx.z is part * batches + batch."""
     a_tile = cuda.shared.array((DEPTH, A_PITCH), ACC, alignment=ALIGNMENT)
     b_tile = cuda.shared.array((DEPTH, B_PITCH), ACC, alignment=ALIGNMENT)
     totals = cuda.local.array((ROWS, COLUMNS), ACC)
     a_part = cuda.local.array(ROWS, ACC)
     b_part = cuda.local.array(COLUMNS, ACC)
+    places = cuda.local.array(COLUMNS, np.int64)
     thread = cuda.threadIdx.x
-    batch = cuda.blockIdx.z
+    batch = cuda.blockIdx.z % batches
+    first = cuda.blockIdx.z // batches * share  # the part of k that is summed: from here to `end`
+    end = min(k, first + share)
     first_row, first_column = cuda.blockIdx.y * BLOCK_ROWS, cuda.blockIdx.x * BLOCK_COLUMNS
     row = thread // (BLOCK_COLUMNS // COLUMNS) * WIDTH  # where the thread's rows and columns begin in the block
     column = thread % (BLOCK_COLUMNS // COLUMNS) * WIDTH
@@ -54,7 +64,7 @@ def gemm(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyp
     for y in range(ROWS):
         for x in range(COLUMNS):
             totals[y, x] = ACC(0)
-    for start in range(0, k, DEPTH):
+    for start in range(first, end, DEPTH):
         for step in range(BLOCK_ROWS * DEPTH // THREADS):
             e = thread + step * THREADS
             if A_ALONG_K:
@@ -62,7 +72,7 @@ def gemm(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyp
             else:
                 i, q = e % BLOCK_ROWS, e // BLOCK_ROWS
             value = ACC(0)
-            if first_row + i < m and start + q < k:
+            if first_row + i < m and start + q < end:
                 value = ACC(LOAD_A(a, batch, first_row + i, start + q, where))
             a_tile[q, i] = value
         for step in range(BLOCK_COLUMNS * DEPTH // THREADS):
@@ -72,7 +82,7 @@ def gemm(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyp
             else:
                 j, q = e % BLOCK_COLUMNS, e // BLOCK_COLUMNS
             value = ACC(0)
-            if start + q < k and first_column + j < n:
+            if start + q < end and first_column + j < n:
                 value = ACC(LOAD_B(b, batch, start + q, first_column + j, where))
             b_tile[q, j] = value
         cuda.syncthreads()
@@ -85,12 +95,13 @@ def gemm(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyp
                 for x in range(COLUMNS):
                     totals[y, x] += a_part[y] * b_part[x]
         cuda.syncthreads()
+    for x in range(COLUMNS):
+        places[x] = COLUMN(first_column + column + x // WIDTH * column_jump + x % WIDTH, where)
     for y in range(ROWS):
         i = first_row + row + y // WIDTH * row_jump + y % WIDTH
         for x in range(COLUMNS):
-            j = first_column + column + x // WIDTH * column_jump + x % WIDTH
-            if i < m and j < n:
-                STORE(c, addend, batch, i, j, totals[y, x], where, alpha, beta)
+            if i < m and first_column + column + x // WIDTH * column_jump + x % WIDTH < n:
+                STORE(c, addend, cuda.blockIdx.z, i, places[x], totals[y, x], where, alpha, beta)
 
 
 class Blocking:
@@ -104,10 +115,10 @@ class Blocking:
             if size * depth % self.threads:
                 raise ValueError(f"{self.threads} threads cannot share the {size} {name} x {depth} of a tile evenly")
 
-    def bind(self, load_a: Any, load_b: Any, store: Any, acc: Any, a_along_k: bool, b_along_k: bool) -> Kernel:
-        """The instance of `gemm` for this blocking."""
+    def bind(self, acc: Any, a_along_k: bool, b_along_k: bool, **functions: Any) -> Kernel:
+        """The instance of `gemm` for this blocking; `functions` are LOAD_A, LOAD_B, STORE and COLUMN."""
         instance: Kernel = gemm.bind(
-            ACC=acc, LOAD_A=load_a, LOAD_B=load_b, STORE=store, A_ALONG_K=a_along_k, B_ALONG_K=b_along_k,
+            **functions, ACC=acc, A_ALONG_K=a_along_k, B_ALONG_K=b_along_k,
             BLOCK_ROWS=self.block_rows, BLOCK_COLUMNS=self.block_columns, DEPTH=self.depth, ROWS=self.rows,
             COLUMNS=self.columns, WIDTH=min(4, self.rows, self.columns), THREADS=self.threads,
             A_PITCH=self.block_rows + 4, B_PITCH=self.block_columns + 4,

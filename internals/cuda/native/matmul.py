@@ -43,12 +43,18 @@ _forced: str | None = None
 
 def choose(m: int, n: int, k: int) -> str:
     """The kernel for (m, k) by (k, n): "naive", "tiled" or "blocked". Raises ValueError if told to use one there is not."""
-    told = _forced or os.environ.get("INTERNALS_CUDA_MATMUL", "")
+    told = forced()
     if told:
-        return _known(told)
+        return told
     if backend.driver().simulated or min(m, n, k) < 8:
         return "naive"
     return "tiled" if min(m, n) < 64 else "blocked"
+
+
+def forced() -> str:
+    """The kernel that `using` or the environment asks for; "" if neither does."""
+    told = _forced or os.environ.get("INTERNALS_CUDA_MATMUL", "")
+    return _known(told) if told else ""
 
 
 @contextmanager
@@ -85,18 +91,18 @@ def multiply(result: Any, a: Any, b: Any, addend: Any = None, alpha: Any = 1, be
         where = Product(*map(_turned, (where.b, where.a, where.c, where.addend)))
     T, acc = result.dtype.np.type, accumulate_type(result.dtype)
     arrays = flat(result), flat(a), flat(b), flat(addend)
-    rest = m, n, k, where, acc(alpha), acc(beta)
+    scaling = where, acc(alpha), acc(beta)
     form = choose(m, n, k)
     if form == "naive":
         x, y = min(32, n), min(8, m)
-        naive(T)[(-(-n // x), -(-m // y), blocks), (x, y)](*arrays, *rest)
+        naive(T)[(-(-n // x), -(-m // y), blocks), (x, y)](*arrays, m, n, k, *scaling)
     elif form == "tiled":
         side = tile_side()
-        tiled(T, side)[(-(-n // side), -(-m // side), blocks), (side, side)](*arrays, *rest)
+        tiled(T, side)[(-(-n // side), -(-m // side), blocks), (side, side)](*arrays, m, n, k, *scaling)
     else:
         how = blocking(m, n, blocks, result.dtype)
         kernel = blocked(T, how, where.a[2] == 1, where.b[1] == 1 != where.b[2])
-        kernel[how.grid(m, n, blocks), how.threads](*arrays, *rest)
+        kernel[how.grid(m, n, blocks), how.threads](*arrays, m, n, k, k, blocks, *scaling)
 
 
 def multiply_vector(result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1, beta: Any = 0) -> None:
@@ -175,7 +181,10 @@ def tiled(T: Any, side: int) -> Kernel:
 @cache
 def blocked(T: Any, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
     types = _types(T)
-    return how.bind(kernels.element_of_a, kernels.element_of_b, types["STORE"], types["ACC"], a_along_k, b_along_k)
+    return how.bind(
+        types["ACC"], a_along_k, b_along_k, LOAD_A=kernels.element_of_a, LOAD_B=kernels.element_of_b,
+        STORE=types["STORE"], COLUMN=kernels.column,
+    )  # fmt: skip
 
 
 @cache
@@ -213,9 +222,11 @@ def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
     for T in (np.float32, np.float64, np.float16, np.int32, np.int64):
         acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
         arrays = (f"{np.dtype(T).name}[:]",) * 4
-        forms = [naive(T), tiled(T, 16), blocked(T, MEDIUM, True, False)]
+        forms = [naive(T), tiled(T, 16)]
+        found += [(form, (*arrays, int, int, int, where, acc, acc)) for form in forms]
+        forms = [blocked(T, MEDIUM, True, False)]
         if T is np.float32:
             forms += [blocked(T, LARGE, *along) for along in product((True, False), repeat=2)]
-        found += [(form, (*arrays, int, int, int, where, acc, acc)) for form in forms]
+        found += [(form, (*arrays, *(int,) * 5, where, acc, acc)) for form in forms]
         found.append((row_products(T, acc), (*arrays, int, int, where, acc, acc)))
     return found

@@ -1,0 +1,202 @@
+"""Convolution as a matrix product whose second matrix is never made ("implicit GEMM"; `implicit_gemm` of CUTLASS and cuDNN).
+
+Lay every window that the kernel visits out as a column, and a convolution is a matrix product. The CPU makes that matrix
+(`im2col`), nine times as large as the image for a kernel of 3 x 3. Here it exists only as a rule: the element in row q and column
+p is the element q of window p, and where that lies in the image can be computed. So the register-blocked product of `gemm.py` is
+used as it is, and its tiles are loaded by the functions of this file.
+
+                               rows of the product       columns               summed over
+    forward                    channels of the output    windows               elements of a window
+    gradient of the input      channels of the input     pixels of the input   (output channel, kernel element)
+    gradient of the weight     channels of the output    elements of a window  windows
+
+A pixel of the input gets something from those windows that cover it: those whose place is not a fraction when the pixel's
+position is divided by the stride. That is the transposed convolution too.
+
+Numbers count in index order: p = (image, *place of the window), q = (channel, *element of the kernel). They are taken apart from
+the last dimension on, in any number of dimensions. Groups are the batch of the product.
+
+`direct` and `gathered` do without tiles: one thread, one element. They are for depthwise convolutions, where a group has but one
+row and a tile would be empty but for that; and for the simulator.
+
+How the real one differs: cuDNN has this form with tensor cores, and others by Fourier and Winograd transforms; it divides by
+multiplying with magic numbers, and advances through the elements of a window instead of taking each number apart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..language import cuda, device_function, kernel, template
+
+T = template("T")  # the dtype of the result
+ACC = template("ACC")  # the dtype of products and sums
+WINDOW_ELEMENT = template("WINDOW_ELEMENT")  # `window_element`, with ACC filled in
+LOAD_A, LOAD_B = template("LOAD_A"), template("LOAD_B")
+STORE, COLUMN = template("STORE"), template("COLUMN")
+
+
+class Windows(NamedTuple):
+    """How a kernel's windows lie over an image, for one convolution, and where its three tensors lie in memory.
+
+    `image` and `y` hold strides for (batch, channel, *spatial); the weight is contiguous. Of a transposed convolution, the result
+    is the image.
+    """
+
+    sizes: tuple[int, ...]  # of the image
+    places: tuple[int, ...]  # windows along each dimension
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    image: tuple[int, ...]
+    y: tuple[int, ...]
+    taps: int  # elements of the kernel
+    channels: int  # of the image, in a group
+    outputs: int  # of y, in a group
+
+
+@device_function
+def window_element(x, group, q, p, how):  # type: ignore[no-untyped-def]
+    """Element q of window p; zero where the window reaches beyond the image."""
+    offset = 0
+    inside = True
+    for r in range(len(how.kernel)):
+        d = len(how.kernel) - 1 - r
+        at = p % how.places[d] * how.stride[d] - how.padding[d] + q % how.kernel[d] * how.dilation[d]
+        inside = inside and at >= 0 and at < how.sizes[d]
+        offset += at * how.image[d + 2]
+        p //= how.places[d]
+        q //= how.kernel[d]
+    value = ACC(0)
+    if inside:
+        value = ACC(x[offset + p * how.image[0] + (group * how.channels + q) * how.image[1]])
+    return value
+
+
+@device_function
+def window_by_element(x, group, p, q, how):  # type: ignore[no-untyped-def]
+    """The same matrix transposed: row p, column q."""
+    return WINDOW_ELEMENT(x, group, q, p, how)
+
+
+@device_function
+def covering_place(group, q, e, how):  # type: ignore[no-untyped-def]
+    """The place in y whose window has pixel e at q = (output channel, kernel element); -1 if there is none."""
+    offset = 0
+    inside = True
+    for r in range(len(how.kernel)):
+        d = len(how.kernel) - 1 - r
+        reach = e % how.sizes[d] + how.padding[d] - q % how.kernel[d] * how.dilation[d]
+        number = reach // how.stride[d]
+        inside = inside and number * how.stride[d] == reach and number >= 0 and number < how.places[d]
+        offset += number * how.y[d + 2]
+        e //= how.sizes[d]
+        q //= how.kernel[d]
+    return offset + e * how.y[0] + (group * how.outputs + q) * how.y[1] if inside else -1
+
+
+@device_function
+def covering_element(y, group, q, e, how):  # type: ignore[no-untyped-def]
+    """y at that place, or zero. Times an infinite weight that zero is NaN, which `gathered` avoids."""
+    at = covering_place(group, q, e, how)
+    value = ACC(0)
+    if at >= 0:
+        value = ACC(y[at])
+    return value
+
+
+@device_function
+def place(p, sizes, strides):  # type: ignore[no-untyped-def]
+    """Where number p = (batch, *spatial) lies in channel 0."""
+    offset = 0
+    for r in range(len(sizes)):
+        d = len(sizes) - 1 - r
+        offset += p % sizes[d] * strides[d + 2]
+        p //= sizes[d]
+    return offset + p * strides[0]
+
+
+@device_function
+def output_element(y, group, i, p, how):  # type: ignore[no-untyped-def]
+    """Channel i of y at the place of window p."""
+    return y[place(p, how.places, how.y) + (group * how.outputs + i) * how.y[1]]
+
+
+@device_function
+def weight_element(w, group, i, q, how):  # type: ignore[no-untyped-def]
+    """The weight of output channel i for element q of a window."""
+    return w[(group * how.outputs + i) * how.channels * how.taps + q]
+
+
+@device_function
+def weight_of_channel(w, group, i, q, how):  # type: ignore[no-untyped-def]
+    """The weight of input channel i for q = (output channel, kernel element)."""
+    return w[((group * how.outputs + q // how.taps) * how.channels + i) * how.taps + q % how.taps]
+
+
+@device_function
+def output_place(p, how):  # type: ignore[no-untyped-def]
+    return place(p, how.places, how.y)
+
+
+@device_function
+def store_output(y, bias, group, i, at, total, how, alpha, beta):  # type: ignore[no-untyped-def]
+    """Channel i of y at `at`, the place of a window; with beta 0 there is no bias."""
+    channel = group * how.outputs + i
+    if beta != 0:
+        total += ACC(bias[channel])
+    y[at + channel * how.y[1]] = T(total)
+
+
+@device_function
+def pixel_place(e, how):  # type: ignore[no-untyped-def]
+    return place(e, how.sizes, how.image)
+
+
+@device_function
+def store_pixel(x, bias, group, i, at, total, how, alpha, beta):  # type: ignore[no-untyped-def]
+    """Channel i of the image at `at`, the place of a pixel."""
+    channel = group * how.channels + i
+    if beta != 0:
+        total += ACC(bias[channel])
+    x[at + channel * how.image[1]] = T(total)
+
+
+@device_function
+def weight_place(q, how):  # type: ignore[no-untyped-def]
+    return q
+
+
+@device_function
+def store_weight(w, nothing, group, i, q, total, how, alpha, beta):  # type: ignore[no-untyped-def]
+    """`group` counts on over the parts of a sum that was split: each has a weight of its own."""
+    w[(group * how.outputs + i) * how.channels * how.taps + q] = T(total)
+
+
+@kernel
+def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):  # type: ignore[no-untyped-def]
+    """One thread computes one element of the product of one group, then the one a whole grid further."""
+    e = cuda.grid(1)
+    while e < groups * m * n:
+        group, i, j = e // n // m, e // n % m, e % n
+        total = ACC(0)
+        for q in range(k):
+            total += ACC(LOAD_A(a, group, i, q, how)) * ACC(LOAD_B(b, group, q, j, how))
+        STORE(c, bias, group, i, COLUMN(j, how), total, how, alpha, beta)
+        e += cuda.gridsize(1)
+
+
+@kernel
+def gathered(x, w, y, bias, groups, m, n, k, how, alpha, beta):  # type: ignore[no-untyped-def]
+    """The same for the gradient of the input, where most windows do not cover a pixel: what is not there is not multiplied."""
+    e = cuda.grid(1)
+    while e < groups * m * n:
+        group, i, j = e // n // m, e // n % m, e % n
+        total = ACC(0)
+        for q in range(k):
+            at = covering_place(group, q, j, how)
+            if at >= 0:
+                total += ACC(weight_of_channel(w, group, i, q, how)) * ACC(y[at])
+        STORE(x, bias, group, i, pixel_place(j, how), total, how, alpha, beta)
+        e += cuda.gridsize(1)

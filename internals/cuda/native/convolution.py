@@ -1,0 +1,238 @@
+"""Convolution and its gradients on the device (`aten/src/ATen/native/cudnn/ConvShared.cpp`, `cuda/DepthwiseConv2d.cu`).
+
+Forward, gradient of the input, gradient of the weight: each is one product per group (`kernels/convolution.py`), and the
+transposed convolution is the second with the two sides renamed. Where a group has a single channel the products have no rows to
+share: `direct` or `gathered` does them, and the weight's gradient is the kernel of `kernels/depthwise.py`. All sums have a fixed
+order, so that results repeat bit for bit.
+
+How the real one differs: cuDNN is asked, and may try its algorithms out first (`torch.backends.cudnn.benchmark`); some of those
+add with atomics, in any order, unless `use_deterministic_algorithms` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.native.convolution_checks import checked_arguments
+from internals.aten.native.memory_format import empty_as
+from internals.core import dtype as dt
+from internals.core.tensor_impl import TensorImpl, empty_contiguous
+
+from .. import backend
+from ..device_array import flat
+from ..kernels import convolution as kernels
+from ..kernels import depthwise
+from ..kernels import row_products as rows
+from ..kernels.block_reduction import accumulator, block_total
+from ..kernels.convolution import Windows
+from ..kernels.gemm import Blocking
+from ..language import Kernel
+from ..launch import launch_1d
+from .explicit_fallback import on_cpu
+from .matmul import LARGE, LAST_BLOCK, MEDIUM, accumulate_type, blocking, forced, lanes_for
+
+FORWARD, INPUT, WEIGHT = "forward", "input", "weight"  # which of the three products
+
+
+def convolution(
+    input: TensorImpl,
+    weight: TensorImpl,
+    bias: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    """Cross-correlate `input` (N, C, *S) with `weight` (O, C/groups, *K), or transposed: (C, O/groups, *K).
+
+    Raises RuntimeError for sizes, strides or dtypes that do not go together.
+    """
+    stride, padding, dilation, sizes = checked_arguments(
+        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+    )
+    if not has_kernel(input.dtype):
+        call = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        return on_cpu("aten::convolution", *call)
+    result = empty_as(input, sizes)
+    x, y = (result, input) if transposed else (input, result)
+    how = windows(x, y, weight, stride, padding, dilation, groups)
+    if transposed:
+        fill_image(result, weight, input, bias, how, groups)
+    else:
+        fill_output(result, weight, input, bias, how, groups)
+    return result
+
+
+def convolution_backward(
+    grad_output: TensorImpl,
+    input: TensorImpl,
+    weight: TensorImpl,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Any, Any, Any]:
+    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    if not has_kernel(input.dtype):
+        call = (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups)
+        result: tuple[Any, Any, Any] = on_cpu("aten::convolution_backward", *call, output_mask)
+        return result
+    x, y = (grad_output, input) if transposed else (input, grad_output)
+    how = windows(x, y, weight, stride, padding, dilation, groups)
+    grad_input = grad_weight = grad_bias = None
+    if output_mask[0]:
+        grad_input = empty_as(input, input.shape)
+        if transposed:
+            fill_output(grad_input, weight, grad_output, None, how._replace(y=grad_input.stride()), groups)
+        else:
+            fill_image(grad_input, weight, grad_output, None, how._replace(image=grad_input.stride()), groups)
+    if output_mask[1]:
+        grad_weight = empty_contiguous(weight.shape, weight.dtype, weight.device)
+        fill_weight(grad_weight, y, x, how, groups)
+    if output_mask[2]:
+        grad_bias = ops.sum_dim_IntList(grad_output, [0, *range(2, grad_output.dim())], False, weight.dtype)
+    return grad_input, grad_weight, grad_bias
+
+
+def windows(
+    x: Any, y: Any, w: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
+) -> Windows:
+    """The geometry of a convolution that takes the image `x` to `y`."""
+    kernel = tuple(w.shape[2:])
+    return Windows(
+        tuple(x.shape[2:]), tuple(y.shape[2:]), kernel, tuple(stride), tuple(padding), tuple(dilation), tuple(x.stride()),
+        tuple(y.stride()), prod(kernel), w.shape[1], w.shape[0] // groups,
+    )  # fmt: skip
+
+
+def fill_output(y: Any, w: Any, x: Any, bias: Any, how: Windows, groups: int) -> None:
+    """y = the convolution of x with w, plus the bias of each channel."""
+    m, n, k = how.outputs, y.shape[0] * prod(how.places), how.channels * how.taps
+    _multiply(FORWARD, y, w.contiguous(), x, bias, groups, m, n, k, how)
+
+
+def fill_image(x: Any, w: Any, y: Any, bias: Any, how: Windows, groups: int) -> None:
+    """x = what the image gets back from y: the transposed convolution, plus the bias of each channel."""
+    m, n, k = how.channels, x.shape[0] * prod(how.sizes), how.outputs * how.taps
+    _multiply(INPUT, x, w.contiguous(), y, bias, groups, m, n, k, how)
+
+
+def fill_weight(w: Any, y: Any, x: Any, how: Windows, groups: int) -> None:
+    """w = the sum over all windows of their elements times y at their places. A long sum is cut, and its parts added."""
+    m, n, k = how.outputs, how.channels * how.taps, y.shape[0] * prod(how.places)
+    T = w.dtype.np.type
+    if how.channels == 1 and groups > 1 and w.numel():
+        kernel = depthwise_gradient(T)
+        kernel[groups * how.outputs * how.taps, lanes_for(k)](flat(w), flat(y), flat(x), k, how)
+        return
+    parts = parts_of(m, n, k, groups)
+    if parts == 1:
+        _multiply(WEIGHT, w, y, x, None, groups, m, n, k, how)
+        return
+    wide = dt.BY_NUMPY[np.dtype(accumulate_type(w.dtype))]
+    partial = empty_contiguous((parts, *w.shape), wide, w.device)
+    _multiply(WEIGHT, partial, y, x, None, groups, m, n, k, how, parts)
+    ops.copy_(w, ops.sum_dim_IntList(partial, [0], False, wide), False)
+
+
+def parts_of(m: int, n: int, k: int, groups: int, shortest: int = 256) -> int:
+    """In how many parts to cut a sum of k products so that every multiprocessor has a block, none shorter than `shortest`."""
+    if backend.driver().simulated:
+        return 1
+    processors = backend.driver().properties(backend.current_device()).multi_processor_count
+    blocks = prod(MEDIUM.grid(m, n, groups))
+    return max(1, min(processors // blocks, k // shortest, LAST_BLOCK // groups))
+
+
+def has_kernel(d: dt.dtype) -> bool:
+    return not d.is_complex and d is not dt.bool_
+
+
+def _multiply(
+    which: str, c: Any, a: Any, b: Any, bias: Any, groups: int, m: int, n: int, k: int, how: Windows, parts: int = 1
+) -> None:
+    """Launch one of the three products, on tiles if a group has enough rows to fill them."""
+    if not c.numel():
+        return
+    T, acc = c.dtype.np.type, accumulate_type(c.dtype)
+    arrays = flat(c), flat(a), flat(b), flat(c if bias is None else bias.contiguous())
+    scaling = acc(1), acc(0 if bias is None else 1)
+    if parts == 1 and groups <= LAST_BLOCK and not is_tiled(m):
+        launch_1d(direct(which, T), groups * m * n, *arrays, groups, m, n, k, how, *scaling)
+        return
+    cut = blocking(m, n, groups * parts, c.dtype)
+    share = -(-k // parts)
+    tiles(which, T, cut)[cut.grid(m, n, groups * parts), cut.threads](*arrays, m, n, k, share, groups, how, *scaling)
+
+
+def is_tiled(m: int) -> bool:
+    """Whether a product of `m` rows is worth tiles. The simulator runs one thread after the other: there they only cost."""
+    told = forced()
+    return told == "blocked" if told else m >= 8 and not backend.driver().simulated
+
+
+@cache
+def functions(which: str, T: Any) -> dict[str, Any]:
+    """What the product `which` reads and writes."""
+    acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+    element = kernels.window_element.bind(ACC=acc)
+    if which == FORWARD:
+        store = kernels.store_output.bind(T=T, ACC=acc)
+        return {"LOAD_A": kernels.weight_element, "LOAD_B": element, "STORE": store, "COLUMN": kernels.output_place}
+    if which == INPUT:
+        covering, store = kernels.covering_element.bind(ACC=acc), kernels.store_pixel.bind(T=T, ACC=acc)
+        return {"LOAD_A": kernels.weight_of_channel, "LOAD_B": covering, "STORE": store, "COLUMN": kernels.pixel_place}
+    turned, store = kernels.window_by_element.bind(WINDOW_ELEMENT=element), kernels.store_weight.bind(T=T)
+    return {"LOAD_A": kernels.output_element, "LOAD_B": turned, "STORE": store, "COLUMN": kernels.weight_place}
+
+
+@cache
+def direct(which: str, T: Any) -> Kernel:
+    acc, parts = accumulate_type(dt.BY_NUMPY[np.dtype(T)]), functions(which, T)
+    return (
+        kernels.gathered.bind(ACC=acc, STORE=parts["STORE"])
+        if which == INPUT
+        else kernels.direct.bind(ACC=acc, **parts)
+    )
+
+
+@cache
+def tiles(which: str, T: Any, cut: Blocking) -> Kernel:
+    return cut.bind(accumulate_type(dt.BY_NUMPY[np.dtype(T)]), True, which == WEIGHT, **functions(which, T))
+
+
+@cache
+def depthwise_gradient(T: Any) -> Kernel:
+    acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+    return depthwise.weight_gradient.bind(
+        T=T, ACC=acc, OUTPUT_ELEMENT=kernels.output_element, WINDOW_ELEMENT=kernels.window_element.bind(ACC=acc),
+        block_sum=block_total(accumulator("number", acc), rows.add, True),
+    )  # fmt: skip
+
+
+def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
+    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
+    found: list[tuple[Kernel, tuple[Any, ...]]] = []
+    for T, dims in ((np.float32, 2), (np.float32, 3), (np.float32, 1), (np.float64, 2), (np.float16, 2), (np.int64, 2)):
+        sizes, strides = (1,) * dims, (1,) * (dims + 2)
+        how = Windows(sizes, sizes, sizes, sizes, sizes, sizes, strides, strides, 1, 1, 1)
+        acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+        array = f"{np.dtype(T).name}[:]"
+        for which in (FORWARD, INPUT, WEIGHT):
+            found.append((direct(which, T), (*(array,) * 4, *(int,) * 4, how, acc, acc)))
+            for cut in (MEDIUM, LARGE) if T is np.float32 and dims == 2 else (MEDIUM,):
+                found.append((tiles(which, T, cut), (*(array,) * 4, *(int,) * 5, how, acc, acc)))
+        found.append((depthwise_gradient(T), (array, array, array, int, how)))
+    return found
