@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-not-found, import-untyped, unused-ignore]
 from numba.core import cgutils, types
 from numba.core.extending import intrinsic
 

@@ -112,11 +112,7 @@ def randperm_generator(
     """0 to n-1 in random order. Raises RuntimeError when the dtype cannot hold n."""
     kind = dtype or dt.int64
     t = empty((n,), kind, layout, device, pin_memory)
-    if kind.category == dt.FLOATING and n > 2 ** _DIGITS[kind.name] + 1:
-        raise RuntimeError(f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} type.")
-    if kind.category in (dt.BOOL, dt.COMPLEX):
-        raise NotImplementedError(f"\"randperm\" not implemented for '{SCALAR_TYPE_NAME[kind]}'")
-    checked(n, kind)
+    check_permutation(n, kind)
     return _store(t, lambda count: draw.permutation(_generator(generator), count))
 
 
@@ -126,7 +122,7 @@ def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator
     Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too few to draw from.
     """
     weights = array(self)
-    _check_weights(self, weights, num_samples, replacement)
+    check_weights(self, weights, num_samples, replacement)
     rows = weights.reshape(-1, weights.shape[-1])
     g = _generator(generator)
     if not replacement or num_samples == 1:
@@ -276,7 +272,7 @@ def _scaled(t: Any, std: Any, mean: Any) -> Any:
 def _shifted(t: Any, mean: Any) -> Any:
     """t + mean, in place; `mean` is a tensor or a number."""
     if t.device is not CPU:
-        return t.add_(mean.detach() if isinstance(mean, TensorImpl) else mean)
+        return ops.add__Tensor(t, mean.detach(), 1) if hasattr(mean, "detach") else ops.add__Scalar(t, mean, 1)
     array(t)[...] += array(mean) if isinstance(mean, TensorImpl) else mean
     return t
 
@@ -291,8 +287,7 @@ def _stub(kernel: str, t: Any, *args: Any) -> Any:
 
 
 def _generator(given: Generator | None) -> Generator:
-    if given is None:
-        return default_generator
+    given = given or default_generator
     if given.device is not CPU:
         raise RuntimeError(f"Expected a 'cpu' device type for generator but found '{given.device.type}'")
     return given
@@ -376,7 +371,17 @@ def _check_bounds(low: int, high: int, kind: dtype) -> None:
             raise RuntimeError(f"{name} is out of bounds for {_TYPE_NAME.get(kind.name, kind.name)}")
 
 
-def _check_weights(t: TensorImpl, weights: Any, num_samples: int, replacement: bool) -> None:
+def check_permutation(n: int, kind: dtype) -> None:
+    """Raises RuntimeError when the dtype cannot hold n, NotImplementedError for bool and complex."""
+    if kind.category == dt.FLOATING and n > 2 ** _DIGITS[kind.name] + 1:
+        raise RuntimeError(f"n cannot be greater than {2 ** _DIGITS[kind.name] + 1} for {SCALAR_TYPE_NAME[kind]} type.")
+    if kind.category in (dt.BOOL, dt.COMPLEX):
+        raise NotImplementedError(f"\"randperm\" not implemented for '{SCALAR_TYPE_NAME[kind]}'")
+    checked(n, kind)
+
+
+def check_weights(t: TensorImpl, weights: Any, num_samples: int, replacement: bool) -> None:
+    """Raises RuntimeError for weights nothing can be drawn from; `weights` is a numpy array of those in `t`."""
     if t.dtype.category != dt.FLOATING:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {SCALAR_TYPE_NAME[t.dtype]}"

@@ -16,6 +16,7 @@ from internals.aten.native.shape import check_repeats
 from internals.aten.native.views import expand
 from internals.aten.set_output import set_output
 from internals.core import dtype as dt
+from internals.core.formats import contiguous_format
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from ..device_array import flat
@@ -53,7 +54,7 @@ def repeat_interleave_Tensor(repeats: TensorImpl, output_size: int | None = None
     """Position i, `repeats[i]` times: `[1, 2, 0]` gives `[0, 1, 1]`. Waits for the device unless `output_size` is given."""
     check_repeats(repeats, "repeat_interleave_cuda")
     n = repeats.numel()
-    before = _scan(repeats.contiguous(), n)
+    before = _scan(ops.contiguous(repeats, contiguous_format), n)
     total = int(before[n].item()) if output_size is None else output_size
     if total < 0:
         raise RuntimeError("repeats can not be negative")

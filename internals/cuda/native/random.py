@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.native.random import check_bernoulli, check_integers, check_normal, check_uniform
+from internals.aten.native.views import expand
 from internals.aten.overlap import check_no_internal_overlap
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -78,7 +79,7 @@ def bernoulli__Tensor(self: Any, p: TensorImpl, generator: Generator | None) -> 
     if p.dtype.category != dt.FLOATING:
         raise RuntimeError(f"expected probabilities tensor to have floating type, got {SCALAR_TYPE_NAME[p.dtype]}")
     check_bernoulli(self, 1, "bernoulli_tensor_cuda_self_")
-    expanded = p.to(self.device).expand(self.shape)
+    expanded = expand(p, self.shape)
     n = self.numel()
     seed, position = generator_for(generator, self.device).philox_state(10)
     if n:

@@ -1,12 +1,12 @@
-"""Indexing along one dimension: `gather`, `scatter`, `index_select`, `index_add` (`native/cuda/ScatterGatherKernel.cu`, `Indexing.cu`).
+"""Indexing along one dimension: `gather`, `scatter`, `index_select`, `index_add` (`native/cuda/ScatterGatherKernel.cu`).
 
-`index_select` and `index_add` are the same kernels as `gather` and `scatter_add`: their index has one element for a whole slice, so
-that its stride is 0 in all other dimensions. Shapes and dtypes are checked by the functions of the CPU. Indices are not: they
+`index_select` and `index_add` are the same kernels as `gather` and `scatter_add`: their index has one element for a whole slice,
+so that its stride is 0 in all other dimensions. Shapes and dtypes are checked by the functions of the CPU. Indices are not: they
 lie on the device, and the kernel itself finds out that one is out of range.
 
-Where an index occurs twice, it is left to chance which element `scatter` leaves there, and in which order floats are added.
+Where an index occurs twice, it is left to chance which element `scatter` leaves there, and in which order floats add up.
 
-How the real one differs: `index_add` and `index_put_` with `accumulate` sort the indices when deterministic results are asked for.
+How the real one differs: `index_add` and `index_put_` with `accumulate` sort indices when deterministic results are asked for.
 """
 
 from __future__ import annotations

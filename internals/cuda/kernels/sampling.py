@@ -1,0 +1,73 @@
+"""Choosing at random: a place in a permutation, or a category by its weight (`Randperm.cuh`, `MultinomialKernel.cu`).
+
+How the real one differs: it is the same there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..language import cuda, device_function, kernel, template
+from .distributions import uniform1
+from .philox import philox
+
+T = template("T")  # the dtype of the weights
+FOUR = np.uint64(4)
+
+
+@kernel
+def shuffle_islands(keys, order, n, seed, offset):  # type: ignore[no-untyped-def]
+    """Elements with the same key stand side by side in `order`, unshuffled: the thread of the first shuffles them.
+
+    It is Fisher and Yates' way: each, from the last on, changes places with a random one of those up to it.
+    """
+    i = cuda.grid(1)
+    if i + 1 < n and keys[i] == keys[i + 1] and (i == 0 or keys[i] != keys[i - 1]):
+        size = 2
+        while i + size < n and keys[i + size] == keys[i]:
+            size += 1
+        for k in range(size - 1, 0, -1):
+            other = np.int64(word(seed, i, offset, size - 1 - k) % np.uint64(k + 1))
+            kept = order[i + k]
+            order[i + k] = order[i + other]
+            order[i + other] = kept
+
+
+@device_function
+def word(seed, thread, offset, number):  # type: ignore[no-untyped-def]
+    """Word `number` of the thread's subsequence, from `offset` on: they come in fours."""
+    four = np.uint64(offset + np.uint64(number) // FOUR)
+    w0, w1, w2, w3 = philox(seed, np.uint64(thread), four)
+    place = number % 4
+    if place == 0:
+        return np.uint64(w0)
+    if place == 1:
+        return np.uint64(w1)
+    if place == 2:
+        return np.uint64(w2)
+    return np.uint64(w3)
+
+
+@kernel
+def sample(out, cumulative, weights, samples, categories, row_threads, seed, offset):  # type: ignore[no-untyped-def]
+    """One number from 0 to 1 for each sample; the category in whose part of the row it falls is found by halving.
+
+    The rows of the grid are distributions. `row_threads` is how many threads each of them has in PyTorch.
+    """
+    row = cuda.blockIdx.y
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < samples:
+        w0, _, _, _ = philox(seed, np.uint64(row * row_threads + i), offset)
+        x = T(uniform1(w0))
+        start = 0
+        end = categories
+        while start < end:
+            middle = (start + end) // 2
+            if cumulative[row * categories + middle] < x:
+                start = middle + 1
+            else:
+                end = middle
+        start = min(start, categories - 1)
+        while start > 0 and weights[row * categories + start] == T(0):
+            start -= 1
+        out[row * samples + i] = start

@@ -1,0 +1,103 @@
+"""`randperm` and `multinomial` (`aten/src/ATen/native/cuda/Randperm.cu`, `MultinomialKernel.cu`, `native/Distributions.cpp`).
+
+A permutation is what sorting random keys does to 0, 1, 2, ... Keys are short, so that sorting is cheap, and long enough that few
+are the same; those get shuffled among themselves. A sample without replacement is a race: each category finishes after an
+exponential time divided by its weight, and the first ones win.
+
+Sorting and finding the largest are operators of their own, `sort` and `topk`.
+
+How the real one differs: the radix sort looks at as many bits as a key has.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.native.factories import empty
+from internals.aten.native.random import check_permutation, check_weights
+from internals.core import dtype as dt
+from internals.core.device import CPU
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.random import Generator
+
+from ..device_array import flat
+from ..kernels import sampling as kernels
+from ..launch import launch_1d, threads_for
+from ..random import generator_for
+from .random import exponential_, random_from_
+
+SAMPLE_THREADS = 128
+
+
+def randperm(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return randperm_generator(n, None, dtype, layout, device, pin_memory)
+
+
+def randperm_generator(
+    n: int, generator: Generator | None, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    """0 to n-1 in random order. Raises RuntimeError when the dtype cannot hold n."""
+    kind = dtype or dt.int64
+    out = empty((n,), kind, layout, device, pin_memory)
+    check_permutation(n, kind)
+    if not n:
+        return out
+    where = out.device
+    bits = key_bits(n)
+    number = dt.int32 if bits <= 32 else dt.int64
+    info = np.iinfo(number.np)
+    keys = random_from_(empty_contiguous((n,), number, where), int(info.min), int(info.max), generator)
+    if bits < number.itemsize * 8:
+        keys = ops.bitwise_and_Scalar(keys, (1 << bits) - 1)
+    keys, order = ops.sort_stable(keys, True, 0, False)
+    seed, position = generator_for(generator, where).philox_state(n)
+    launch_1d(kernels.shuffle_islands, n, flat(keys), flat(order), n, seed, position)
+    return ops.copy_(out, order, False)
+
+
+def key_bits(n: int) -> int:
+    """How long the keys of `n` elements are: all differ with a probability of 0.9."""
+    return min(64, math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(0.9)))))
+
+
+def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator: Generator | None) -> Any:
+    """`num_samples` indices from each row, drawn with probabilities proportional to its weights. The host waits, to check them.
+
+    Raises RuntimeError for weights that are negative, not finite or all zero, or when there are too few to draw from.
+    """
+    check_weights(self, array(ops._to_copy(self, None, None, CPU, None, False, None)), num_samples, replacement)
+    if not replacement or num_samples == 1:
+        times = exponential_(ops.empty_like(self, None, None, None, None, None), 1.0, generator)
+        scores = ops.div_Tensor(self, times)
+        if num_samples == 1:
+            return ops.argmax(scores, -1, True)
+        return ops.topk(scores, num_samples, -1, True, True)[1]
+    weights = ops.div_Tensor(self, ops.sum_dim_IntList(self, [-1], True, None)).contiguous()
+    cumulative = ops.cumsum(weights, -1, None).contiguous()
+    categories = self.shape[-1]
+    rows = self.numel() // categories
+    out = empty_contiguous((*self.shape[:-1], num_samples), dt.int64, self.device)
+    seed, position = generator_for(generator, self.device).philox_state(4)
+    block = threads_for(num_samples, SAMPLE_THREADS)
+    row_threads = (num_samples + SAMPLE_THREADS - 1) // SAMPLE_THREADS * SAMPLE_THREADS
+    grid = ((num_samples + block - 1) // block, rows)
+    arrays = (flat(out), flat(cumulative), flat(weights))
+    kernel = kernels.sample.bind(T=self.dtype.np.type)
+    kernel[grid, block](*arrays, num_samples, categories, row_threads, seed, position)
+    return out
+
+
+def instances() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
+    drawn = (np.uint64, np.uint64)
+    found: list[tuple[Any, tuple[Any, ...]]] = [
+        (kernels.shuffle_islands, (f"{name}[:]", "int64[:]", int, *drawn)) for name in ("int32", "int64")
+    ]
+    for kind in (dt.float16, dt.float32, dt.float64):
+        weights = f"{kind.name}[:]"
+        found.append((kernels.sample.bind(T=kind.np.type), ("int64[:]", weights, weights, int, int, int, *drawn)))
+    return found
