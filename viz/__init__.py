@@ -26,6 +26,7 @@ from viz.rooms.pipeline import pipeline
 from viz.rooms.pyobject import pyobject
 from viz.rooms.step import step
 from viz.rooms.strides import strides
+from viz.rooms.timeline import timeline
 from viz.rooms.versions import versions
 from viz.scene import Picture
 from viz.stepper import Stepper
@@ -54,5 +55,6 @@ __all__ = [
     "pyobject",
     "step",
     "strides",
+    "timeline",
     "versions",
 ]

@@ -37,7 +37,8 @@ class Activity:
     """One thing that a device did, or a call in which the host was. Times in nanoseconds since the recording began.
 
     `kind` is one of `KINDS`; `grid` and `block` are a kernel's, `nbytes` a copy's; `correlation` is the same for work and for the
-    call that queued it.
+    call that queued it. `waits_for` is the correlation of the event that a stream was told to wait for, if that was still to come
+    (0 on a real GPU, where nobody knows).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Activity:
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
     correlation: int = 0
+    waits_for: int = 0
 
     @property
     def duration_ns(self) -> int:
@@ -144,6 +146,8 @@ def _events(a: Activity, stream: int) -> Iterator[dict[str, Any]]:
     details: dict[str, Any] = {"device": a.device, "stream": stream, "correlation": a.correlation}
     if a.grid is not None and a.block is not None:
         details |= {"grid": list(a.grid), "block": list(a.block)}
+    if a.waits_for:
+        details["waits for"] = a.waits_for
     if a.nbytes:
         details["bytes"] = a.nbytes
         if a.duration_ns:

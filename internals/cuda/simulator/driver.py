@@ -270,18 +270,20 @@ class SimulatedDriver(Driver):
         """The host queues `task`, and waits for it if it has to."""
         self._queue(task.device, task.stream)
         task.correlation = next(self._correlations)
+        after = task.after[0].correlation if task.after else 0
         start = self.schedule.now
         self.schedule.spend(self.model.call)
         self.schedule.enqueue(task)
         if wait:
             self.schedule.wait_for(task)
-        self._tell_call(name, start, task.device, task.stream, task.correlation)
+        self._tell_call(name, start, task.device, task.stream, task.correlation, after)
 
-    def _tell_call(self, name: str, start: int, device: int, stream: int, correlation: int = 0) -> None:
+    def _tell_call(self, name: str, start: int, device: int, stream: int, correlation: int = 0, after: int = 0) -> None:
         if self._recorder is not None:
             zero = self._recorded_from
             end = self.schedule.now - zero
-            self._recorder(Activity(name, "host", device, stream, start - zero, end, correlation=correlation))
+            call = Activity(name, "host", device, stream, start - zero, end, correlation=correlation, waits_for=after)
+            self._recorder(call)
 
     def _finish(self, task: Task) -> None:
         """The schedule has come to the end of `task`: it takes effect, unless something failed before it."""
