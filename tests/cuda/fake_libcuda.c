@@ -1,5 +1,5 @@
-/* A libcuda without a GPU, for test_gpu_binding.py: two devices whose memory is the host's, streams that are always done, kernels that
- * do nothing. What matters is written to the file FAKE_LIBCUDA_LOG. Handles and the signatures are those of cuda.h. */
+/* A libcuda without a GPU, for test_gpu_binding.py: two devices whose memory is the host's, streams that are always done,
+ * kernels that do nothing. What matters is written to the file FAKE_LIBCUDA_LOG. Signatures are those of cuda.h. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+enum { NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
 typedef uint64_t Pointer;
 
 static void *contexts[2] = {(void *)0x11, (void *)0x22}, *current;
@@ -37,7 +38,8 @@ int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, SUCCESS; }
 int cuDeviceGetName(char *name, int length, int device) { return snprintf(name, length, "Fake %d", device), SUCCESS; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { return *bytes = 80ull << 30, SUCCESS; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
-    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute; /* compute capability 9.0; others are their own numbers */
+    /* Compute capability 9.0, 2048 threads a multiprocessor; the others are their own numbers. */
+    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 39 ? 2048 : attribute;
     return SUCCESS;
 }
 int cuDeviceGetUuid_v2(char *uuid, int device) {
@@ -113,7 +115,8 @@ int cuEventDestroy_v2(void *event) { return free(event), SUCCESS; }
 /* Kernels */
 struct Configuration { unsigned grid[3], block[3], shared; void *stream; };
 int cuLibraryLoadData(void **library, const void *code, int *o, void **v, unsigned n, int *p, void **w, unsigned m) {
-    *library = (void *)0x99;
+    static uintptr_t handle = 0x1000;
+    *library = (void *)handle++;
     return SUCCESS;
 }
 int cuLibraryUnload(void *library) { return SUCCESS; }
