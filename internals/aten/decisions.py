@@ -77,6 +77,8 @@ def decide(inputs: Sequence[Any], out: Any, promote: Any, result: dtype | None, 
     if d.resizes and any(out is t for t in tensors):
         raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
     device = common_device(tensors, out)
+    if device is not CPU and promote is not None and sum(t.device is CPU for t in tensors) > 1:
+        raise RuntimeError("Trying to pass too many CPU scalars to non-CPU kernel!")
     _decide_dtypes(d, inputs, promote, result, wide_scalars)
     if out is not None:
         if promote == "same" and out.dtype is not d.common_dtype:

@@ -196,3 +196,36 @@ def _on_cpu(iterator: TensorIterator, decisions: Any, loop: Any, base: Any) -> N
     with np.errstate(all="ignore"):
         loop(*operands, out=result)
     ops.copy_(output, from_array(result), False)
+
+
+def instances(everything: bool = False) -> list[tuple[Kernel, tuple[Any, ...]]]:
+    """Kernels with the types of their arguments, to compile: of each kind some, or every loop in every dtype it is meant for."""
+    floats, integers = [dt.float32, dt.float64, dt.float16], [dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_]
+    wanted: list[tuple[Any, dtype, int]] = [(np.add, d, 0) for d in (dt.float32, dt.float16, dt.int32, dt.bool_)]
+    wanted += [(loop, dt.float32, rank) for loop in (np.exp, np.add, loops.choice.lerp) for rank in (1, 3)]
+    wanted += [(loop, dt.float32, 0) for loop in (loops.act.elu_loop, loops.choice.select, loops.losses.cross_entropy_loop)]
+    wanted += [(loops.special.integer_power, dt.int64, 0), (loops.special.floor_divide, dt.float32, 0)]
+    if everything:
+        for loop in map(loops.base, loops.ANY):
+            wanted += [(loop, d, 0) for d in (floats + integers if loop.__name__ in FOR_INTEGERS_TOO else floats)]
+        wanted += [(loop, d, 0) for loop in loops.INTEGERS for d in integers]
+    return [_example(loops.base(loop), d, rank) for loop, d, rank in wanted]
+
+
+FOR_INTEGERS_TOO = frozenset("""
+    copy ones add subtract multiply add_scaled subtract_scaled negative absolute sign maximum minimum square cube
+    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan
+    between between_numbers at_least at_most select mask_over add_product relu_loop threshold_loop hardtanh_loop
+""".split())  # fmt: skip
+
+
+def _example(loop: Any, d: dtype, rank: int) -> tuple[Kernel, tuple[Any, ...]]:
+    """The kernel of `loop` for elements of dtype `d`, dense or strided with `rank` dimensions, and the types of its arguments."""
+    functor = loops.functor(loop, d)
+    count = loops.operands_of(loop)
+    own = functor.function.__code__.co_argcount - count
+    targets = [dt.bool_, d, d][:count] if loop in (loops.choice.select, loops.choice.mask_over) else [d] * count
+    bound = instance(functor, _call(count, list(range(count)), own), d, d, targets, targets, d, not rank, 1)
+    arrays = [f"{x.np.name}[:]" for x in (d, *targets)]
+    strides = (int,) * (rank or 1)
+    return bound, (*arrays, (_in_single(d).np.type,) * own or (int,), int, strides, *[strides] * (count + 1))

@@ -185,12 +185,19 @@ def functor(loop: Any, common: dtype) -> DeviceFunction:
 
 
 def operands_of(loop: Any) -> int:
-    """How many elements the loop takes; the numbers that belong to it come on top."""
+    """How many elements the loop takes: its arguments before `out`. The numbers that belong to it come after."""
     if isinstance(loop, np.ufunc):
         return loop.nin
-    parameters = list(inspect.signature(loop).parameters.values())
-    before = parameters[: [p.name for p in parameters].index("out")]
-    return sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in before)
+    return parameters_of(loop).index("out")
+
+
+def numbers_of(loop: Any) -> list[str]:
+    """The names of the numbers that belong to the loop."""
+    return [] if isinstance(loop, np.ufunc) else parameters_of(loop)[operands_of(loop) + 1 :]
+
+
+def parameters_of(loop: Any) -> list[str]:
+    return [p.name for p in inspect.signature(loop).parameters.values() if p.kind is not p.VAR_POSITIONAL]
 
 
 _ANY, _INTEGERS, _BOOLS = ({base(loop): function for loop, function in table.items()} for table in (ANY, INTEGERS, BOOLS))

@@ -1,0 +1,87 @@
+"""What the elementwise kernels compile to: reads before writes, cheap division, and no arithmetic in double by mistake."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from internals.core import dtype as dt
+from internals.cuda.kernels import functors as f
+from internals.cuda.native import elementwise, loops
+from internals.cuda.ptx import Ptx, PtxError, PtxUnavailable, compile_all
+from tests.support import full
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, Ptx]:
+    """A few kernels in single precision, by name."""
+    examples = {
+        "add": elementwise._example(loops.base(loops.np.add), dt.float32, 0),
+        "strided add": elementwise._example(loops.base(loops.np.add), dt.float32, 2),
+        "gelu": elementwise._example(loops.base(loops.act.gelu_erf_loop), dt.float32, 0),
+        "half": elementwise._example(loops.base(loops.act.gelu_erf_loop), dt.float16, 0),
+    }
+    return dict(zip(examples, compiled(list(examples.values()))))
+
+
+def compiled(items: list[Any]) -> list[Ptx]:
+    try:
+        results = compile_all(items)
+    except PtxUnavailable as error:
+        pytest.skip(str(error))
+    failed = [f"{kernel}: {text}" for (kernel, _), text in zip(items, results) if isinstance(text, PtxError)]
+    assert not failed, "\n\n".join(failed)
+    return [text for text in results if isinstance(text, Ptx)]
+
+
+def memory(text: Ptx) -> str:
+    """The accesses to global memory in their order, `r` for a read and `w` for a write."""
+    return "".join("r" if kind == "ld" else "w" for kind in re.findall(r"\b(ld|st)\.global", text.body))
+
+
+def test_a_thread_reads_all_its_elements_before_it_writes_the_first(texts: dict[str, Ptx]) -> None:
+    assert "rrrrrrrrwwww" in memory(texts["add"])
+    assert "rrrrrrrrwwww" in memory(texts["strided add"])
+    assert "rrrrrrrrwwwwwwww" in memory(texts["half"])
+
+
+def test_operands_share_a_division_of_32_bits(texts: dict[str, Ptx]) -> None:
+    """Four elements of three operands in two dimensions: one division each in the loop, where nine would do without thought."""
+    body = texts["strided add"].body
+    loop = body[: body.index("st.global")]
+    assert len(re.findall(r"\bdiv\.u32", loop)) == 4
+    assert not re.findall(r"\brem\.", body)
+
+
+def test_single_precision_stays_single(texts: dict[str, Ptx]) -> None:
+    for name in ("add", "strided add", "gelu", "half"):
+        assert ".f64" not in texts[name].body, name
+
+
+@pytest.mark.skipif(not full(), reason="compiling every loop in every dtype takes minutes: make test-full")
+def test_every_loop_compiles_in_every_dtype() -> None:
+    assert len(compiled(elementwise.instances(everything=True))) > 500
+
+
+def test_every_loop_of_the_operators_has_a_function_of_the_device() -> None:
+    """The modules whose loops are called `..._loop` have none that `loops.py` leaves out."""
+    for module in (loops.act, loops.act_backward, loops.act_composed, loops.losses, loops.losses_backward):
+        for name, value in vars(module).items():
+            if name.endswith("_loop"):
+                assert loops.functor(loops.base(value), dt.float32) is not None, name
+
+
+def test_functions_of_the_device_are_named_after_their_lines() -> None:
+    assert f.add.name == "add" and f.rint.name == "rint"
+    assert repr(loops.functor(loops.np.exp, dt.float32)) == "<devicefunction exp>"
+
+
+def test_functions_of_the_device_take_what_their_loops_take() -> None:
+    """A functor has the loop's operands, and then its numbers, under the same names."""
+    for table in (loops.ANY, loops.INTEGERS):
+        for loop, functor in table.items():
+            code = functor.function.__code__
+            own = code.co_varnames[loops.operands_of(loops.base(loop)) : code.co_argcount]
+            assert set(own) == set(loops.numbers_of(loops.base(loop))), loop
