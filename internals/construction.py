@@ -20,7 +20,7 @@ from internals.core import dtype as dt
 from internals.core.device import CPU, device, resolve
 from internals.core.dtype import BY_NUMPY, dtype
 from internals.core.promotion import promote_types
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, host_array
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.dlpack import from_dlpack
 from internals.interop import borrow_array, dtype_of, from_numpy, frombuffer
@@ -290,7 +290,7 @@ def _number(x: Any) -> Any:
                 UserWarning,
                 stacklevel=5,
             )
-        return array(x if x.device is CPU else x.detach().cpu()).item()  # type: ignore[attr-defined]
+        return host_array(x).item()
     if isinstance(x, (np.generic, np.ndarray)):
         return x.item()
     if isinstance(x, Sequence):

@@ -25,7 +25,7 @@ from internals.aten.overlap import check_no_internal_overlap
 from internals.core.arg_types import as_int
 from internals.core.dtype import INTEGRAL, SCALAR_TYPE_NAME, bool_, uint8
 from internals.core.hot import hot
-from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.core.tensor_impl import TensorImpl, from_array, host_array
 from internals.core.tracer import TracedInt, tracer
 
 _INTEGERS = (int, np.integer)
@@ -103,7 +103,7 @@ def _apply(self: Any, index: tuple[Any, ...]) -> tuple[Any, list[Any]]:
             if item.dtype not in (bool_, uint8):
                 result = _select(result, dim, as_int(item), place)
                 continue
-            item = bool(array(item))
+            item = bool(ops.item(item))
         if isinstance(item, bool):  # a new dimension, kept or emptied
             result = ops.unsqueeze(result, dim)
             item = from_array(np.zeros(int(item), np.int64))
@@ -251,7 +251,7 @@ def _is_sequence(item: Any) -> bool:
 def _plain(data: Any) -> Any:
     """Nested sequences, possibly of tensors and arrays, as nested lists."""
     if isinstance(data, TensorImpl):
-        return array(data).tolist()
+        return host_array(data).tolist()
     if isinstance(data, np.ndarray):
         return data.tolist()
     if isinstance(data, (str, bytes)) or not _is_sequence(data):

@@ -18,7 +18,7 @@ import numpy as np
 from . import dtype as dtypes
 from .device import device
 from .dtype import dtype
-from .tensor_impl import TensorImpl, array
+from .tensor_impl import TensorImpl, host_array
 from .tracer import TracedInt, tracer
 
 if TYPE_CHECKING:
@@ -136,16 +136,16 @@ def _to_int(v: Any) -> int:
 
 def as_int(t: TensorImpl) -> int:
     """The integer in a 0-d tensor; under a trace it remembers the tensor."""
-    return int(array(t)) if tracer.state is None else tracer.state.as_int(t)
+    return int(host_array(t)) if tracer.state is None else tracer.state.as_int(t)
 
 
 def _to_float(v: Any) -> float:
-    return float(array(v)) if isinstance(v, TensorImpl) else float(v)
+    return float(host_array(v)) if isinstance(v, TensorImpl) else float(v)
 
 
 def _to_number(v: Any) -> Any:
     if isinstance(v, TensorImpl):
-        return array(v).item() if tracer.state is None else tracer.state.as_number(v)
+        return host_array(v).item() if tracer.state is None else tracer.state.as_number(v)
     return v.item() if isinstance(v, np.generic) else v
 
 

@@ -278,6 +278,16 @@ def array(t: TensorImpl) -> Any:
     return a
 
 
+def host_array(t: TensorImpl) -> Any:
+    """The elements of a tensor anywhere, to be read only: `array(t)`, or a copy of what is on a GPU. No operator is called."""
+    if t.device.type != "cuda":
+        return array(t)
+    g, n = t._geometry, t._geometry.dtype.itemsize
+    if not g.numel:
+        return np.empty(g.sizes, g.dtype.np)
+    return np.ndarray(g.sizes, g.dtype.np, bytes(t._storage), t._offset * n, [s * n for s in g.strides])
+
+
 def make(storage: Storage, geometry: Geometry, storage_offset: int = 0, array: Any = None) -> Any:
     """A new tensor looking at `storage`. The caller answers for the geometry fitting into it."""
     t: Any = _new(_tensor_class)

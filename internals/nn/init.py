@@ -22,7 +22,7 @@ import numpy as np
 
 import internals
 from internals import empty_like, no_grad, randperm, where
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import array, from_array
 
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 
@@ -246,10 +246,10 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
         return tensor
     rows = tensor.size(0)
     columns = tensor.numel() // rows
-    random = array(tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator))
+    random = array(tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator).cpu())
     q, r = np.linalg.qr(random.T if rows < columns else random)
     q = q * np.sign(np.diagonal(r))  # without this, not all orthogonal matrices are equally likely
-    array(tensor)[...] = (q.T if rows < columns else q).reshape(tensor.shape)
+    tensor.copy_(from_array((q.T if rows < columns else q).reshape(tensor.shape)))
     return tensor.mul_(gain)
 
 

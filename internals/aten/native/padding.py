@@ -71,7 +71,7 @@ def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
         kept = self.shape[dim] - first - max(-after, 0)
         positions = np.arange(-max(before, 0), kept + max(after, 0))
         index = from_array(np.asarray(first + _SOURCE[mode](positions, kept), np.int64))
-        result = result.index_select(dim, index)
+        result = result.index_select(dim, index.to(self.device))
     return result
 
 

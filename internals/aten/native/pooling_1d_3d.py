@@ -93,7 +93,7 @@ def avg_pool3d(
     if divisor_override:
         return sums / divisor_override
     counts = window_sizes(size, self.shape[-3:], kernel, step, around, count_include_pad)
-    return sums / from_array(counts.astype(self.dtype.np))
+    return sums / from_array(counts.astype(self.dtype.np)).to(self.device)
 
 
 def adaptive_avg_pool3d(self: Any, output_size: Sequence[int]) -> Any:

@@ -88,7 +88,7 @@ def as_strided_backward(
     start = offset if storage_offset is None else storage_offset
     first = min(offset, start)
     n = max(_reach(sizes, strides, offset), _reach(size, stride, start)) - first
-    places = arange(n)
+    places = arange(n, device=grad.device)
     shown = ops.as_strided(places, size, stride, start - first).reshape(-1)
     memory = grad.new_zeros((n,)).index_add(0, shown, grad.reshape(-1))
     if _overlaps(sizes, strides):

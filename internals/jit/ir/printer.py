@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from internals.core.device import device as Device
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, host_array
 
 from .tensor_text import tensor_text
 from .types import FunctionType
@@ -143,7 +143,7 @@ def tensor_literal(t: Any) -> str:
     """`{2}` for one element, all elements up to ten of them, `<Tensor>` for more."""
     n = t.numel()
     if n == 1:
-        value = array(t).reshape(()).item()
+        value = host_array(t).reshape(()).item()
         shown = f"{value:.6g}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
         return "{" + shown + "}"
     return tensor_text(t).replace("\n", " ") if n <= MOST_ELEMENTS_SHOWN else "<Tensor>"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, array
+from internals.core.tensor_impl import TensorImpl, host_array
 
 if TYPE_CHECKING:
     from internals.jit.ir import Node
@@ -62,10 +62,10 @@ class _TensorKey:
         self.form = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.device
 
     def __hash__(self) -> int:
-        return hash((self.form, array(self.tensor).flat[:8].tobytes()))
+        return hash((self.form, host_array(self.tensor).flat[:8].tobytes()))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _TensorKey) or self.form != other.form:
             return False
-        a, b = array(self.tensor), array(other.tensor)
+        a, b = host_array(self.tensor), host_array(other.tensor)
         return self.tensor is other.tensor or np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()

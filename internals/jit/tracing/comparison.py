@@ -12,7 +12,7 @@ import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import host_array
 
 # dtype: relative, absolute
 TOLERANCES = {
@@ -60,7 +60,7 @@ def _tensors(actual: Any, expected: Any, matches: Any, rtol: float, atol: float)
     wrong = n - int(matches.sum())
     if actual.dtype.category < FLOATING:
         actual, expected = actual.long(), expected.long()
-    a, b, equal = array(actual), array(expected), array(matches)
+    a, b, equal = host_array(actual), host_array(expected), host_array(matches)
     with np.errstate(all="ignore"):
         absolute = np.where(equal, 0, abs(a - b))
         relative = np.where(equal, 0, (absolute / abs(b)).astype(a.dtype if a.dtype.kind in "fc" else np.float32))

@@ -20,7 +20,7 @@ from internals.core.device import CPU
 from internals.core.dtype import int64
 from internals.core.geometry import wrap_dim
 from internals.core.size import Size
-from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.core.tensor_impl import TensorImpl, from_array, host_array
 from internals.core.tracer import TracedFloat, TracedInt
 from internals.jit.ir import FloatType, Graph, IntType, NumberType, TensorType, Value
 
@@ -80,11 +80,11 @@ class Sizes:
 
     def as_int(self: TracingState, t: TensorImpl) -> int:  # type: ignore[misc]
         """A 0-dim tensor that is used as an int."""
-        return TracedInt(int(array(t)), self._back(t, "aten::Int"))
+        return TracedInt(int(host_array(t)), self._back(t, "aten::Int"))
 
     def as_number(self: TracingState, t: TensorImpl) -> Any:  # type: ignore[misc]
         """A 0-dim tensor that is used as a `Scalar`."""
-        number = array(t).item()
+        number = host_array(t).item()
         if isinstance(number, (bool, complex)):
             return number
         kind = TracedInt if isinstance(number, int) else TracedFloat
