@@ -82,8 +82,6 @@ floor         = device_function(lambda a: math.floor(a))
 ceil          = device_function(lambda a: math.ceil(a))
 trunc         = device_function(lambda a: math.trunc(a))
 frac          = device_function(lambda a: a - math.trunc(a))
-round_after_point  = device_function(lambda a, scale: rint(a * scale) / scale)
-round_before_point = device_function(lambda a, scale: rint(a / scale) * scale)
 
 # Bounds and choices
 clamp         = device_function(lambda a, low, high:      minimum(maximum(a, low), high))
@@ -112,6 +110,12 @@ def rint(a):  # type: ignore[no-untyped-def]
     if above > T(0.5) or (above == T(0.5) and low != T(2) * math.floor(low / T(2))):
         low = low + T(1)
     return math.copysign(low, a)
+
+
+# fmt: off
+round_after_point  = device_function(lambda a, scale: rint(a * scale) / scale)
+round_before_point = device_function(lambda a, scale: rint(a / scale) * scale)
+# fmt: on
 
 
 @device_function

@@ -16,6 +16,14 @@ from .functors import maximum, minimum, named, sigmoid
 T = template("T")
 
 # fmt: off
+# Pieces
+sqrt_half     = device_function(lambda:                 T(0.7071067811865476))
+tanh_factor   = device_function(lambda:                 T(0.7978845608028654))  # sqrt(2 / pi)
+tanh_inner    = device_function(lambda x:               tanh_factor() * (x + T(0.044715) * x * x * x))
+decay         = device_function(lambda x:               math.exp(-abs(x)))
+relu6_of      = device_function(lambda x:               minimum(maximum(x, T(0)), T(6)))
+elu_slope     = device_function(lambda x, bottom, rate: rate * bottom * math.exp(x * rate))
+
 # Activations
 relu          = device_function(lambda x:                    maximum(x, T(0)))
 silu          = device_function(lambda x:                    x * sigmoid(x))
@@ -25,8 +33,6 @@ elu           = device_function(lambda x, bottom, top, rate: math.expm1(x * rate
 gelu          = device_function(lambda x:                    x * T(0.5) * (T(1) + math.erf(x * sqrt_half())))
 gelu_tanh     = device_function(lambda x:                    x * T(0.5) * (T(1) + math.tanh(tanh_inner(x))))
 log_sigmoid   = device_function(lambda x:                    minimum(x, T(0)) - math.log1p(decay(x)))
-decay         = device_function(lambda x:                    math.exp(-abs(x)))
-relu6_of      = device_function(lambda x:                    minimum(maximum(x, T(0)), T(6)))
 hardsigmoid   = device_function(lambda x:                    relu6_of(x + T(3)) / T(6))
 hardswish     = device_function(lambda x:                    x * relu6_of(x + T(3)) / T(6))
 mish          = device_function(lambda x:                    x * math.tanh(maximum(x, T(0)) + math.log1p(decay(x))))
@@ -35,17 +41,12 @@ softshrink    = device_function(lambda x, lambd:             x - minimum(maximum
 threshold     = device_function(lambda x, threshold, value:  value if x <= threshold else x)
 softplus      = device_function(lambda x, beta, threshold:   x if x * beta > threshold else math.log1p(math.exp(x * beta)) / beta)
 
-sqrt_half     = device_function(lambda:    T(0.7071067811865476))
-tanh_factor   = device_function(lambda:    T(0.7978845608028654))  # sqrt(2 / pi)
-tanh_inner    = device_function(lambda x:  tanh_factor() * (x + T(0.044715) * x * x * x))
-
 # Their slopes
 threshold_backward   = device_function(lambda g, x, threshold:       T(0) if x <= threshold else g)
 hardtanh_backward    = device_function(lambda g, x, low, high:       T(0) if x <= low or x >= high else g)
 leaky_relu_backward  = device_function(lambda g, x, slope:           g if x > T(0) else g * slope)
 elu_backward         = device_function(lambda g, x, bottom, top, rate: g * (elu_slope(x, bottom, rate) if x <= T(0) else top))
 elu_backward_result  = device_function(lambda g, y, bottom, top, rate: g * (rate * (y + bottom) if y <= T(0) else top))
-elu_slope            = device_function(lambda x, bottom, rate:       rate * bottom * math.exp(x * rate))
 silu_backward        = device_function(lambda g, x:                  g * (sigmoid(x) * (T(1) + x * (T(1) - sigmoid(x)))))
 softplus_backward    = device_function(lambda g, x, beta, threshold: g if x * beta > threshold else g * sigmoid(x * beta))
 log_sigmoid_backward = device_function(lambda g, x, decay:           g * ((T(1) if x < T(0) else decay) / (T(1) + decay)))
