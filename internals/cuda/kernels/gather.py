@@ -58,7 +58,9 @@ def scatter_add(target, source, index, n, sizes, target_strides, source_strides,
 
 
 @kernel
-def multiply_lines(target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, steps, length):  # type: ignore[no-untyped-def]
+def multiply_lines(
+    target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, steps, length
+):  # type: ignore[no-untyped-def]
     """There is no atomic product: one thread goes along a whole line of the dimension, and has its targets for itself.
 
     `steps` are the strides of target, source and index along the dimension.

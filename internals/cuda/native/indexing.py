@@ -2,10 +2,10 @@
 
 An index out of range is found by the kernel, not by the host: it ends in "device-side assert triggered", when somebody next
 waits for the device. Where two indices are the same, `index_put_` leaves one of the values there, any of them; with `accumulate`
-it adds all, with atomics: sums of floats may differ in their last digits from run to run.
+it adds all, with atomics: sums of floats may differ in the last digits from run to run.
 
-How the real one differs: with `accumulate=True` it sorts the indices first and gives each place to one warp, so that the result is
-the same every time, and slower.
+How the real one differs: with `accumulate=True` it sorts the indices first and gives each place to one warp, so that the result
+is the same every time, and slower.
 """
 
 from __future__ import annotations

@@ -109,7 +109,9 @@ def random_(self: Any, generator: Generator | None) -> Any:
     kind = self.dtype
     if kind.is_complex:
         raise NotImplementedError(f"\"random_kernel_cuda\" not implemented for '{SCALAR_TYPE_NAME[kind]}'")
-    largest = 2 ** DIGITS[kind.name] if kind.is_floating_point else 1 if kind is dt.bool_ else int(np.iinfo(kind.np).max)
+    largest = (
+        2 ** DIGITS[kind.name] if kind.is_floating_point else 1 if kind is dt.bool_ else int(np.iinfo(kind.np).max)
+    )
     return _integers(self, generator, 0, largest + 1, kind in (dt.int64, dt.float64))
 
 
