@@ -245,6 +245,7 @@ def _to_copy(op, keys, self, dtype, layout, device, pin_memory, non_blocking, me
     edges = (gradient_edge(self),)
     node = nodes.ToCopyBackward0()
     node.next_edges = edges
+    node._saved_self_device = self.device
     node._saved_self_dtype = self.dtype
     result = below(op, keys, self, dtype, layout, device, pin_memory, non_blocking, memory_format) if hot.off else op.table[keys](self, dtype, layout, device, pin_memory, non_blocking, memory_format)
     set_history(result, node)

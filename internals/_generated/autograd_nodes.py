@@ -276,14 +276,15 @@ class CloneBackward0(Node):
 class ToCopyBackward0(Node):
     """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"""
 
-    __slots__ = ('_saved_self_dtype', )
+    __slots__ = ('_saved_self_device', '_saved_self_dtype', )
 
     def apply(node, grads):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
+        self_device = node._saved_self_device
         self_dtype = node._saved_self_dtype
-        return (grad.to(self_dtype),)
+        return (grad.to(self_device, self_dtype),)
 
 
 class PinMemoryBackward0(Node):

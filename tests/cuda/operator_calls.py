@@ -108,8 +108,10 @@ def moved(t: Any, where: device) -> Any:
     return result.set_(everything.untyped_storage(), t.storage_offset(), tuple(t.shape), t.stride())
 
 
-def difference(op: OperatorHandle, got: tuple[Any, Exception | None], expected: tuple[Any, Exception | None]) -> str:
-    """What is not the same, or nothing."""
+def difference(
+    op: OperatorHandle, got: tuple[Any, Exception | None], expected: tuple[Any, Exception | None], values: Any = ()
+) -> str:
+    """What is not the same, or nothing. `values` are the arguments: a result is no more precise than the first of them."""
     (a, error_a), (b, error_b) = got, expected
     if error_a is None and str(error_b) == "ZeroDivisionError":  # the GPU divides integers by zero without a word
         return ""
@@ -119,14 +121,15 @@ def difference(op: OperatorHandle, got: tuple[Any, Exception | None], expected: 
         return ""
     if error_b is not None:
         return "" if isinstance(error_a, type(error_b)) or isinstance(error_b, type(error_a)) else f"cuda: {error_a!r}\ncpu: {error_b!r}"
-    return unlike(op, a, b)
+    given = [v.values.dtype.name for v in dict(values).values() if isinstance(v, TensorSpec)][:1]
+    return unlike(op, a, b, *given)
 
 
-def unlike(op: OperatorHandle, a: Any, b: Any) -> str:
+def unlike(op: OperatorHandle, a: Any, b: Any, given: str = "") -> str:
     if isinstance(b, (list, tuple)):
         if type(a) is not type(b) or len(a) != len(b):
             return f"{type(a)} of {len(a)} results against {type(b)} of {len(b)}"
-        return next(filter(None, (unlike(op, x, y) for x, y in zip(a, b))), "")
+        return next(filter(None, (unlike(op, x, y, given) for x, y in zip(a, b))), "")
     if not isinstance(b, TensorImpl):
         return "" if a == b or a != a or _close(a, b) else f"{a!r} against {b!r}"
     x: Any = a
@@ -138,11 +141,11 @@ def unlike(op: OperatorHandle, a: Any, b: Any) -> str:
         return f"strides {x.stride()} against {b.stride()}"
     if op.schema.name in UNINITIALISED or is_random(op):
         return ""
-    return _unlike_values(array(x.detach().cpu()), array(b.detach()), b.dtype.name)  # type: ignore[attr-defined]
+    return _unlike_values(array(x.detach().cpu()), array(b.detach()), b.dtype.name, given)  # type: ignore[attr-defined]
 
 
-def _unlike_values(x: Any, y: Any, dtype: str) -> str:
-    rtol, atol = RTOL_ATOL.get(dtype, (1e-7, 1e-8))
+def _unlike_values(x: Any, y: Any, *dtypes: str) -> str:
+    rtol, atol = max(RTOL_ATOL.get(dtype, (1e-7, 1e-8)) for dtype in dtypes)
     with np.errstate(all="ignore"):
         same = np.array_equal(x, y) if x.dtype.kind in "biu" else np.allclose(x, y, rtol, atol, equal_nan=True)
     return "" if same else f"{x} against {y}"

@@ -36,9 +36,9 @@ def native_layer_norm(
 ) -> tuple[Any, Any, Any]:
     """(output, mean, rstd) over the last len(normalized_shape) dimensions, which must have just those sizes."""
     n = len(normalized_shape)
-    _check_layer_norm(input, list(normalized_shape), weight, bias)
-    _check_floating("LayerNormKernelImpl", input)
-    statistics_dtype = _check_mixed(input, weight, bias)
+    check_layer_norm(input, list(normalized_shape), weight, bias)
+    check_floating("LayerNormKernelImpl", input)
+    statistics_dtype = check_mixed(input, weight, bias)
     kept = input.shape[: input.dim() - n]
     axes = tuple(range(len(kept), input.dim()))
     output = empty_contiguous(input.shape, input.dtype)
@@ -54,9 +54,9 @@ def native_group_norm(
     input: TensorImpl, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Any, Any, Any]:
     """(output, mean, rstd): N samples of C channels with HxW elements, the channels in `group` groups. mean is (N, group)."""
-    _check_group_norm(input, group, weight, bias)
-    _check_floating("GroupNormKernelImpl", input)
-    statistics_dtype = _check_mixed(input, weight, bias)
+    check_group_norm(input, group, weight, bias)
+    check_floating("GroupNormKernelImpl", input)
+    statistics_dtype = check_mixed(input, weight, bias)
     output = empty_as(input, input.shape)
     mean, rstd = (empty_contiguous((N, group), statistics_dtype) for _ in range(2))
     if input.numel():
@@ -85,8 +85,8 @@ def native_batch_norm(
     Evaluation leaves the `out`s of the statistics as they are; RuntimeError where those have not one dimension.
     In training, running_mean and running_var (if given) move towards the batch's statistics by `momentum`, in place.
     """
-    _check_floating("batch_norm", input)
-    statistics_dtype = _check_mixed(input, weight, bias, running_mean, running_var)
+    check_floating("batch_norm", input)
+    statistics_dtype = check_mixed(input, weight, bias, running_mean, running_var)
     channels = input.shape[1]
     output = empty_as(input, input.shape)
     saved = [empty_contiguous((channels if training else 0,), statistics_dtype) for _ in range(2)]
@@ -113,15 +113,7 @@ def native_batch_norm(
             shift = shift if b is None else shift + b
             y = np.multiply(x, scale.astype(x.dtype, copy=False), out=array(output) if x is array(input) else None)
             np.add(y, shift.astype(x.dtype, copy=False), out=array(output), casting="same_kind")
-    if out is None:
-        return output, saved[0], saved[1]
-    if training:
-        return write_outs(out, (output, *saved))
-    for t in out[1:]:
-        if t.dim() != 1:
-            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {t.dim()}")
-    write_out(out[0], output)
-    return out
+    return write_batch_norm((output, *saved), training, out)
 
 
 def layer_norm(
@@ -140,7 +132,7 @@ def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True
 ) -> Any:
     """Normalize each sample's channels in `num_groups` groups. Raises RuntimeError if they cannot be divided so."""
-    _check_group_norm(input, num_groups, weight, bias)
+    check_group_norm(input, num_groups, weight, bias)
     n, c = input.shape[:2]
     contiguous = input if suggests_channels_last(input) else input.contiguous()
     return ops.native_group_norm(contiguous, weight, bias, n, c, prod(input.shape[2:]), num_groups, eps)[0]
@@ -164,6 +156,19 @@ def batch_norm(
         scaled = input.clone() if weight is None else input * weight[0]
         return scaled if bias is None else scaled + bias[0]
     return ops.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+def write_batch_norm(results: tuple[Any, Any, Any], training: bool, out: Any) -> tuple[Any, Any, Any]:
+    """What native_batch_norm gives back. Evaluation fills only the first `out`; RuntimeError if the others are not 1-d."""
+    if out is None:
+        return results
+    if training:
+        return write_outs(out, results)
+    for t in out[1:]:
+        if t.dim() != 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {t.dim()}")
+    write_out(out[0], results[0])
+    return out
 
 
 def _normalize(
@@ -202,7 +207,7 @@ def wide(t: Any) -> Any:
     return a.astype(np.float32) if a.dtype == np.float16 else a
 
 
-def _check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: Any) -> None:
+def check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: Any) -> None:
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
@@ -221,7 +226,7 @@ def _check_layer_norm(input: TensorImpl, shape: list[int], weight: Any, bias: An
         )
 
 
-def _check_group_norm(input: TensorImpl, groups: int, weight: Any, bias: Any) -> None:
+def check_group_norm(input: TensorImpl, groups: int, weight: Any, bias: Any) -> None:
     if groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
     channels, sizes = input.shape[1], list(input.shape)
@@ -243,12 +248,12 @@ def _check_elements(name: str, t: TensorImpl, n: int) -> None:
         raise RuntimeError(f"{name} should contain {n} elements not {t.numel()}")
 
 
-def _check_floating(kernel: str, input: TensorImpl) -> None:
+def check_floating(kernel: str, input: TensorImpl) -> None:
     if not input.dtype.is_floating_point:
         raise not_implemented(kernel, input.dtype)
 
 
-def _check_mixed(input: TensorImpl, *parameters: Any) -> dtype:
+def check_mixed(input: TensorImpl, *parameters: Any) -> dtype:
     """The dtype of the statistics: that of the input, or float32 for half-precision input with float32 parameters."""
     given = [p.dtype for p in parameters if p is not None]
     if not given or given[0] is input.dtype:

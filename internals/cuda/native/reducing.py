@@ -151,7 +151,7 @@ def reduce(
     if plan.splits == 1:
         _launch(reduction, plan, rows, [flat(self)], outs, parameter, True)
         return
-    parts = [empty_contiguous((plan.splits * rows.height,), _DTYPES[t], self.device) for t in reduction.kind.parts]
+    parts = [empty_contiguous((plan.splits * rows.height,), DTYPES[t], self.device) for t in reduction.kind.parts]
     between = [flat(t) for t in parts]
     _launch(reduction, plan, rows, [flat(self)], between, parameter, True, False)
     last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
@@ -291,4 +291,4 @@ def processors(index: int) -> int:
     return backend.driver().properties(index).multi_processor_count
 
 
-_DTYPES = {d.np.type: d for d in dt.ALL}
+DTYPES = {d.np.type: d for d in dt.ALL}

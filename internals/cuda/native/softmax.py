@@ -50,7 +50,8 @@ def _forward(name: str, self: Any, dim: int, half_to_float: bool, out: Any) -> A
     if self.numel():
         rows, n, inner, plan = _layout(result, d)
         kernel = forward_kernel(name, plan.along_x, wide(self.dtype), scalar_type(self.dtype))
-        kernel[plan.grid, plan.block](flat(result), flat(self.contiguous()), rows, n, inner)
+        x = self.contiguous()
+        kernel[plan.grid, plan.block](flat(result), flat(x), rows, n, inner)
     return target if direct else ops.copy_(target, result, False)
 
 
@@ -59,8 +60,8 @@ def _backward(name: str, grad_output: Any, output: Any, dim: int) -> Any:
     if result.numel():
         rows, n, inner, plan = _layout(result, wrap_dim(dim, result.dim()))
         kernel = backward_kernel(name, plan.along_x, wide(output.dtype), scalar_type(output.dtype))
-        grad, y = flat(grad_output.contiguous()), flat(output.contiguous())
-        kernel[plan.grid, plan.block](flat(result), grad, y, rows, n, inner)
+        grad, y = grad_output.contiguous(), output.contiguous()
+        kernel[plan.grid, plan.block](flat(result), flat(grad), flat(y), rows, n, inner)
     return result
 
 

@@ -1,0 +1,114 @@
+"""Layer, group and batch normalization (`native/cuda/layer_norm_kernel.cu`, `group_norm_kernel.cu`, `Normalization.cuh`).
+
+All three are y = (x - mean) * rstd * weight + bias. Layer and group norm take mean and deviation of a row, which is short enough
+for one block: it goes over the row for the mean, again for the squared distances from it, again to write. Batch norm takes them
+of a channel, which is spread over the whole batch and may need many blocks: so its statistics are a reduction of their own
+(Welford, `reduction.py`), and what is left is elementwise.
+
+Which weight belongs to an element of a row is what layer and group norm differ in: `channel` says it.
+
+How the real one differs: layer norm takes both statistics in one pass, by Welford's recurrence, and reads 16 bytes at a time.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..language import cuda, device_function, kernel, template
+
+T = template("T")  # the type to compute in
+OUT = template("OUT")  # the type of the result
+STATISTIC = template("STATISTIC")  # the type of mean and rstd
+ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x, or along y
+sum_of_lanes = template("sum_of_lanes")
+channel = template("channel")  # channel(row, i, groups, channels, inner): whose weight element i of the row has
+weight_of, bias_of = template("weight_of"), template("bias_of")
+
+
+@kernel
+def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, channels, inner):  # type: ignore[no-untyped-def]
+    """Rows of `n` elements, one after the other in memory; mean[row] and rstd[row] are kept for the gradient."""
+    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
+    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
+    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
+    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    mine = (n - lane + lanes - 1) // lanes if row < rows else 0  # beyond the last row: only part of the barriers
+    first = row * n
+
+    total = T(0)
+    for k in range(mine):
+        total += T(source[first + lane + k * lanes])
+    center = sum_of_lanes(total) / T(n)
+
+    squares = T(0)
+    for k in range(mine):
+        distance = T(source[first + lane + k * lanes]) - center
+        squares += distance * distance
+    variance = sum_of_lanes(squares) / T(n)
+    scale = T(1) / math.sqrt(variance + eps)
+
+    for k in range(mine):
+        i = lane + k * lanes
+        c = channel(row, i, groups, channels, inner)
+        normal = (T(source[first + i]) - center) * scale
+        out[first + i] = OUT(normal * weight_of(weight, c) + bias_of(bias, c))
+    if lane == 0 and row < rows:
+        mean[row] = STATISTIC(center)
+        rstd[row] = STATISTIC(scale)
+
+
+@kernel
+def normalize_channels(out, source, mean, rstd, weight, bias, n, channels, inner):  # type: ignore[no-untyped-def]
+    """Elementwise, with the statistics of each channel given; an element's channel follows from where it lies in memory."""
+    i = cuda.grid(1)
+    while i < n:
+        c = i // inner % channels
+        normal = (T(source[i]) - T(mean[c])) * T(rstd[c])
+        out[i] = OUT(normal * weight_of(weight, c) + bias_of(bias, c))
+        i += cuda.gridsize(1)
+
+
+@kernel
+def move_average(running, value, momentum, factor, n):  # type: ignore[no-untyped-def]
+    """running = (1 - momentum) * running + momentum * factor * value."""
+    i = cuda.grid(1)
+    while i < n:
+        running[i] = OUT((T(1) - momentum) * T(running[i]) + momentum * factor * T(value[i]))
+        i += cuda.gridsize(1)
+
+
+@device_function
+def write_statistics(out, second, third, at, acc, eps):  # type: ignore[no-untyped-def]
+    """What a reduction by Welford writes for batch norm: mean, reciprocal deviation, variance."""
+    variance = acc[1] / acc[2]
+    out[at] = acc[0] + variance * T(0)  # NaN of no elements
+    second[at] = T(1) / math.sqrt(variance + eps)
+    third[at] = variance
+
+
+@device_function
+def by_element(row, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+    """Layer norm: every element of a row has a weight of its own."""
+    return i
+
+
+@device_function
+def by_group(row, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+    """Group norm: a row has `channels` channels of `inner` elements each, and is one of the `groups` groups of a sample."""
+    return row % groups * channels + i // inner
+
+
+@device_function
+def parameter(p, c):  # type: ignore[no-untyped-def]
+    return T(p[c])
+
+
+@device_function
+def one(p, c):  # type: ignore[no-untyped-def]
+    """The weight where there is none."""
+    return T(1)
+
+
+@device_function
+def zero(p, c):  # type: ignore[no-untyped-def]
+    return T(0)

@@ -1,0 +1,127 @@
+"""The gradients of layer, group and batch normalization (`native/cuda/layer_norm_kernel.cu`, `Normalization.cuh`).
+
+With x̂ = (x - mean) * rstd and h = g * weight, the input gets rstd * (h - average of h - x̂ * average of h * x̂), the averages
+being over what was normalized over; weight gets the sum of g * x̂ and bias that of g, over all that share them. For layer and
+group norm the averages are over rows, and a block has its row for itself; for batch norm they are over channels, just as the
+sums for weight and bias are.
+
+How the real one differs: the sums for the weights of a layer norm are taken in tiles of 32 by 32, transposed in shared memory.
+"""
+
+from __future__ import annotations
+
+from ..language import cuda, device_function, kernel, template
+from .copy import offset_of
+
+T = template("T")  # the type to compute in
+OUT = template("OUT")  # the type of the result
+ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x, or along y
+pair_of_lanes = template("pair_of_lanes")
+channel = template("channel")  # channel(row, i, groups, channels, inner): whose weight element i of the row has
+weight_of = template("weight_of")
+statistic = template("statistic")  # statistic(c, i, groups, channels, inner): whose mean element i of channel c has
+reach = template("reach")
+
+
+@kernel
+def rows_gradient(out, grad, source, mean, rstd, weight, rows, n, groups, channels, inner):  # type: ignore[no-untyped-def]
+    """The gradient of the input of `normalize_rows`: twice over the row."""
+    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
+    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
+    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
+    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    mine = (n - lane + lanes - 1) // lanes if row < rows else 0
+    first = row * n
+    center, scale = T(0), T(0)
+    if row < rows:
+        center, scale = T(mean[row]), T(rstd[row])
+
+    along, level = T(0), T(0)
+    for k in range(mine):
+        i = lane + k * lanes
+        h = T(grad[first + i]) * weight_of(weight, channel(row, i, groups, channels, inner))
+        along += h * (T(source[first + i]) - center) * scale
+        level += h
+    along, level = pair_of_lanes((along, level))
+    along /= T(n)
+    level /= T(n)
+
+    for k in range(mine):
+        i = lane + k * lanes
+        h = T(grad[first + i]) * weight_of(weight, channel(row, i, groups, channels, inner))
+        normal = (T(source[first + i]) - center) * scale
+        out[first + i] = OUT(scale * (h - level - normal * along))
+
+
+# fmt: off
+@kernel
+def parameter_gradients(  # type: ignore[no-untyped-def]
+    weight_grad, bias_grad, grad, source, mean, rstd, rows, n, groups, channels, inner, kept, kept_strides, gone, gone_strides
+):
+    """The sums of g * x̂ and of g over the elements of each channel, here called a row, in one part for each gridDim.y."""
+    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
+    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
+    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
+    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    step = lanes * cuda.gridDim.y
+    start = cuda.blockIdx.y * lanes + lane
+    mine = (n - start + step - 1) // step if row < rows and start < n else 0
+    base = offset_of(row, kept, kept_strides)
+    along, level = T(0), T(0)
+    for k in range(mine):
+        i = start + k * step
+        at = base + reach(i, gone, gone_strides)
+        r = statistic(row, i, groups, channels, inner)
+        g = T(grad[at])
+        along += g * (T(source[at]) - T(mean[r])) * T(rstd[r])
+        level += g
+    along, level = pair_of_lanes((along, level))
+    if lane == 0 and row < rows:
+        weight_grad[cuda.blockIdx.y * rows + row] = along
+        bias_grad[cuda.blockIdx.y * rows + row] = level
+# fmt: on
+
+
+@kernel
+def channels_gradient(out, grad, source, mean, rstd, weight, weight_grad, bias_grad, count, n, channels, inner):  # type: ignore[no-untyped-def]
+    """The gradient of the input of `normalize_channels` by statistics that depend on it: averages over `count` elements."""
+    i = cuda.grid(1)
+    while i < n:
+        c = i // inner % channels
+        normal = (T(source[i]) - T(mean[c])) * T(rstd[c])
+        g = T(grad[i]) - (bias_grad[c] + normal * weight_grad[c]) / count
+        out[i] = OUT(g * T(rstd[c]) * weight_of(weight, c))
+        i += cuda.gridsize(1)
+
+
+@kernel
+def scaled_gradient(out, grad, rstd, weight, n, channels, inner):  # type: ignore[no-untyped-def]
+    """The same where mean and rstd are constants."""
+    i = cuda.grid(1)
+    while i < n:
+        c = i // inner % channels
+        out[i] = OUT(T(grad[i]) * T(rstd[c]) * weight_of(weight, c))
+        i += cuda.gridsize(1)
+
+
+@device_function
+def add_pairs(a, b):  # type: ignore[no-untyped-def]
+    return a[0] + b[0], a[1] + b[1]
+
+
+@device_function
+def of_row(c, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+    """Layer norm: element i of a column lies in row i."""
+    return i
+
+
+@device_function
+def of_group(c, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+    """Group norm: element i of a channel lies in sample i // inner."""
+    return i // inner * groups + c // channels
+
+
+@device_function
+def of_channel(c, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+    """Batch norm."""
+    return c
