@@ -47,7 +47,20 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in CPU memory and bring them back to their device for backward."""
+    """Keep saved tensors in CPU memory and bring them back to their device for backward.
+
+    With `pin_memory` that memory is page-locked, and the way back is only queued.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+        def pack(tensor: Any) -> tuple[Any, Any]:
+            if not (pin_memory and tensor.is_cuda):
+                return tensor.device, tensor.cpu()
+            packed = tensor.new_empty(tensor.shape, device="cpu", pin_memory=True)
+            return tensor.device, packed.copy_(tensor)
+
+        def unpack(packed: tuple[Any, Any]) -> Any:
+            device, tensor = packed
+            return tensor.to(device, non_blocking=pin_memory)
+
+        super().__init__(pack, unpack)

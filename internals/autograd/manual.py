@@ -21,16 +21,16 @@ from .node import NO_EDGE, Node
 
 
 class CopyBackwards(Node):
-    """`dst.copy_(src)`: the old `dst` gets nothing, `src` the gradient, summed to its shape and cast to its dtype."""
+    """`dst.copy_(src)`: the old `dst` gets nothing, `src` the gradient on its device, summed to its shape and cast to its dtype."""
 
-    __slots__ = ()
+    __slots__ = ("device",)
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:
         grad = grads[0]
         if grad is None:
             return None, None
         (old, _), _ = self.next_edges
-        return (None if old is None else grad.new_zeros(grad.shape)), grad
+        return (None if old is None else grad.new_zeros(grad.shape)), grad.to(self.device)
 
 
 def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool = False) -> Any:
@@ -38,6 +38,7 @@ def copy_(op: OperatorHandle, keys: int, self: Any, src: Any, non_blocking: bool
         return _below(op, keys, self, src, non_blocking)
     check_inplace(self)
     node = CopyBackwards()
+    node.device = src.device
     node.next_edges = gradient_edge(self), gradient_edge(src) if src._geometry.dtype.category == FLOATING else NO_EDGE
     _below(op, keys, self, src, non_blocking)
     rebase_history(self, node)

@@ -62,11 +62,7 @@ def _replaced(hook: Callable[..., Any], before: Any, after: Any) -> Any:
     if before is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if after.dtype is not before.dtype:
-        from internals.conversions import type_name
-
-        raise RuntimeError(
-            f"hook '{_name(hook)}' has changed the type of value (was {type_name(before.dtype)} got {type_name(after.dtype)})"
-        )
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {before.type()} got {after.type()})")
     if after.shape != before.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
     return after

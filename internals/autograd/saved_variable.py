@@ -252,7 +252,7 @@ def _modified(t: Any, version: int, expected: int, edge: Any) -> str:
     )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{type_name(t.dtype)} {list(t.shape)}]{origin} is at version {version}; "
+        f"[{type_name(t.dtype, t.device.type)} {list(t.shape)}]{origin} is at version {version}; "
         f"expected version {expected} instead. Hint: {hint}"
     )
 

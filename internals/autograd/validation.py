@@ -34,10 +34,12 @@ def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> An
                 f"{_who(node)}invalid gradient at index {index} - expected dtype {expected.dtype} but got {g.dtype}"
             )
         grad = grad.to(expected.dtype)
-    if g.device is not expected.device and g.sizes:
-        raise RuntimeError(
-            f"{_who(node)}invalid gradient at index {index} - expected device {expected.device} but got {g.device}"
-        )
+    if g.device is not expected.device:
+        if g.sizes:
+            raise RuntimeError(
+                f"{_who(node)}invalid gradient at index {index} - expected device {expected.device} but got {g.device}"
+            )
+        grad = grad.to(expected.device)
     return grad
 
 
