@@ -21,7 +21,7 @@ from .node import NO_EDGE, Node
 
 
 class CopyBackwards(Node):
-    """`dst.copy_(src)`: the old `dst` gets nothing, `src` the gradient on its device, summed to its shape and cast to its dtype."""
+    """`dst.copy_(src)`: the old `dst` gets nothing, `src` the gradient, on its device, in its shape and dtype."""
 
     __slots__ = ("device",)
 
