@@ -6,6 +6,7 @@ PyTorch and Python here).
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ def who(frames: Sequence[dict[str, Any]]) -> Who:
 def _operator(frames: Sequence[dict[str, Any]]) -> str:
     for frame in frames:
         if frame["filename"].replace("\\", "/").endswith("_generated/ops.py"):
-            return str(frame["name"])
+            return _without_overload(frame["name"])
         if found := _OPERATOR.search(frame["name"]):
             return found[1]
     return ""
@@ -51,3 +52,12 @@ def _line(frames: Sequence[dict[str, Any]]) -> str:
             place = f"line {frame['line']}"
             return place if frame["name"].startswith("<") else f"{frame['name']}, {place}"
     return ""
+
+
+@functools.cache
+def _without_overload(function: str) -> str:
+    """ "sum" for `sum_dim_IntList`, the function that is generated for the overload sum.dim_IntList."""
+    from internals._generated import ops
+
+    handle = getattr(ops, f"{function}_op", None)
+    return function if handle is None else str(handle.name).removeprefix("aten::").partition(".")[0]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from viz.device_bytes import in_words
 from viz.footprint import Footprint, row_major
 from viz.refs import count_in_words, others
 
@@ -30,6 +31,8 @@ class Look:
     references: int | None = 0
     owners: list[str] = field(default_factory=list)  # who keeps the memory alive, nearest first
     allocator: str = ""
+    device: Any = None  # None: the CPU
+    where: str = ""  # the device in words, if it is not the CPU
 
     @property
     def strides_text(self) -> str:
@@ -56,7 +59,7 @@ class Census:
 
 
 def look(name: str, obj: Any, census: Census) -> Look:
-    """What `obj` sees. Raises TypeError for an object without memory to show, ValueError for memory not on the CPU."""
+    """What `obj` sees. Raises TypeError for an object without memory to show, ValueError for memory that cannot be seen."""
     if hasattr(obj, "untyped_storage"):
         found = _tensor(obj, name, census)
     elif isinstance(obj, np.ndarray):
@@ -68,8 +71,11 @@ def look(name: str, obj: Any, census: Census) -> Look:
 
 
 def _tensor(t: Any, name: str, census: Census) -> Look:
-    if str(t.device).split(":")[0] != "cpu":
-        raise ValueError(f"viz.memory draws CPU memory, but {name!r} is on device {str(t.device)!r}")
+    kind = str(t.device).partition(":")[0]
+    if kind not in ("cpu", "cuda") or (kind == "cuda" and not hasattr(t.untyped_storage(), "data_ptr_object")):
+        raise ValueError(
+            f"viz.memory draws memory of the CPU and of CUDA devices of internals, but {name!r} is on device {str(t.device)!r}"
+        )
     itemsize = t.element_size()
     footprint = Footprint(t.data_ptr(), tuple(t.shape), tuple(s * itemsize for s in t.stride()), itemsize)
     holder = [t.untyped_storage()]
@@ -79,6 +85,8 @@ def _tensor(t: Any, name: str, census: Census) -> Look:
         found.owners = ["Storage"]
         return found
     found.owners = [census.describe(holder)]
+    if kind == "cuda":
+        found.device, found.where = t.device, in_words(t.device)
     if holder[0].allocator is not None:
         found.allocator = holder[0].allocator.name
     else:

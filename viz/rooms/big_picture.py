@@ -9,13 +9,13 @@ How the real one differs: PyTorch's `TensorImpl` has more fields (its Python obj
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from viz.canvas import Box, Canvas, text_width
+from viz.device_bytes import bytes_at, in_words
 from viz.refs import count_in_words, others
 from viz.scene import Picture
 from viz.text import table
@@ -53,10 +53,20 @@ class BigPicture(Picture):
     offset: int  # where the tensor begins, in elements
     itemsize: int
     hidden: int  # elements of the storage that are not among `values`
+    where: str = ""  # whose memory it is, if not the CPU's
+    block: Part | None = None  # of a GPU's memory: the allocator's record of these bytes,
+    segment: Part | None = None  # and what it was cut from
 
     @property
     def parts(self) -> list[Part]:
-        return [self.tensor, self.storage, self.data_ptr, self.allocator]
+        every = [self.tensor, self.storage, self.data_ptr, self.allocator, self.block, self.segment]
+        return [part for part in every if part is not None]
+
+    @property
+    def place(self) -> str:
+        """What the memory is called: "S0", "S0 = G1+0x400 on cuda:0, simulated"."""
+        called = f"S0 = {self.block.entries[0].value}" if self.block else "S0"
+        return f"{called} on {self.where}" if self.where else called
 
     def text(self) -> str:
         blocks = []
@@ -64,7 +74,7 @@ class BigPicture(Picture):
             rows = [[e.name, e.value, e.cpp] for e in part.entries]
             blocks.append(f"{part.name} ({part.cpp})\n" + table(rows, indent=4))
         more = f", and {self.hidden:,} more" if self.hidden else ""
-        blocks.append(f"memory S0\n    {'  '.join(self.values) or 'no bytes'}{more}")
+        blocks.append(f"memory {self.place}\n    {'  '.join(self.values) or 'no bytes'}{more}")
         return "\n".join(blocks)
 
     def canvas(self) -> Canvas:
@@ -103,6 +113,8 @@ def big_picture(t: Any) -> BigPicture:
         ],
     )  # fmt: skip
     context = type(data.context).__name__ if data.context is not None else "None"
+    if hasattr(data.context, "size") and hasattr(data.context, "pool"):
+        context = f"{context}, {data.context.size:,} bytes"  # of a GPU's caching allocator
     deleter = getattr(data.deleter, "__qualname__", type(data.deleter).__name__)
     pointer = Part(
         "DataPtr", "c10::DataPtr", "owner",
@@ -121,20 +133,60 @@ def big_picture(t: Any) -> BigPicture:
         allocator.entries.append(Entry("device", str(storage.allocator.device), "DeviceType"))
     values = _values(storage, data, t, itemsize)
     hidden = max(0, storage.nbytes() // itemsize - len(values)) if values else 0
-    return BigPicture(tensor, body, pointer, allocator, values, t.storage_offset(), itemsize, hidden)
+    where = in_words(data.device)
+    picture = BigPicture(tensor, body, pointer, allocator, values, t.storage_offset(), itemsize, hidden, where)
+    if where and data.pointer:
+        picture.block, picture.segment = _on_the_device(data, storage.allocator)
+    return picture
+
+
+def _on_the_device(data: Any, allocator: Any) -> tuple[Part | None, Part | None]:
+    """The block of a GPU's memory that a DataPtr owns, and its segment, named as `viz.allocator` names them."""
+    found = allocator.snapshot() if hasattr(allocator, "snapshot") else []
+    start = next((s["address"] for s in found if 0 <= data.pointer - s["address"] < s["total_size"]), None)
+    if start is None:
+        return None, None
+    from viz.rooms.segments import scene_of
+
+    segment = scene_of(found, "").segments[sorted(s["address"] for s in found).index(start)]
+    mine = next(n for n, b in enumerate(segment.blocks) if start + b.offset == data.pointer)
+    names = ["None", *(f"{segment.name}+{b.offset:#x}" for b in segment.blocks), "None"]
+    b = segment.blocks[mine]
+    block = Part(
+        "Block", "Block", "shared",
+        [
+            Entry("pointer", names[mine + 1], "ptr"),
+            Entry("size", f"{b.size:,}", "size"),
+            Entry("requested", f"{b.requested:,}", "requested_size"),
+            Entry("stream", segment.stream, "stream"),
+            Entry("prev", names[mine], "prev"),
+            Entry("next", names[mine + 2], "next"),
+        ],
+    )  # fmt: skip
+    whole = Part(
+        "Segment", "cudaMalloc", "copied",
+        [
+            Entry("name", segment.name, "SegmentInfo::address"),
+            Entry("size", f"{segment.size:,}", "SegmentInfo::total_size"),
+            Entry("pool", segment.pool, "BlockPool"),
+            Entry("blocks", str(len(segment.blocks)), "chained by prev and next"),
+        ],
+    )  # fmt: skip
+    return block, whole
 
 
 def _values(storage: Any, data: Any, t: Any, itemsize: int) -> list[str]:
     count = min(BYTES_SHOWN, storage.nbytes() // itemsize)
-    if not data.pointer or str(data.device) != "cpu":
+    if not data.pointer:
         return []
     dtype = np.dtype(str(t.dtype).split(".")[-1])
-    raw = ctypes.string_at(data.pointer, count * itemsize)
+    raw = bytes_at(data.device, data.pointer, count * itemsize)
     return [f"{v:.4g}" if isinstance(v, float) else str(v) for v in np.frombuffer(raw, dtype).tolist()]
 
 
 def big_picture_canvas(scene: BigPicture) -> Canvas:
-    canvas = Canvas("viz.big_picture", "Tensor, Storage, DataPtr, Allocator: " + "; ".join(
+    names = ", ".join(part.name for part in scene.parts)
+    canvas = Canvas("viz.big_picture", f"{names}: " + "; ".join(
         f"{part.name}: " + ", ".join(f"{e.name} {e.value}" for e in part.entries) for part in scene.parts
     ))  # fmt: skip
     step = BOX + GAP
@@ -150,11 +202,24 @@ def big_picture_canvas(scene: BigPicture) -> Canvas:
         turn = storage.right + GAP * 0.36
         points = [(storage.right, row), (turn, row), (turn, allocator.y + 15), (allocator.right, allocator.y + 15)]
         canvas.line(points, "allocator", 1.6, arrow=True)
-    top = max(allocator.bottom, tensor.bottom) + 46
+    lowest = max(allocator.bottom, tensor.bottom)
+    if scene.block is not None and scene.segment is not None:
+        block = _draw_part(canvas, scene.block, 2 * step, low)
+        segment = _draw_part(canvas, scene.segment, 3 * step, low)
+        row, turn = _row(data, scene.data_ptr, "context"), data.right + GAP * 0.7
+        canvas.line(
+            [(data.right, row), (turn, row), (turn, low - 14), (block.x + 20, low - 14), (block.x + 20, low)],
+            "shared",
+            1.6,
+            arrow=True,
+        )
+        _arrow_right(canvas, block, scene.block, "pointer", segment)
+        lowest = max(lowest, block.bottom, segment.bottom)
+    top = lowest + 46
     if scene.values:
         strip = _draw_memory(canvas, scene, top)
         row = _row(data, scene.data_ptr, "pointer")
-        edge = data.right + 18
+        edge = data.right + 18 + (step if scene.segment else 0)
         canvas.line(
             [(data.right, row), (edge, row), (edge, top - 34), (8, top - 34), (8, strip.y)], "owner", 1.6, arrow=True
         )
@@ -199,9 +264,11 @@ def _draw_memory(canvas: Canvas, scene: BigPicture, y: float) -> Box:
         box = canvas.rect(x, y, width, 30, "storage-soft", "storage", 0, tip=f"S0+{n * scene.itemsize:#x}")
         canvas.label(box, value)
         x += width
+    end = x + 8
     if scene.hidden:
-        canvas.text(x + 8, y + 19, f"… {scene.hidden:,} more", 11, paint="muted")
-    canvas.text(0, y + 44, "S0", 11, font="mono", paint="muted")
+        end = canvas.text(end, y + 19, f"… {scene.hidden:,} more", 11, paint="muted").right + 14
+    x_name, y_name = (end, y + 19) if scene.where else (0.0, y + 44)
+    canvas.text(x_name, y_name, scene.place, 11, font="mono", paint="muted")
     if 0 < scene.offset < len(scene.values):
         at = (scene.offset + 0.5) * width
         canvas.line([(at, y + 52), (at, y + 32)], "view", 1.6, arrow=True)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from viz.canvas import Canvas
+from viz.device_bytes import bytes_at
 from viz.footprint import Footprint, share_bytes
 from viz.looking import Census, Look, look
 from viz.names import Names
@@ -63,6 +64,7 @@ class Strip:
     allocators: list[str]
     views: list[View]
     cells: list[Cell] | None  # None when it is drawn to scale
+    where: str = ""  # the device whose memory it is, if not the CPU
 
 
 @dataclass
@@ -94,9 +96,10 @@ def memory(*tensors: Any, **named: Any) -> Memory:
     """A picture of the memory behind tensors and arrays, and of what they share.
 
     Keywords name the objects in the picture: `viz.memory(a=a, b=a.t())`. Objects can be tensors, numpy arrays, and
-    anything with a buffer or `__dlpack__`. References are those that others hold: the call itself is not counted.
+    anything with a buffer or `__dlpack__`. References are those that others hold: the call itself is not counted. Of a
+    simulated GPU the picture shows what is in memory now, without what is still queued.
 
-    Raises TypeError when an object has no memory to show and ValueError when it is not on the CPU or there is none.
+    Raises TypeError when an object has no memory to show, and ValueError when its device has none or there is no object.
     """
     if not tensors and not named:
         raise ValueError("viz.memory needs something to look at: viz.memory(a=a, b=b)")
@@ -135,7 +138,8 @@ def _verdict_alone(strip: Strip) -> Verdict:
     name = strip.views[0].name
     if any(owner.rpartition(" → ")[2].startswith(("mmap,", "mmap ")) for owner in strip.owners):
         return Verdict("mapped", [name], f"not copied: {strip.name} is a part of what is mapped into memory")
-    return Verdict("copied", [name], f"bytes of its own in {strip.name}")
+    place = f" on {strip.where.split(',')[0]}" if strip.where else ""
+    return Verdict("copied", [name], f"bytes of its own in {strip.name}{place}")
 
 
 def _verdicts(region: str, looks: list[Look], pairs: dict[tuple[int, int], bool]) -> list[Verdict]:
@@ -176,6 +180,7 @@ def _strip(name: str, start: int, nbytes: int, looks: list[Look], pairs: dict[tu
         allocators=list(dict.fromkeys(one.allocator for one in looks if one.allocator)),
         views=[_view(one, name, start) for one in looks],
         cells=_values(start, nbytes, typed) if small else None,
+        where=typed.where,
     )
     partners = [[j for j in range(len(looks)) if pairs.get((min(i, j), max(i, j)))] for i in range(len(looks))]
     if small:
@@ -237,7 +242,8 @@ def _values(start: int, nbytes: int, typed: Look) -> list[Cell]:
         dtype = np.dtype(typed.dtype)
     except TypeError:  # a dtype that numpy does not know, such as bfloat16: show the bytes' places only
         return [Cell(lead + i * itemsize, itemsize, "") for i in range(count)]
-    raw = ctypes.string_at(start + lead, count * itemsize) if count else b""
+    at, size = start + lead, count * itemsize
+    raw = b"" if not count else ctypes.string_at(at, size) if typed.device is None else bytes_at(typed.device, at, size)
     values = np.frombuffer(raw, dtype)
     return [Cell(lead + i * itemsize, itemsize, _short(v)) for i, v in enumerate(values.tolist())]
 

@@ -69,7 +69,8 @@ def _bar(view: View, width: int = BUCKETS // 2) -> str:
 
 def _amount(strip: Strip) -> str:
     count = strip.nbytes // strip.itemsize
-    return f"{size_in_words(strip.nbytes)} = {count:,} {strip.dtype}" if count else "0 bytes"
+    amount = f"{size_in_words(strip.nbytes)} = {count:,} {strip.dtype}" if count else "0 bytes"
+    return f"{amount}, on {strip.where}" if strip.where else amount
 
 
 def _hidden(strip: Strip, parts: int = BUCKETS // 2) -> str:
