@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from internals.core.dispatch_key import INFERENCE
+from internals.core.dispatch_key import INFERENCE, DispatchKey, below
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.grad_mode import grad_mode, is_grad_enabled, is_inference_mode_enabled
 from internals.core.hot import hot
@@ -26,6 +26,12 @@ def inplace(op: OperatorHandle, keys: int, *args: Any) -> Any:
         if args[i] is not None:
             count_write(args[i])
     return result
+
+
+def write_uncounted(op: OperatorHandle, *args: Any) -> Any:
+    """Run an op that writes for another one: to a new tensor, or where that one counts (`AutoDispatchBelowADInplaceOrView`)."""
+    keys = op.keys_of(args) & below(DispatchKey.ADInplaceOrView)
+    return dispatcher.redispatch(op, keys, *args) if hot.off else op.table[keys](*args)
 
 
 def view(op: OperatorHandle, keys: int, *args: Any) -> Any:

@@ -32,6 +32,19 @@ def test_to_and_back() -> None:
     assert x.get_device() == -1 and torch.get_device(y) == 0
 
 
+def test_making_a_tensor_is_no_write_to_it() -> None:
+    x = torch.ones(2, 3)
+    made = [
+        x.cuda(), torch.ones(3, device="cuda"), torch.full((2,), 3.0, device="cuda"), torch.tensor([1.0], device="cuda"),
+        torch.eye(3, device="cuda"), x.cuda().double(), x.cuda().cpu(), x.cuda().clone(), x.cuda().t().contiguous(),
+    ]  # fmt: skip
+    assert [t._version for t in made] == [0] * len(made)
+    y = x.cuda()
+    y.add_(1)
+    y.copy_(x)
+    assert y._version == 2
+
+
 def test_the_forms_of_to() -> None:
     x = torch.ones(2)
     y = x.to("cuda", torch.float64)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.adinplaceorview import write_uncounted
 from internals.aten.broadcasting import broadcast_shapes
 from internals.aten.layout import strides_for, strides_like
 from internals.aten.overlap import check_no_internal_overlap, check_no_partial_overlap
@@ -311,7 +312,7 @@ def _write(target: Any, source: TensorImpl, non_blocking: bool = False) -> Any:
     if source.device is META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if target.device is not CPU or source.device is not CPU:
-        return ops.copy_(target, source, non_blocking)
+        return write_uncounted(ops.copy__op, target, source, non_blocking)
     values, kind = array(source), target.dtype
     if source.dtype is not kind:
         if source.is_complex() and kind.category in (dt.INTEGRAL, dt.FLOATING):

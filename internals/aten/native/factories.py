@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.adinplaceorview import write_uncounted
 from internals.aten.layout import strides_for, strides_like
 from internals.aten.writing import fill_out
 from internals.core import device as devices
@@ -131,7 +132,7 @@ def eye_m(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any)
     if t.device is CPU:
         np.fill_diagonal(array(t), 1) if n and m else None
     elif t.device is not devices.META:
-        t.diagonal().fill_(1)
+        write_uncounted(ops.fill__Scalar_op, t.diagonal(), 1)
     return t
 
 
@@ -232,7 +233,7 @@ def _filled(t: Any, value: Any) -> Any:
     if t.device is CPU:
         array(t).fill(number)
     elif t.device is not devices.META:
-        ops.fill__Scalar(t, value)
+        write_uncounted(ops.fill__Scalar_op, t, value)
     return t
 
 
