@@ -31,6 +31,11 @@ class Step:
     kernel: str
     rule: str = ""
 
+    @property
+    def falls_back(self) -> bool:
+        """Whether its key has no kernel for the operator, and has the CPU do the work on copies."""
+        return self.kind != "fallthrough" and self.kernel.endswith("cpu_fallback")
+
 
 @dataclass
 class Call:
@@ -41,9 +46,9 @@ class Call:
 
     @property
     def calls_others(self) -> bool:
-        """Whether its last kernel is made of calls to other operators (CompositeImplicitAutograd)."""
+        """Whether its last kernel calls other operators: it is made of them (CompositeImplicitAutograd), or falls back."""
         last = self.steps[-1]
-        return last.rule == "math kernel" if last.rule else last.kind == "composite"
+        return last.falls_back or last.rule == "math kernel" if last.rule else last.kind == "composite"
 
     def at(self, key: str) -> Step | None:
         return next((step for step in self.steps if step.key == key), None)
@@ -54,6 +59,15 @@ class Dispatch(Picture):
     function: str
     keys: list[str]  # by priority, highest first
     calls: list[Call]
+
+    def summary(self) -> str:
+        """ "3 operator calls", and which of them went to the CPU for want of a kernel."""
+        if not self.calls:
+            return "no operator was called"
+        fallen = list(dict.fromkeys(call.op.removeprefix("aten::") for call in self.calls if call.steps[-1].falls_back))
+        return plural(len(self.calls), "operator call") + (
+            f"; no CUDA kernel for {', '.join(fallen)}: CPU fallback" if fallen else ""
+        )
 
     def state(self, call: Call, key: str) -> str:
         """ "ran", "fell through", "not in the key set" or "not reached"."""
@@ -101,7 +115,7 @@ def scene(function: str, steps: list[dict[str, Any]]) -> Dispatch:
 def dispatch_text(scene: Dispatch) -> str:
     if not scene.calls:
         return f"{scene.function}: no operator was called"
-    blocks = [f"{scene.function}: {plural(len(scene.calls), 'operator call')}"]
+    blocks = [f"{scene.function}: {scene.summary()}"]
     for number, call in enumerate(scene.calls[:CALLS_AT_MOST]):
         rows = []
         for key in scene.keys:
@@ -110,6 +124,7 @@ def dispatch_text(scene: Dispatch) -> str:
                 continue
             kernel = step.kernel if step and state == "ran" else ""
             rule = f"({step.rule})" if step and state == "ran" and step.rule not in ("", "kernel") else ""
+            rule = "(backend fallback: copies its arguments to the CPU)" if step and step.falls_back else rule
             again = "-> redispatches" if step and state == "ran" and step is not call.steps[-1] else ""
             rows.append([key, state, kernel, rule, again])
         absent = [key for key in scene.keys if scene.state(call, key) == "not in the key set"]
@@ -124,7 +139,7 @@ def dispatch_canvas(scene: Dispatch) -> Canvas:
     canvas = Canvas(f"viz.dispatch: {scene.function}", dispatch_text(scene).split("\n")[0])
     x = canvas.text(0, 13, scene.function, 14, font="mono", bold=True).right
     shown = scene.calls[:CALLS_AT_MOST]
-    summary = plural(len(scene.calls), "operator call") if scene.calls else "no operator was called"
+    summary = scene.summary()
     if len(scene.calls) > len(shown):
         summary += f", of which {len(scene.calls) - len(shown)} are hidden"
     canvas.text(x + 12, 13, summary, 12, paint="muted")
@@ -154,7 +169,10 @@ def dispatch_canvas(scene: Dispatch) -> Canvas:
     for n in range(len(scene.keys) + 1):
         line = [(0.0, top + n * ROW), (x - 34, top + n * ROW)]
         canvas.marks.insert(0, _rule(line))
-    canvas.key(0, bottom + 12, [("key", "kernel that ran"), ("free", "fell through")])
+    roles = [("key", "kernel that ran"), ("free", "fell through")]
+    if any(step.falls_back for call in shown for step in call.steps):
+        roles.append(("shared", "no kernel: the CPU does the work, on copies"))
+    canvas.key(0, bottom + 12, roles)
     return canvas
 
 
@@ -181,7 +199,7 @@ def _draw_call(canvas: Canvas, scene: Dispatch, call: Call, x: float, top: float
                 canvas.rect(x + width / 2 - 2, y + ROW / 2 - 2, 4, 4, "line", None, 2, tip="not in the key set")
             continue
         ran = step.kind != "fallthrough"
-        role = "key" if ran else "free"
+        role = "shared" if step.falls_back else "key" if ran else "free"
         tip = f"{call.op} at {key}: {step.rule or step.kind}"
         box = canvas.rect(x, y + 4, width, ROW - 8, f"{role}-soft", role, dashed=not ran, width=1.4, tip=tip)
         if ran:

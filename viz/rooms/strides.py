@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from viz.canvas import Canvas, text_width
+from viz.device_bytes import in_words
 from viz.scene import Picture
 from viz.text import plural, table
 
@@ -41,6 +42,7 @@ class Strides(Picture):
     storage_offset: int  # in elements, from the first element of the storage
     length: int  # of the storage, in elements
     chosen: Place | None
+    device: str = ""  # where it is not the host's memory
 
     def place(self, index: Sequence[int]) -> Place:
         return Place(tuple(index), self.storage_offset + sum(i * s for i, s in zip(index, self.strides)))
@@ -78,6 +80,7 @@ def strides(t: Any, index: Sequence[int] | int | None = None) -> Strides:
         scene = Strides(
             type(t).__name__, dtype, itemsize, tuple(t.shape), tuple(t.stride()), t.storage_offset(), length, None
         )
+        scene.device = in_words(t.device) if type(t).__module__.startswith("internals") else ""
     else:
         raise TypeError(f"viz.strides needs a tensor or a numpy array, got {type(t).__name__}")
     scene.chosen = _choose(scene, index)
@@ -135,6 +138,7 @@ def cell_offset(scene: Strides, lead: tuple[int, ...], row: int, column: int) ->
 
 def strides_text(scene: Strides) -> str:
     head = f"{scene.kind} {scene.dtype} {scene.sizes}, strides {scene.strides}, storage_offset {scene.storage_offset}"
+    head += f", on {scene.device}" if scene.device else ""
     blocks = [head]
     for lead, rows, columns in planes(scene):
         keep = (0, 0, *scene.chosen.index)[-2:] if scene.chosen else (0, 0)
@@ -171,7 +175,8 @@ def sum_text(scene: Strides) -> str:
 def strides_canvas(scene: Strides) -> Canvas:
     canvas = Canvas("viz.strides", strides_text(scene).split("\n")[0])
     x = canvas.text(0, 12, f"{scene.kind} {scene.dtype} {scene.sizes}", 13, bold=True).right
-    canvas.text(x + 12, 12, f"strides {scene.strides}, storage_offset {scene.storage_offset}", 12, paint="muted")
+    place = f", on {scene.device}" if scene.device else ""
+    canvas.text(x + 12, 12, f"strides {scene.strides}, storage_offset {scene.storage_offset}{place}", 12, paint="muted")
     y = _draw_planes(canvas, scene, 34)
     if scene.chosen is not None:
         y = _draw_sum(canvas, scene, y + 12)
