@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import types
 from typing import Any
 
+import numpy as np
 import pytest
 
 from internals.core import dtype as dt
@@ -71,6 +74,35 @@ def test_every_loop_of_the_operators_has_a_function_of_the_device() -> None:
         for name, value in vars(module).items():
             if name.endswith("_loop"):
                 assert loops.functor(loops.base(value), dt.float32) is not None, name
+
+
+INTEGER_FUNCTIONS = (
+    "copy one add sub mul neg absolute sign maximum minimum square cube add_scaled where masked eq ne lt le gt ge logical_and "
+    "logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not int_floor_divide int_remainder "
+    "int_trunc_divide int_fmod int_power"
+).split()
+
+
+@pytest.mark.parametrize("dtype", ["int8"] + ["uint8", "int32", "int64"] * full())
+def test_numba_means_by_integer_arithmetic_what_numpy_does(dtype: str) -> None:
+    """The same functions compiled for the CPU, by numba's rules of types: these are not numpy's, by which the interpreter goes."""
+    numba = pytest.importorskip("numba")
+    T: Any = getattr(np, dtype)
+    low, high = np.iinfo(T).min, np.iinfo(T).max
+    values = sorted({v for v in (0, 1, 2, 3, 7, -1, -2, -7, low, high, high - 1) if v >= low})
+    for name in INTEGER_FUNCTIONS:
+        source: Any = getattr(f, name).function
+        scope = {"T": T, "__builtins__": __builtins__}
+        interpreted = types.FunctionType(source.__code__, scope)
+        fast = numba.njit(error_model="numpy")(types.FunctionType(source.__code__, scope))
+        for operands in itertools.product(values, repeat=source.__code__.co_argcount):
+            if name.startswith("int_") and name != "int_power" and operands == (low, -1):
+                continue  # overflows, and the processor of the CPU has a trap for it
+            numbers = [T(v) for v in operands]
+            with np.errstate(all="ignore"):
+                expected = int(interpreted(*numbers))
+            wrong = (int(fast(*numbers)) - expected) % (1 << 8 * np.dtype(T).itemsize)
+            assert not wrong, (name, operands, expected)
 
 
 def test_functions_of_the_device_are_named_after_their_lines() -> None:

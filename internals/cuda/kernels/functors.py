@@ -168,7 +168,7 @@ def int_power(a, exponent):  # type: ignore[no-untyped-def]
     if exponent < 0:
         if a == 1:
             return T(1)
-        if a * a == 1:
+        if a + 1 == 0:
             return T(1) if exponent % 2 == 0 else a
         return T(0)
     power, rest = T(1), exponent

@@ -97,6 +97,7 @@ def huber_backward(g, x, y, delta, scale):  # type: ignore[no-untyped-def]
 
 @device_function
 def binary_cross_entropy(x, y):  # type: ignore[no-untyped-def]
+    # Compiled code heeds assertions only with numba's debug=True.
     assert T(0) <= x <= T(1), "all elements of input should be between 0 and 1"
     floor = T(-100)
     return (y - T(1)) * maximum(math.log1p(-x), floor) - y * maximum(math.log(x), floor)

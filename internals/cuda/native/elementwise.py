@@ -31,7 +31,7 @@ from .. import fallback
 from ..device_array import flat
 from ..kernels import elementwise as kernels
 from ..language import DeviceFunction, Kernel
-from ..launch import blocks_for, threads_for
+from ..launch import Launch, blocks_for, threads_for
 from . import loops
 from .copy import walk
 
@@ -54,13 +54,11 @@ def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
 class _Plan(NamedTuple):
     """How a loop runs for operands of certain geometries.
 
-    `elements` and `numbers` say which of the inputs the threads read from memory and which come with the launch (with the dtype
-    that each is converted to); `own` names the numbers of the loop itself.
+    `kernel` has its grid and block already. `elements` and `numbers` say which of the inputs the threads read from memory and which
+    come with the launch, and the dtype that each is converted to; `own` names the numbers of the loop itself.
     """
 
-    kernel: Kernel
-    grid: int
-    block: int
+    kernel: Launch
     numel: int
     elements: tuple[tuple[int, dtype], ...]
     numbers: tuple[tuple[int, dtype], ...]
@@ -73,7 +71,7 @@ class _Plan(NamedTuple):
         arrays = [flat(output), *[flat(_on_device(inputs[i], d, output.device)) for i, d in self.elements]]
         given = [_single(number(_value(inputs[i]), d)) for i, d in self.numbers]
         given += [_single(number(_value(own[name]), self.compute)) for name in self.own]
-        self.kernel[self.grid, self.block](*arrays, tuple(given) or (0,), self.numel, self.sizes, *self.strides)
+        self.kernel(*arrays, tuple(given) or (0,), self.numel, self.sizes, *self.strides)
 
 
 def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
@@ -96,9 +94,7 @@ def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
     threads = threads_for(steps)
     numbers = [i for i in range(len(inputs)) if i not in elements]
     return _Plan(
-        kernel=bound,
-        grid=blocks_for(steps, threads),
-        block=threads,
+        kernel=bound[blocks_for(steps, threads), threads],
         numel=output.numel(),
         elements=tuple((i, targets[i]) for i in elements),
         numbers=tuple((i, targets[i]) for i in numbers),
