@@ -85,7 +85,7 @@ INTEGER_FUNCTIONS = (
 
 @pytest.mark.parametrize("dtype", ["int8"] + ["uint8", "int32", "int64"] * full())
 def test_numba_means_by_integer_arithmetic_what_numpy_does(dtype: str) -> None:
-    """The same functions compiled for the CPU, by numba's rules of types: these are not numpy's, by which the interpreter goes."""
+    """The same functions compiled for the CPU, by numba's rules of types, not numpy's, by which the interpreter goes."""
     numba = pytest.importorskip("numba")
     T: Any = getattr(np, dtype)
     low, high = np.iinfo(T).min, np.iinfo(T).max

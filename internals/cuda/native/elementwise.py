@@ -54,8 +54,8 @@ def run_loop(iterator: TensorIterator, decisions: Any, loop: Any) -> None:
 class _Plan(NamedTuple):
     """How a loop runs for operands of certain geometries.
 
-    `kernel` has its grid and block already. `elements` and `numbers` say which of the inputs the threads read from memory and which
-    come with the launch, and the dtype that each is converted to; `own` names the numbers of the loop itself.
+    `kernel` has its grid and block already. `elements` and `numbers` say which of the inputs the threads read from memory and
+    which come with the launch, and the dtype that each is converted to; `own` names the numbers of the loop itself.
     """
 
     kernel: Launch
