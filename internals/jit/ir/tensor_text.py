@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import host_array
 
 LINE = 80
 
 
 def tensor_text(t: Any) -> str:
     """The elements in columns, then the type and the sizes."""
-    a = np.asarray(array(t))
+    a = np.asarray(host_array(t))
     sizes = tuple(int(s) for s in t.size())
     kind = f"[ {t.device.type.upper()}{SCALAR_TYPE_NAME[t.dtype]}Type{{{','.join(map(str, sizes))}}} ]"
     if not sizes:

@@ -269,7 +269,8 @@ CONTAINER = (
 
 def _shown(t: TensorImpl) -> str:
     """A tensor as C++ streams it: of a tensor's type this tells only what a Python name has."""
-    return re.sub(r"CPU(\w+)Type", r"internals.\1Tensor", tensor_text(t))
+    text = re.sub(r"CUDA(\w+)Type", r"internals.cuda.\1Tensor", tensor_text(t))
+    return re.sub(r"CPU(\w+)Type", r"internals.\1Tensor", text)
 
 
 def is_tracing() -> bool:
