@@ -17,6 +17,7 @@ from internals.cuda.native import normalization
 from internals.cuda.native import norms
 from internals.cuda.native import reductions
 from internals.cuda.native import sampling
+from internals.cuda.native import scans
 from internals.cuda.native import scatter_gather
 from internals.cuda.native import softmax
 
@@ -97,6 +98,18 @@ def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
 
 def logsumexp_out(self, dim, keepdim, out):
     return norms.logsumexp(self, dim, keepdim, out=out)
+
+def cumsum_(self, dim, dtype):
+    return scans.cumsum(self, dim, dtype, out=self)
+
+def cumsum_out(self, dim, dtype, out):
+    return scans.cumsum(self, dim, dtype, out=out)
+
+def cumprod_(self, dim, dtype):
+    return scans.cumprod(self, dim, dtype, out=self)
+
+def cumprod_out(self, dim, dtype, out):
+    return scans.cumprod(self, dim, dtype, out=out)
 
 def cat_out(tensors, dim, out):
     return joining.cat(tensors, dim, out=out)

@@ -3152,37 +3152,37 @@ def logsumexp_out(self, dim, keepdim, out, _table=logsumexp_out_op.table):
         return logsumexp_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
 
-cumsum_op = define('cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumsum', Autograd='_generated.autograd_kernels.cumsum')
+cumsum_op = define('cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumsum', CUDA='cuda.scans.cumsum', Autograd='_generated.autograd_kernels.cumsum')
 def cumsum(self, dim, dtype, _table=cumsum_op.table):
     if hot.off:
         return cumsum_op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-cumsum__op = define('cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', CPU='_generated.variants.cumsum_', Autograd='_generated.autograd_kernels.cumsum_')
+cumsum__op = define('cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', CPU='_generated.variants.cumsum_', CUDA='_generated.cuda_variants.cumsum_', Autograd='_generated.autograd_kernels.cumsum_')
 def cumsum_(self, dim, dtype, _table=cumsum__op.table):
     if hot.off:
         return cumsum__op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-cumsum_out_op = define('cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cumsum_out', Autograd='autograd.manual.out_variant')
+cumsum_out_op = define('cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cumsum_out', CUDA='_generated.cuda_variants.cumsum_out', Autograd='autograd.manual.out_variant')
 def cumsum_out(self, dim, dtype, out, _table=cumsum_out_op.table):
     if hot.off:
         return cumsum_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
-cumprod_op = define('cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumprod', Autograd='_generated.autograd_kernels.cumprod')
+cumprod_op = define('cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumprod', CUDA='cuda.scans.cumprod', Autograd='_generated.autograd_kernels.cumprod')
 def cumprod(self, dim, dtype, _table=cumprod_op.table):
     if hot.off:
         return cumprod_op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-cumprod__op = define('cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', CPU='_generated.variants.cumprod_', Autograd='_generated.autograd_kernels.cumprod_')
+cumprod__op = define('cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', CPU='_generated.variants.cumprod_', CUDA='_generated.cuda_variants.cumprod_', Autograd='_generated.autograd_kernels.cumprod_')
 def cumprod_(self, dim, dtype, _table=cumprod__op.table):
     if hot.off:
         return cumprod__op(self, dim, dtype)
     return _table[self._geometry.keys](self, dim, dtype)
 
-cumprod_out_op = define('cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cumprod_out', Autograd='autograd.manual.out_variant')
+cumprod_out_op = define('cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cumprod_out', CUDA='_generated.cuda_variants.cumprod_out', Autograd='autograd.manual.out_variant')
 def cumprod_out(self, dim, dtype, out, _table=cumprod_out_op.table):
     if hot.off:
         return cumprod_out_op(self, dim, dtype, out)

@@ -35,7 +35,8 @@ def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) ->
     return _scan("cumprod_out_cpu", np.multiply, self, dim, dtype, out)
 
 
-def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
+def check_scan(kernel: str, self: Any, dim: int, dtype: dtype | None, out: Any) -> tuple[int, Any]:
+    """The wrapped dimension, and the tensor to fill. Raises IndexError, and NotImplementedError for a result of bools."""
     d = wrap_dim(dim, self.dim())
     if out is self and dtype not in (None, self.dtype):
         names = TYPE_META_NAME[self.dtype], TYPE_META_NAME[dtype]
@@ -44,13 +45,19 @@ def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out:
         )
     integral = dt.int64 if self.dtype.category < FLOATING else self.dtype
     result = dtype or (out.dtype if out is not None else integral)
-    target = set_output(self.shape, result, out)
+    target = set_output(self.shape, result, out, device=self.device)
+    if result is dt.bool_ and self.dim() and target.numel():
+        raise not_implemented(kernel, result)
+    return d, target
+
+
+def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
+    d, target = check_scan(kernel, self, dim, dtype, out)
     if not target.numel():
         return target
+    result = target.dtype
     a = cast(self, result)
     if a.ndim:
-        if result is dt.bool_:
-            raise not_implemented(kernel, result)
         a = quietly(loop.accumulate, a, d, _WIDER.get(result, result.np))
     array(target)[...] = a
     return target

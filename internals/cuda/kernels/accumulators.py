@@ -16,6 +16,7 @@ T = template("T")  # the numpy scalar type of the numbers
 S = template("S")  # that of the second part of a pair
 
 THREADS = 256  # the largest block that reduces
+WARPS = THREADS // 32
 WARP = 0xFFFFFFFF  # all 32 lanes take part
 
 

@@ -1,0 +1,125 @@
+"""Running sums and products (`aten/src/ATen/native/cuda/ScanUtils.cuh`).
+
+Each element needs all before it, which looks as if it could only be done one after the other. It can be done in log2(n) rounds:
+in round r every thread adds what the thread 2^r before it holds (Hillis and Steele). A block does so for a tile of its row, each
+thread having added up ITEMS neighbours first; the total of a tile is carried to the next.
+
+Where a row is long and rows are few, a row is cut into chunks. A first kernel finds the total of each chunk; those are scanned in
+their turn; and each chunk starts from the sum of those before it.
+
+How the real one differs: CUB's decoupled look-back, where a block waits for the totals of its predecessors inside one launch.
+"""
+
+from __future__ import annotations
+
+from ..language import by_executor, cuda, device_function, kernel, template
+from .accumulators import THREADS, WARP, WARPS
+
+ITEMS = 4  # neighbours that a thread adds up by itself
+
+T = template("T")  # the type to accumulate in
+R = template("R")  # the type that elements are converted to first
+OUT = template("OUT")  # the type of the result
+FIRST = template("FIRST")  # the number that changes nothing
+combine = template("combine")
+sum_of_lanes = template("sum_of_lanes")
+
+
+@device_function
+def before_in_shared_memory(x):  # type: ignore[no-untyped-def]
+    """(what the threads before this one hold, combined; what all of them hold). Every thread of the block has to call it."""
+    slots = cuda.shared.array(THREADS, T)
+    t = cuda.threadIdx.x
+    slots[t] = x
+    cuda.syncthreads()
+    distance = 1
+    while distance < cuda.blockDim.x:
+        if t >= distance:
+            x = combine(slots[t - distance], x)
+        cuda.syncthreads()
+        slots[t] = x
+        cuda.syncthreads()
+        distance *= 2
+    before = slots[t - 1] if t > 0 else T(FIRST)
+    total = slots[cuda.blockDim.x - 1]
+    cuda.syncthreads()
+    return before, total
+
+
+@device_function
+def before_by_shuffles(x):  # type: ignore[no-untyped-def]
+    """The same: within a warp each lane reads the registers of a lower one; the warps' totals go through shared memory."""
+    slots = cuda.shared.array(WARPS, T)
+    t = cuda.threadIdx.x
+    lane, warp = t % 32, t // 32
+    distance = 1
+    while distance < 32:
+        lower = cuda.shfl_up_sync(WARP, x, distance)
+        if lane >= distance:
+            x = combine(lower, x)
+        distance *= 2
+    if lane == 31:
+        slots[warp] = x
+    before = cuda.shfl_up_sync(WARP, x, 1)
+    if lane == 0:
+        before = T(FIRST)
+    cuda.syncthreads()
+    lower, total = T(FIRST), T(FIRST)
+    for w in range(cuda.blockDim.x // 32):
+        if w == warp:
+            lower = total
+        total = combine(total, slots[w])
+    cuda.syncthreads()
+    return combine(lower, before), total
+
+
+before_in_block = by_executor(gpu=before_by_shuffles, elsewhere=before_in_shared_memory)
+
+
+@kernel
+def scan_rows(out, source, totals, n, chunk, chunks):  # type: ignore[no-untyped-def]
+    """One block for each chunk of a row of `n` neighbours. totals[i] is the sum of the chunks up to the i-th."""
+    row, c = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks
+    start, end = row * n + c * chunk, row * n + min(n, (c + 1) * chunk)
+    carry = T(totals[cuda.blockIdx.x - 1]) if c > 0 else T(FIRST)
+    while start < end:
+        i = start + cuda.threadIdx.x * ITEMS
+        mine = T(FIRST)
+        for k in range(i, min(i + ITEMS, end)):
+            mine = combine(mine, T(R(source[k])))
+        before, total = before_in_block(mine)
+        mine = combine(carry, before)
+        for k in range(i, min(i + ITEMS, end)):
+            mine = combine(mine, T(R(source[k])))
+            out[k] = OUT(mine)
+        carry = combine(carry, total)
+        start += cuda.blockDim.x * ITEMS
+
+
+@kernel
+def chunk_totals(totals, source, n, chunk, chunks):  # type: ignore[no-untyped-def]
+    """totals[i] = the sum of the i-th chunk, chunks counted through all rows; one block each."""
+    row, c = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks
+    end = row * n + min(n, (c + 1) * chunk)
+    i = row * n + c * chunk + cuda.threadIdx.x
+    total = T(FIRST)
+    while i < end:
+        total = combine(total, T(R(source[i])))
+        i += cuda.blockDim.x
+    total = sum_of_lanes(total)
+    if cuda.threadIdx.x == 0:
+        totals[cuda.blockIdx.x] = total
+
+
+@kernel
+def scan_columns(out, source, columns, n, inner):  # type: ignore[no-untyped-def]
+    """One thread for each column of `n` elements that lie `inner` apart; neighbouring threads have neighbouring columns."""
+    column = cuda.grid(1)
+    while column < columns:
+        i = column // inner * n * inner + column % inner
+        mine = T(FIRST)
+        for _ in range(n):
+            mine = combine(mine, T(R(source[i])))
+            out[i] = OUT(mine)
+            i += inner
+        column += cuda.gridsize(1)

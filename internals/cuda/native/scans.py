@@ -1,0 +1,121 @@
+"""Running sums and products on the device (`aten/src/ATen/native/cuda/ScanKernels.cpp`).
+
+How the real one differs: its instances for complex numbers; here those are left to the CPU.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.native.scans import check_scan
+from internals.core import dtype as dt
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import empty_contiguous
+
+from ..device_array import flat
+from ..kernels import scan as kernels
+from ..kernels.accumulators import THREADS
+from ..kernels.block_reduction import accumulator, block_total
+from ..kernels.reduction_functors import add, multiply
+from ..launch import launch_1d, threads_for
+from .reducing import BLOCKS_PER_PROCESSOR, DTYPES, converted, on_cpu, processors, scalar_type, wide
+
+TILE = THREADS * kernels.ITEMS
+
+
+def cumsum(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
+    """Sums of the elements so far along `dim`."""
+    return _scan("cumsum_out_cpu", ops.cumsum_op, add, self, dim, dtype, out)
+
+
+def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
+    """Products of the elements so far along `dim`."""
+    return _scan("cumprod_out_cpu", ops.cumprod_op, multiply, self, dim, dtype, out)
+
+
+def _scan(name: str, op: Any, combine: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
+    d, target = check_scan(name, self, dim, dtype, out)
+    if self.is_complex() or target.is_complex():
+        return on_cpu(op, self, dim, target.dtype, out=target)
+    if not target.numel():
+        return target
+    if not self.dim():
+        return ops.copy_(target, self, False)
+    source = converted(self, target.dtype).contiguous()
+    shares = target is not source and target._storage is source._storage
+    result = empty_contiguous(self.shape, target.dtype, self.device) if shares or not target.is_contiguous() else target
+    _launch(combine, result, source, self.shape[d], prod(self.shape[d + 1 :]))
+    return target if result is target else ops.copy_(target, result, False)
+
+
+def _launch(combine: Any, result: Any, source: Any, n: int, inner: int) -> None:
+    """Scan contiguous `source`, rows of `n` elements that lie `inner` apart, into `result`."""
+    T, R, OUT = wide(result.dtype), _read_as(source.dtype, result.dtype), scalar_type(result.dtype)
+    rows = result.numel() // n
+    if inner > 1:
+        launch_1d(column_kernel(combine, T, R, OUT), rows, flat(result), flat(source), rows, n, inner)
+        return
+    chunk = _chunk(n, rows, processors(result.device.index) * BLOCKS_PER_PROCESSOR)
+    chunks = -(-n // chunk)
+    totals = None
+    if chunks > 1:
+        totals = empty_contiguous((rows, chunks), DTYPES[T], result.device)
+        kernel = total_kernel(combine, T, R)
+        kernel[rows * chunks, THREADS](flat(totals), flat(source), n, chunk, chunks)
+        _launch(combine, totals, totals, chunks, 1)
+    threads = threads_for(-(-chunk // kernels.ITEMS), THREADS)
+    so_far = flat(result if totals is None else totals)
+    row_kernel(combine, T, R, OUT)[rows * chunks, threads](flat(result), flat(source), so_far, n, chunk, chunks)
+
+
+def _chunk(n: int, rows: int, blocks: int) -> int:
+    """How long the parts of a row are: whole tiles, and so many parts that `blocks` blocks have work, if there is enough."""
+    parts = max(1, min(blocks // rows, n // (4 * TILE)))
+    return n if parts == 1 else -(-n // (parts * TILE)) * TILE
+
+
+def _read_as(source: dtype, result: dtype) -> Any:
+    return wide(source) if source is result else scalar_type(result)
+
+
+def _types(combine: Any, T: Any, R: Any) -> dict[str, Any]:
+    return {"T": T, "R": R, "FIRST": 0 if combine is add else 1, "combine": combine}
+
+
+@cache
+def row_kernel(combine: Any, T: Any, R: Any, OUT: Any) -> Any:
+    return kernels.scan_rows.bind(**_types(combine, T, R), OUT=OUT)
+
+
+@cache
+def column_kernel(combine: Any, T: Any, R: Any, OUT: Any) -> Any:
+    return kernels.scan_columns.bind(**_types(combine, T, R), OUT=OUT)
+
+
+@cache
+def total_kernel(combine: Any, T: Any, R: Any) -> Any:
+    sum_of_lanes = block_total(accumulator("number", T), combine, True)
+    return kernels.chunk_totals.bind(**_types(combine, T, R), sum_of_lanes=sum_of_lanes)
+
+
+def instances() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Kernels of this file, with the types of their arguments."""
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+    for combine, source, result in (
+        (add, dt.float32, dt.float32),
+        (add, dt.bool_, dt.int64),
+        (multiply, dt.float16, dt.float16),
+        (multiply, dt.float64, dt.float64),
+        (add, dt.int32, dt.int8),
+    ):
+        types = (combine, wide(result), _read_as(source, result))
+        x, y, totals = f"{source.name}[:]", f"{result.name}[:]", f"{np.dtype(wide(result)).name}[:]"
+        found.append((row_kernel(*types, scalar_type(result)), (y, x, totals, int, int, int)))
+        found.append((column_kernel(*types, scalar_type(result)), (y, x, int, int, int)))
+        found.append((total_kernel(*types), (totals, x, int, int, int)))
+    return found
