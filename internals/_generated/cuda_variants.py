@@ -20,6 +20,7 @@ from internals.cuda.native import sampling
 from internals.cuda.native import scans
 from internals.cuda.native import scatter_gather
 from internals.cuda.native import softmax
+from internals.cuda.native import sorting
 
 def randperm_out(n, dtype, layout, device, pin_memory, out):
     return fill_out(out, sampling.randperm(n, dtype or out.dtype, layout, device, pin_memory))
@@ -176,6 +177,15 @@ def masked_select_out(self, mask, out):
 
 def nonzero_out(self, out):
     return compaction.nonzero(self, out=out)
+
+def sort_values(self, dim, descending, values, indices):
+    return sorting.sort(self, dim, descending, out=(values, indices))
+
+def sort_values_stable(self, stable, dim, descending, values, indices):
+    return sorting.sort_stable(self, stable, dim, descending, out=(values, indices))
+
+def topk_values(self, k, dim, largest, sorted, values, indices):
+    return sorting.topk(self, k, dim, largest, sorted, out=(values, indices))
 
 def mm_out(self, mat2, out):
     return linear_algebra.mm(self, mat2, out=out)

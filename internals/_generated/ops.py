@@ -2684,7 +2684,7 @@ def where_Scalar(condition, self, other, _table=where_Scalar_op.table):
         return where_Scalar_op(condition, self, other)
     return _table[condition._geometry.keys](condition, self, other)
 
-where_op = define('where(Tensor condition) -> Tensor[]', CPU='pointwise_ternary.where')
+where_op = define('where(Tensor condition) -> Tensor[]', CPU='pointwise_ternary.where', CUDA='cuda.compaction.where')
 def where(condition, _table=where_op.table):
     if hot.off:
         return where_op(condition)
@@ -3494,37 +3494,37 @@ def argwhere(self, _table=argwhere_op.table):
         return argwhere_op(self)
     return _table[self._geometry.keys](self)
 
-sort_op = define('sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort', Autograd='_generated.autograd_kernels.sort')
+sort_op = define('sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort', CUDA='cuda.sorting.sort', Autograd='_generated.autograd_kernels.sort')
 def sort(self, dim, descending, _table=sort_op.table):
     if hot.off:
         return sort_op(self, dim, descending)
     return _table[self._geometry.keys](self, dim, descending)
 
-sort_values_op = define('sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values', Autograd='autograd.manual.out_variant')
+sort_values_op = define('sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values', CUDA='_generated.cuda_variants.sort_values', Autograd='autograd.manual.out_variant')
 def sort_values(self, dim, descending, values, indices, _table=sort_values_op.table):
     if hot.off:
         return sort_values_op(self, dim, descending, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, descending, values, indices)
 
-sort_stable_op = define('sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort_stable', Autograd='_generated.autograd_kernels.sort_stable')
+sort_stable_op = define('sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort_stable', CUDA='cuda.sorting.sort_stable', Autograd='_generated.autograd_kernels.sort_stable')
 def sort_stable(self, stable, dim, descending, _table=sort_stable_op.table):
     if hot.off:
         return sort_stable_op(self, stable, dim, descending)
     return _table[self._geometry.keys](self, stable, dim, descending)
 
-sort_values_stable_op = define('sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values_stable', Autograd='autograd.manual.out_variant')
+sort_values_stable_op = define('sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.sort_values_stable', CUDA='_generated.cuda_variants.sort_values_stable', Autograd='autograd.manual.out_variant')
 def sort_values_stable(self, stable, dim, descending, values, indices, _table=sort_values_stable_op.table):
     if hot.off:
         return sort_values_stable_op(self, stable, dim, descending, values, indices)
     return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, stable, dim, descending, values, indices)
 
-topk_op = define('topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)', CPU='sorting.topk', Autograd='_generated.autograd_kernels.topk')
+topk_op = define('topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)', CPU='sorting.topk', CUDA='cuda.sorting.topk', Autograd='_generated.autograd_kernels.topk')
 def topk(self, k, dim, largest, sorted, _table=topk_op.table):
     if hot.off:
         return topk_op(self, k, dim, largest, sorted)
     return _table[self._geometry.keys](self, k, dim, largest, sorted)
 
-topk_values_op = define('topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.topk_values', Autograd='autograd.manual.out_variant')
+topk_values_op = define('topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.topk_values', CUDA='_generated.cuda_variants.topk_values', Autograd='autograd.manual.out_variant')
 def topk_values(self, k, dim, largest, sorted, values, indices, _table=topk_values_op.table):
     if hot.off:
         return topk_values_op(self, k, dim, largest, sorted, values, indices)
@@ -4496,7 +4496,7 @@ def channel_shuffle(self, groups, _table=channel_shuffle_op.table):
         return channel_shuffle_op(self, groups)
     return _table[self._geometry.keys](self, groups)
 
-constant_pad_nd_op = define('constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor', CPU='padding.constant_pad_nd', Autograd='_generated.autograd_kernels.constant_pad_nd')
+constant_pad_nd_op = define('constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor', CPU='padding.constant_pad_nd', CUDA='padding.constant_pad_nd', Autograd='_generated.autograd_kernels.constant_pad_nd')
 def constant_pad_nd(self, pad, value, _table=constant_pad_nd_op.table):
     if hot.off:
         return constant_pad_nd_op(self, pad, value)

@@ -17,7 +17,10 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
+from internals.core.device import CPU
 from internals.core.tensor_impl import array, from_array
+
+from . import views
 
 
 def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
@@ -37,11 +40,19 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
                 f"invalid. Check dimension {d} of your input."
             )
     out = empty_as(self, sizes)
-    target, source = array(out), array(self)
-    target[...] = value
     inner = tuple(slice(max(b, 0), s - max(a, 0)) for s, (b, a) in zip(sizes, around))
     kept = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(self.shape, around))
-    target[inner] = source[kept]
+    if self.device is CPU:
+        target, source = array(out), array(self)
+        target[...] = value
+        target[inner] = source[kept]
+        return out
+    ops.fill__Scalar(out, value)
+    target = out
+    for d, (to, since) in enumerate(zip(inner, kept)):
+        target, self = views.slice(target, d, to.start, to.stop, 1), views.slice(self, d, since.start, since.stop, 1)
+    if self.numel():
+        ops.copy_(target, self, False)
     return out
 
 

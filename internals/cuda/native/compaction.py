@@ -38,6 +38,12 @@ def nonzero(self: TensorImpl, out: Any = None) -> Any:
     return out
 
 
+def where(condition: TensorImpl) -> tuple[Any, ...]:
+    """The indices of the elements that are not zero, one tensor a dimension. Waits for the device."""
+    columns: tuple[Any, ...] = tuple(ops.unbind_int(nonzero(condition if condition.dim() else ops.unsqueeze(condition, 0)), 1))
+    return columns
+
+
 def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
     """The elements where the mask, broadcast, is true, as a 1-d tensor. Waits for the device."""
     shape = check_masked_select(self, mask, out)
