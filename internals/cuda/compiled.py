@@ -36,7 +36,8 @@ def compiled(kernel: Kernel) -> Any:
     if found is None:
         from numba import cuda
 
-        found = _kernels[kernel] = cuda.jit(bound_function(kernel))
+        bounds = {} if kernel.launch_bounds is None or _simulated() else {"launch_bounds": kernel.launch_bounds}
+        found = _kernels[kernel] = cuda.jit(bound_function(kernel), **bounds)
     return found
 
 

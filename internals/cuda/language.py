@@ -119,7 +119,12 @@ class Kernel(DeviceFunction):
     """The program of one thread. `kernel[grid, block]` or `kernel[grid, block, stream]` is a launch, to be called with arguments.
 
     `grid` and `block` are ints or tuples of up to three. Arguments: CUDA tensors (seen as n-dimensional arrays),
-    `flat(tensor)`, numbers, numpy scalars, tuples of numbers. """
+    `flat(tensor)`, numbers, numpy scalars, tuples of numbers.
+
+    `launch_bounds` promises the compiler blocks of at most so many threads, and asks that so many blocks fit on a multiprocessor
+    at once, which limits the registers of a thread (`__launch_bounds__`). """
+
+    launch_bounds: tuple[int, int] | None = None
 
     def __getitem__(self, configuration: Any) -> Launch:
         from .launch import Launch

@@ -39,7 +39,10 @@ def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: boo
     for kernel, types in work:
         try:
             signature = tuple(map(numba_type, types))
-            text, _ = cuda.compile_ptx(bound_function(kernel), signature, cc=cc, fastmath=fastmath, lineinfo=lineinfo)
+            bounds = {"launch_bounds": getattr(kernel, "launch_bounds", None)}
+            text, _ = cuda.compile_ptx(
+                bound_function(kernel), signature, cc=cc, fastmath=fastmath, lineinfo=lineinfo, **bounds
+            )
             done.append((True, text))
         except Exception as error:  # told to who asked, with all the others
             done.append((False, f"{type(error).__name__}: {error}"))
@@ -48,7 +51,7 @@ def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: boo
 
 def numba_type(name: Any) -> Any:
     """numba's type for a name that `ptx.type_name` gives, or for a NamedTuple. Raises TypeError for others."""
-    from numba import types, typeof
+    from numba import typeof, types
 
     if isinstance(name, tuple):
         return typeof(name)

@@ -115,14 +115,19 @@ class Blocking:
             if size * depth % self.threads:
                 raise ValueError(f"{self.threads} threads cannot share the {size} {name} x {depth} of a tile evenly")
 
-    def bind(self, acc: Any, a_along_k: bool, b_along_k: bool, **functions: Any) -> Kernel:
-        """The instance of `gemm` for this blocking; `functions` are LOAD_A, LOAD_B, STORE and COLUMN."""
+    def bind(self, acc: Any, a_along_k: bool, b_along_k: bool, resident: int = 1, **functions: Any) -> Kernel:
+        """The instance of `gemm` for this blocking; `functions` are LOAD_A, LOAD_B, STORE and COLUMN.
+
+        `resident` blocks have to fit on a multiprocessor at once: while one waits for its tiles, another multiplies.
+        """
         instance: Kernel = gemm.bind(
             **functions, ACC=acc, A_ALONG_K=a_along_k, B_ALONG_K=b_along_k,
             BLOCK_ROWS=self.block_rows, BLOCK_COLUMNS=self.block_columns, DEPTH=self.depth, ROWS=self.rows,
             COLUMNS=self.columns, WIDTH=min(4, self.rows, self.columns), THREADS=self.threads,
             A_PITCH=self.block_rows + 4, B_PITCH=self.block_columns + 4,
         )  # fmt: skip
+        if resident > 1:
+            instance.launch_bounds = self.threads, resident
         return instance
 
     def grid(self, m: int, n: int, batch: int) -> tuple[int, int, int]:

@@ -182,7 +182,7 @@ def tiled(T: Any, side: int) -> Kernel:
 def blocked(T: Any, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
     types = _types(T)
     return how.bind(
-        types["ACC"], a_along_k, b_along_k, LOAD_A=kernels.element_of_a, LOAD_B=kernels.element_of_b,
+        types["ACC"], a_along_k, b_along_k, 2, LOAD_A=kernels.element_of_a, LOAD_B=kernels.element_of_b,
         STORE=types["STORE"], COLUMN=kernels.column,
     )  # fmt: skip
 
