@@ -52,6 +52,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     warn_if_tracing("torch.as_tensor", CONSTRUCTOR)
     kind, where = as_dtype(dtype, "as_tensor"), as_device(device, "as_tensor")
     shared: Any = data if isinstance(data, TensorImpl) else from_numpy(data) if isinstance(data, np.ndarray) else None
+    if shared is None and hasattr(data, "__cuda_array_interface__"):
+        shared = _on_gpu(data)
     if shared is None:
         return copy_of(data, kind, where)
     return shared.to(device=where or shared.device, dtype=kind or shared.dtype)
@@ -102,6 +104,8 @@ def copy_of(data: Any, kind: dtype | None, where: device | None) -> Any:
         if tracer.state is not None:
             t = ops.lift_fresh(t)
         return t.to(device=where or CPU, dtype=kind or t.dtype, copy=True)
+    if hasattr(data, "__cuda_array_interface__"):
+        return copy_of(_on_gpu(data), kind, where)
     if not is_sequence(data) and hasattr(data, "__dlpack__"):
         return copy_of(from_dlpack(data), kind, where)
     sizes = shape_of(data)
@@ -205,6 +209,13 @@ def _shared(obj: Any, kind: dtype | None) -> Any:
     if isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__module__ in ("array", "mmap"):
         return frombuffer(obj, dtype=kind or dt.get_default_dtype())
     return None
+
+
+def _on_gpu(data: Any) -> Any:
+    """A tensor on the memory of an array that numba, CuPy or others have on a GPU."""
+    from internals.cuda.array_interface import from_cuda_array_interface
+
+    return from_cuda_array_interface(data)
 
 
 def _flatten(data: Any, sizes: list[int], depth: int, flat: list[Any]) -> None:

@@ -133,6 +133,10 @@ class Driver(ABC):
     def is_pinned(self, pointer: int) -> bool:
         """Whether the host memory at `pointer` is page-locked."""
 
+    @abstractmethod
+    def device_of(self, pointer: int) -> int:
+        """The device whose memory `pointer` is an address of (`cudaPointerGetAttributes`). Raises CudaError for others."""
+
     # Streams and work
 
     @abstractmethod

@@ -215,7 +215,7 @@ class GpuDriver(Driver):
         args: tuple[Any, ...] = (dst, src, nbytes, stream)
         if kind != "d2d":
             name += " (Pinned)" if pinned else " (Pageable)"
-        elif self._count > 1 and (to := self._device_of(dst)) != (source := self._device_of(src)):
+        elif self._count > 1 and (to := self.device_of(dst)) != (source := self.device_of(src)):
             for other in (to, source, device):  # the last one stays current
                 self.enter(other)
             name, function = "Memcpy PtoP", "cuMemcpyPeerAsync"
@@ -300,7 +300,7 @@ class GpuDriver(Driver):
             raise self._error(status)
         return True
 
-    def _device_of(self, pointer: int) -> int:
+    def device_of(self, pointer: int) -> int:
         attribute = self._binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         return int(self.call("cuPointerGetAttribute", attribute, pointer))
 

@@ -125,6 +125,9 @@ class SimulatedDriver(Driver):
     def is_pinned(self, pointer: int) -> bool:
         return pointer in self._pinned
 
+    def device_of(self, pointer: int) -> int:
+        return self._memory.index(self._reachable(pointer, 1))
+
     # Streams and work
 
     def create_stream(self, device: int, priority: int = 0) -> int:
