@@ -88,7 +88,8 @@ def test_a_side_stream_reads_what_is_there(waiting: bool) -> None:
 
 @pytest.mark.parametrize("recorded", [True, False])
 def test_memory_goes_to_the_next_tensor_unless_the_other_stream_is_recorded(recorded: bool) -> None:
-    x = torch.ones(4, device="cuda") * 5
+    x = torch.empty(4, device="cuda")
+    fill[1, 4](x, 5)
     api.synchronize()
     side = api.Stream()
     with api.stream(side):
