@@ -4290,6 +4290,33 @@ def embedding_renorm_(op, keys, self, indices, max_norm, norm_type):
     return self
 
 
+def native_dropout(op, keys, input, p, train):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, input, p, train) if hot.off else op.table[keys](input, p, train)
+    edges = (gradient_edge(input),)
+    node = nodes.NativeDropoutBackward0()
+    node.next_edges = edges
+    node._saved_p = p
+    node._saved_train = train
+    result = below(op, keys, input, p, train) if hot.off else op.table[keys](input, p, train)
+    set_history(result[0], node, 0)
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
+def native_dropout_backward(op, keys, grad_output, mask, scale):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, mask, scale) if hot.off else op.table[keys](grad_output, mask, scale)
+    edges = to_grad_output, to_mask = gradient_edge(grad_output), gradient_edge(mask)
+    node = nodes.NativeDropoutBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_mask = save(mask) if to_grad_output[0] is not None else None
+    node._saved_scale = scale
+    result = below(op, keys, grad_output, mask, scale) if hot.off else op.table[keys](grad_output, mask, scale)
+    set_history(result, node)
+    return result
+
+
 def convolution(op, keys, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) if hot.off else op.table[keys](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)

@@ -6,7 +6,7 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 # ruff: noqa
 from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
-from internals._generated.functions import _adaptive_avg_pool2d, view_as_complex, view_as_real, where, zeros_like
+from internals._generated.functions import _adaptive_avg_pool2d, native_dropout_backward, view_as_complex, view_as_real, where, zeros_like
 from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, col2im, im2col, nll_loss, nll_loss2d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
 from internals._generated.ops import _adaptive_avg_pool2d_backward, _log_softmax_backward_data, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
@@ -19,7 +19,7 @@ from internals.autograd.formulas.losses import binary_cross_entropy_double_backw
 from internals.autograd.formulas.moments import std_backward, std_mean_backward, var_backward, var_mean_backward
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
-from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, derivative_not_implemented, div_other_backward, div_self_backward, grad_where, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
+from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, derivative_not_implemented, div_other_backward, div_self_backward, dropout_scale, grad_where, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
 from internals.autograd.formulas.pooling import adaptive_max_pool_gradient, constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
 from internals.autograd.formulas.reductions import amax_backward, evenly_distribute_backward, mean_backward, sum_backward, value_selecting_reduction_backward
 from internals.autograd.formulas.scans import cumprod_backward, cumsum_backward, prod_backward, prod_dim_backward
@@ -4637,6 +4637,51 @@ class Col2ImBackward0(Node):
         padding = node._saved_padding
         stride = node._saved_stride
         return (im2col(grad, kernel_size, dilation, padding, stride),)
+
+
+class NativeDropoutBackward0(Node):
+    """aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_result1', '_saved_p', '_saved_train', )
+    saved_names = ('result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result1 = node._raw_saved_result1.unpack(node)
+        p = node._saved_p
+        train = node._saved_train
+        return (native_dropout_backward(grad, result1, dropout_scale(p, train)),)
+
+    def release_variables(node):
+        release(node._raw_saved_result1)
+
+
+class NativeDropoutBackwardBackward0(Node):
+    """aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"""
+
+    __slots__ = ('_raw_saved_mask', '_saved_scale', )
+    saved_names = ('mask', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_mask, _) = node.next_edges
+        grad_grad_output = grad_mask = None
+        if to_grad_output is not None:
+            mask = node._raw_saved_mask.unpack(node)
+            scale = node._saved_scale
+            grad_grad_output = native_dropout_backward(grad, mask, scale)
+        if to_mask is not None:
+            grad_mask = None
+        return grad_grad_output, grad_mask
+
+    def release_variables(node):
+        release(node._raw_saved_mask)
 
 
 class EmbeddingBackward0(Node):

@@ -4214,6 +4214,18 @@ def dropout_(self, p, train, _table=dropout__op.table):
         return dropout__op(self, p, train)
     return _table[self._geometry.keys](self, p, train)
 
+native_dropout_op = define('native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)', CPU='dropout.native_dropout', CUDA='cuda.dropout.native_dropout', Autograd='_generated.autograd_kernels.native_dropout')
+def native_dropout(input, p, train, _table=native_dropout_op.table):
+    if hot.off:
+        return native_dropout_op(input, p, train)
+    return _table[input._geometry.keys](input, p, train)
+
+native_dropout_backward_op = define('native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor', CPU='dropout.native_dropout_backward', CUDA='cuda.dropout.native_dropout_backward', Autograd='_generated.autograd_kernels.native_dropout_backward')
+def native_dropout_backward(grad_output, mask, scale, _table=native_dropout_backward_op.table):
+    if hot.off:
+        return native_dropout_backward_op(grad_output, mask, scale)
+    return _table[grad_output._geometry.keys | mask._geometry.keys](grad_output, mask, scale)
+
 instance_norm_op = define('instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor', CompositeImplicitAutograd='normalization_composed.instance_norm')
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled, _table=instance_norm_op.table):
     if hot.off:

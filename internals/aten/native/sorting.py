@@ -28,10 +28,8 @@ def sort(self: TensorImpl, dim: int = -1, descending: bool = False, out: Any = N
 
 def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
     """`sort`; equal elements keep their order whatever `stable` says."""
-    if self.is_complex():
-        raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    d = wrap_dim(dim, self.dim())
-    values, indices = _outputs(self, out)
+    d = check_sort(self, dim)
+    values, indices = sort_outputs(self, out)
     if self.numel():
         a = np.atleast_1d(array(self))
         order = _order(a, d, descending)
@@ -51,15 +49,8 @@ def argsort_stable(self: Any, stable: bool, dim: int = -1, descending: bool = Fa
 
 def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, out: Any = None) -> Any:
     """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError when there are fewer."""
-    d = wrap_dim(dim, self.dim())
+    d = check_topk(self, k, dim)
     a = np.atleast_1d(array(self))
-    n = a.shape[d]
-    if not 0 <= k <= n:
-        raise RuntimeError("selected index k out of range")
-    if self.is_complex():
-        raise RuntimeError(" topk does not support complex dtypes on CPU")
-    if self.dtype is dt.bool_:
-        raise RuntimeError("topk does not support bool dtypes on CPU")
     sizes = (*self.shape[:d], k, *self.shape[d + 1 :]) if self.dim() else ()
     values = set_output(sizes, self.dtype, out and out[0])
     indices = set_output(sizes, dt.int64, out and out[1])
@@ -70,6 +61,26 @@ def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: 
         array(values)[...] = np.take_along_axis(found, order, d).reshape(sizes)
         array(indices)[...] = np.take_along_axis(chosen, order, d).reshape(sizes)
     return (return_types.topk if out is None else return_types.topk_out)(values, indices)
+
+
+def check_sort(self: TensorImpl, dim: int) -> int:
+    """The wrapped dimension. Raises RuntimeError for complex numbers."""
+    if self.is_complex():
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    return wrap_dim(dim, self.dim())
+
+
+def check_topk(self: TensorImpl, k: int, dim: int) -> int:
+    """The wrapped dimension. Raises RuntimeError when there are fewer than `k` elements, and for complex numbers and bools."""
+    d = wrap_dim(dim, self.dim())
+    n = self.shape[d] if self.dim() else 1
+    if not 0 <= k <= n:
+        raise RuntimeError("selected index k out of range")
+    if self.is_complex():
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if self.dtype is dt.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    return d
 
 
 def _order(a: Any, dim: int, descending: bool) -> Any:
@@ -88,7 +99,7 @@ def _chosen(a: Any, k: int, dim: int, largest: bool) -> Any:
     return np.sort(found.take(range(n - k, n) if largest else range(k), dim), dim)
 
 
-def _outputs(self: TensorImpl, out: Any) -> tuple[Any, Any]:
+def sort_outputs(self: TensorImpl, out: Any) -> tuple[Any, Any]:
     """Where values and indices go. New ones are laid out in memory as `self` is."""
     if out is not None:
         return set_output(self.shape, self.dtype, out[0]), set_output(self.shape, dt.int64, out[1])

@@ -1,0 +1,82 @@
+"""Sorting a row in shared memory: Batcher's bitonic sort (`aten/src/ATen/native/cuda/bitonicSort.cuh`).
+
+A sequence that rises and then falls is sorted by comparing each element of its first half with the one half a length further,
+swapping where need be, and doing the same in both halves. Pairs make fours, fours eights: log2(n)² / 2 rounds with a barrier
+each, in which what is compared with what does not depend on the data. That is what a GPU wants.
+
+Each value keeps the position it had. As no two positions are equal, neither are two elements: equal values stay in order, which
+a bitonic sort by values alone would not promise. NaN is larger than every number. A row is filled up to a power of two with
+elements that come last whichever way it is sorted.
+
+How the real one differs: rows of up to 32 elements are sorted by a warp, of up to 4096 by CUB's block radix sort; longer ones by
+a segmented radix sort.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..language import cuda, device_function, kernel, template
+
+LONGEST = 1024  # elements of a row, as positions and values in shared memory
+
+T = template("T")  # the type to compare in
+OUT = template("OUT")  # the type of the values
+precedes = template("precedes")  # precedes(a, b): whether value a has to come before b
+
+
+@kernel
+def sort_rows(values, indices, source, n, size, k, inner):  # type: ignore[no-untyped-def]
+    """One block a row of `n` elements that lie `inner` apart, `size` the next power of two; the first `k` are written."""
+    sorted_values = cuda.shared.array(LONGEST, T)
+    places = cuda.shared.array(LONGEST, np.int32)
+    t, threads, row = cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x
+    first = row // inner * n * inner + row % inner
+    for i in range(t, size, threads):
+        sorted_values[i] = T(source[first + i * inner]) if i < n else T(0)
+        places[i] = i
+    cuda.syncthreads()
+
+    length = 2  # of the sequences that are sorted after this round
+    while length <= size:
+        distance = length // 2
+        while distance > 0:
+            for pair in range(t, size // 2, threads):
+                a = 2 * pair - (
+                    pair & (distance - 1)
+                )  # pair // distance * 2 * distance + pair % distance, without dividing
+                b = a + distance
+                rising = (a & length) == 0  # the last round, where `length` is `size`, only has rising ones
+                if comes_before(sorted_values[b], places[b], sorted_values[a], places[a], n) == rising:
+                    value, place = sorted_values[a], places[a]
+                    sorted_values[a], places[a] = sorted_values[b], places[b]
+                    sorted_values[b], places[b] = value, place
+            cuda.syncthreads()
+            distance //= 2
+        length *= 2
+
+    to = row // inner * k * inner + row % inner
+    for i in range(t, k, threads):
+        values[to + i * inner] = OUT(sorted_values[i])
+        indices[to + i * inner] = places[i]
+
+
+@device_function
+def comes_before(a, i, b, j, n):  # type: ignore[no-untyped-def]
+    """Whether value a, which was at i, comes before value b, which was at j. Positions from n on are not of the row."""
+    if i < n and j < n:
+        if precedes(a, b):
+            return True
+        if precedes(b, a):
+            return False
+    return i < j
+
+
+@device_function
+def smaller_first(a, b):  # type: ignore[no-untyped-def]
+    return a < b or (b != b and a == a)
+
+
+@device_function
+def larger_first(a, b):  # type: ignore[no-untyped-def]
+    return a > b or (a != a and b == b)
