@@ -30,12 +30,10 @@ def max_pool2d_with_indices(
 
     Padding never wins. The first of equal values does; NaN always does. Raises RuntimeError for sizes that do not fit.
     """
-    kernel, stride, padding, dilation = pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
-    if self.dtype.category in (dt.BOOL, dt.COMPLEX):
-        raise NotImplementedError(f"\"max_pool2d\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
-    x = _batched(self, "non-empty 3D or 4D (batch mode) tensor expected for input")
-    rows, columns = _output_size(x, kernel, stride, padding, dilation, ceil_mode)
-    lowest = -np.inf if self.dtype.is_floating_point else np.iinfo(self.dtype.np).min
+    kernel, stride, padding, dilation, (rows, columns) = max_pool2d_arguments(
+        self, kernel_size, stride, padding, dilation, ceil_mode
+    )
+    x, lowest = _batched(self), lowest_of(self.dtype)
     offsets = list(_offsets(x, (rows, columns), kernel, stride, padding, dilation, lowest))
     best = offsets[0][0].copy()
     for value, _ in offsets[1:]:
@@ -91,13 +89,8 @@ def avg_pool2d(
     divisor_override: int | None,
 ) -> Any:
     """The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it."""
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
-    if self.dim() not in (3, 4):
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got -3)")
-    x = _batched(self, "non-empty 3D or 4D (batch mode) tensor expected for input")
-    size = _output_size(x, kernel, stride, padding, [1, 1], ceil_mode)
+    kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    x = _batched(self)
     accumulate = np.float32 if self.dtype is dt.float16 else x.dtype
     total = np.zeros((*x.shape[:2], *size), accumulate)
     for value, _ in _offsets(x, size, kernel, stride, padding, [1, 1], 0):
@@ -110,15 +103,7 @@ def avg_pool2d(
 
 def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     """Means over `output_size` windows that cover the image evenly: over rows, then over columns."""
-    if any(s < 0 for s in output_size):
-        raise RuntimeError(
-            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(map(str, output_size))}}}"
-        )
-    if self.dim() not in (3, 4):
-        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(self.shape)}")
-    if not self.dtype.is_floating_point:
-        raise NotImplementedError(f"\"adaptive_avg_pool2d\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
+    check_adaptive_avg_pool2d(self, output_size)
     x = array(self)
     dtype = np.float32 if self.dtype is dt.float16 else x.dtype
     for axis, m in zip((-2, -1), output_size):
@@ -192,6 +177,48 @@ def window_sizes(
     return reduce(np.multiply.outer, counts)
 
 
+def max_pool2d_arguments(
+    t: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[list[int], list[int], list[int], list[int], tuple[int, ...]]:
+    """Pairs for all four, and the size of the result's plane. Raises RuntimeError for sizes that do not fit."""
+    kernel, stride, padding, dilation = pool_arguments("max_pool2d", kernel, stride, padding, dilation)
+    if t.dtype.category in (dt.BOOL, dt.COMPLEX):
+        raise NotImplementedError(f"\"max_pool2d\" not implemented for '{SCALAR_TYPE_NAME[t.dtype]}'")
+    check_image(t)
+    return kernel, stride, padding, dilation, _output_size(t.shape[-3:], kernel, stride, padding, dilation, ceil_mode)
+
+
+def avg_pool2d_arguments(
+    t: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, divisor_override: int | None
+) -> tuple[list[int], list[int], list[int], tuple[int, ...]]:
+    """Pairs for all three, and the size of the result's plane. Raises RuntimeError for sizes that do not fit."""
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    kernel, stride, padding, dilation = pool_arguments("avg_pool2d", kernel, stride, padding, [1])
+    if t.dim() not in (3, 4):
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got -3)")
+    check_image(t)
+    return kernel, stride, padding, _output_size(t.shape[-3:], kernel, stride, padding, dilation, ceil_mode)
+
+
+def check_adaptive_avg_pool2d(t: Any, output_size: Sequence[int]) -> None:
+    """Raises RuntimeError for sizes that cannot be, NotImplementedError for a dtype without means."""
+    if any(s < 0 for s in output_size):
+        raise RuntimeError(
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(map(str, output_size))}}}"
+        )
+    if t.dim() not in (3, 4):
+        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(t.shape)}")
+    if not t.dtype.is_floating_point:
+        raise NotImplementedError(f"\"adaptive_avg_pool2d\" not implemented for '{SCALAR_TYPE_NAME[t.dtype]}'")
+
+
+def lowest_of(d: dt.dtype) -> Any:
+    """What no maximum is smaller than."""
+    return -np.inf if d.is_floating_point else np.iinfo(d.np).min
+
+
 def pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[list[int], ...]:
     """Pairs for all four; an empty stride is the kernel size."""
     pairs = []
@@ -216,28 +243,33 @@ def pool_arguments(name: str, kernel: Any, stride: Any, padding: Any, dilation: 
     return kernel, stride, padding, dilation
 
 
-def _batched(t: Any, message: str) -> Any:
+def _batched(t: Any) -> Any:
     x = array(t)
+    return x if x.ndim == 4 else x[None]
+
+
+def check_image(t: Any) -> None:
+    """Raises RuntimeError for what is not (N, C, H, W) or (C, H, W), or has nothing in it but for N."""
     if t.dim() not in (3, 4):
-        raise RuntimeError(message)
+        raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
     if 0 in t.shape[-3:]:
         raise RuntimeError(
             f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(t.shape)}"
         )
-    return x if x.ndim == 4 else x[None]
 
 
 def _output_size(
-    x: Any, kernel: list[int], stride: list[int], padding: list[int], dilation: Sequence[int], ceil_mode: bool
+    plane: Sequence[int], kernel: list[int], stride: list[int], padding: list[int], dilation: Sequence[int], ceil_mode: bool
 ) -> tuple[int, ...]:
+    """The size of the result's plane for an input of (C, H, W)."""
     sizes = []
-    for n, k, s, p, d in zip(x.shape[2:], kernel, stride, padding, dilation):
+    for n, k, s, p, d in zip(plane[1:], kernel, stride, padding, dilation):
         size = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (size - 1) * s >= n + p:  # the last window must begin inside the image or its left padding
             size -= 1
         sizes.append(size)
     if min(sizes) < 1:
-        c, h, w = x.shape[1:]
+        c, h, w = plane
         raise RuntimeError(
             f"Given input size: ({c}x{h}x{w}). Calculated output size: ({c}x{sizes[0]}x{sizes[1]}). Output size is too small"
         )
