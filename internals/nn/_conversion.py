@@ -1,8 +1,8 @@
 """Converting a whole module: `to`, `float`, `half`, `cuda`, ... (`torch/nn/modules/module.py`, `_apply`).
 
 A module is converted in place. Parameters stay the same objects, so that an optimizer which holds them still does: they are given
-the converted memory through `.data`. Only where a parameter cannot take it (it lives on a device of another type afterwards) a
-new one takes its place. Buffers are simply replaced.
+the converted memory through `.data`, also when that is on a GPU. Only on the way to "meta" or from there, where there is no
+memory, a new parameter takes the place of the old one. Buffers are simply replaced.
 
 How the real one differs: flags in `torch.__future__` choose other ways (always new parameters, or swapping the insides of old
 and new); there are more device types.
@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from internals import empty_like, no_grad
 from internals._tensor import _parse_to
+from internals.core.device import META
 from internals.nn._tree import Tree
 from internals.nn.parameter import Parameter
 
@@ -104,7 +105,7 @@ def _applied(fn: Callable[[Any], Any], parameter: Parameter) -> Parameter:
     with no_grad():
         data = fn(parameter)
         grad = None if parameter.grad is None else fn(parameter.grad)
-    if data.device.type == parameter.device.type:
+    if (data.device is META) == (parameter.device is META):
         parameter.data = data
         if grad is not None:
             parameter.grad.data = grad

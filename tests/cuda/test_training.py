@@ -85,11 +85,23 @@ def test_modules_move_with_their_gradients_and_buffers() -> None:
     assert all(t.is_cuda for t in model.state_dict().values())
     assert all(torch.equal(p.grad.cpu(), g) and p.grad.is_cuda for p, g in zip(model.parameters(), before))
     assert all(isinstance(p, nn.Parameter) and p.is_leaf for p in model.parameters())
-    assert [p is q for p, q in zip(model.parameters(), parameters)].count(True) in (0, len(parameters))
+    assert all(p is q for p, q in zip(model.parameters(), parameters, strict=True))
     assert all(not t.is_cuda for t in model.cpu().state_dict().values())
+    assert all(p is q and not p.grad.is_cuda for p, q in zip(model.parameters(), parameters, strict=True))
     half = model.to("cuda", torch.float64)
     assert half[0].weight.dtype is torch.float64 and half[1].num_batches_tracked.dtype is torch.int64
     assert half[1].num_batches_tracked.is_cuda and model.to(torch.ones(1))[0].weight.device.type == "cpu"
+
+
+def test_an_optimizer_made_before_the_model_moved_still_trains_it() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = SGD(model.parameters(), lr=1.0, momentum=0.9)
+    model.cuda()
+    before = model.weight.detach().cpu()
+    model(torch.ones(1, 2, device="cuda")).sum().backward()
+    optimizer.step()
+    assert torch.equal(model.weight.detach().cpu(), before - 1)
+    assert optimizer.state[model.weight]["momentum_buffer"].is_cuda
 
 
 def test_the_other_ways_to_a_device(second_device: int) -> None:
