@@ -15,6 +15,7 @@ from internals.cuda.native import moments
 from internals.cuda.native import moving
 from internals.cuda.native import normalization
 from internals.cuda.native import norms
+from internals.cuda.native import pooling
 from internals.cuda.native import reductions
 from internals.cuda.native import sampling
 from internals.cuda.native import scans
@@ -231,3 +232,9 @@ def _log_softmax_out(self, dim, half_to_float, out):
 
 def native_batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps, out0, out1, out2):
     return normalization.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, out=(out0, out1, out2))
+
+def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1):
+    return write_outs((out0, out1), pooling.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode))
+
+def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):
+    return write_out(out, pooling.avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))

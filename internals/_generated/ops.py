@@ -4364,49 +4364,49 @@ def conv_transpose2d_input(input, weight, bias, stride, padding, output_padding,
         return conv_transpose2d_input_op(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, output_padding, groups, dilation)
 
-max_pool2d_with_indices_op = define('max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CPU='pooling.max_pool2d_with_indices', Autograd='_generated.autograd_kernels.max_pool2d_with_indices')
+max_pool2d_with_indices_op = define('max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CPU='pooling.max_pool2d_with_indices', CUDA='cuda.pooling.max_pool2d_with_indices', Autograd='_generated.autograd_kernels.max_pool2d_with_indices')
 def max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool2d_with_indices_op.table):
     if hot.off:
         return max_pool2d_with_indices_op(self, kernel_size, stride, padding, dilation, ceil_mode)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
 
-max_pool2d_with_indices_out_op = define('max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', CPU='_generated.variants.max_pool2d_with_indices_out', Autograd='autograd.manual.out_variant')
+max_pool2d_with_indices_out_op = define('max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', CPU='_generated.variants.max_pool2d_with_indices_out', CUDA='_generated.cuda_variants.max_pool2d_with_indices_out', Autograd='autograd.manual.out_variant')
 def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1, _table=max_pool2d_with_indices_out_op.table):
     if hot.off:
         return max_pool2d_with_indices_out_op(self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1)
     return _table[self._geometry.keys | out0._geometry.keys | out1._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode, out0, out1)
 
-avg_pool2d_op = define('avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CPU='pooling.avg_pool2d', Autograd='_generated.autograd_kernels.avg_pool2d')
+avg_pool2d_op = define('avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CPU='pooling.avg_pool2d', CUDA='cuda.pooling.avg_pool2d', Autograd='_generated.autograd_kernels.avg_pool2d')
 def avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool2d_op.table):
     if hot.off:
         return avg_pool2d_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-avg_pool2d_out_op = define('avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.avg_pool2d_out', Autograd='autograd.manual.out_variant')
+avg_pool2d_out_op = define('avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.avg_pool2d_out', CUDA='_generated.cuda_variants.avg_pool2d_out', Autograd='autograd.manual.out_variant')
 def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out, _table=avg_pool2d_out_op.table):
     if hot.off:
         return avg_pool2d_out_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
     return _table[self._geometry.keys | out._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
 
-_adaptive_avg_pool2d_op = define('_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor', CPU='pooling._adaptive_avg_pool2d', Autograd='_generated.autograd_kernels._adaptive_avg_pool2d')
+_adaptive_avg_pool2d_op = define('_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor', CPU='pooling._adaptive_avg_pool2d', CUDA='cuda.pooling._adaptive_avg_pool2d', Autograd='_generated.autograd_kernels._adaptive_avg_pool2d')
 def _adaptive_avg_pool2d(self, output_size, _table=_adaptive_avg_pool2d_op.table):
     if hot.off:
         return _adaptive_avg_pool2d_op(self, output_size)
     return _table[self._geometry.keys](self, output_size)
 
-max_pool2d_with_indices_backward_op = define('max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor', CPU='pooling_backward.max_pool2d_with_indices_backward', Autograd='_generated.autograd_kernels.max_pool2d_with_indices_backward')
+max_pool2d_with_indices_backward_op = define('max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor', CPU='pooling_backward.max_pool2d_with_indices_backward', CUDA='cuda.pooling.max_pool2d_with_indices_backward', Autograd='_generated.autograd_kernels.max_pool2d_with_indices_backward')
 def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, _table=max_pool2d_with_indices_backward_op.table):
     if hot.off:
         return max_pool2d_with_indices_backward_op(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
     return _table[grad_output._geometry.keys | self._geometry.keys | indices._geometry.keys](grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
 
-avg_pool2d_backward_op = define('avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', CPU='pooling_backward.avg_pool2d_backward', Autograd='_generated.autograd_kernels.avg_pool2d_backward')
+avg_pool2d_backward_op = define('avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', CPU='pooling_backward.avg_pool2d_backward', CUDA='cuda.pooling.avg_pool2d_backward', Autograd='_generated.autograd_kernels.avg_pool2d_backward')
 def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool2d_backward_op.table):
     if hot.off:
         return avg_pool2d_backward_op(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-_adaptive_avg_pool2d_backward_op = define('_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='pooling_backward._adaptive_avg_pool2d_backward', Autograd='_generated.autograd_kernels._adaptive_avg_pool2d_backward')
+_adaptive_avg_pool2d_backward_op = define('_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='pooling_backward._adaptive_avg_pool2d_backward', CUDA='cuda.pooling._adaptive_avg_pool2d_backward', Autograd='_generated.autograd_kernels._adaptive_avg_pool2d_backward')
 def _adaptive_avg_pool2d_backward(grad_output, self, _table=_adaptive_avg_pool2d_backward_op.table):
     if hot.off:
         return _adaptive_avg_pool2d_backward_op(grad_output, self)
@@ -4940,13 +4940,13 @@ def _transformer_encoder_layer_fwd(src, embed_dim, num_heads, qkv_weight, qkv_bi
         return _transformer_encoder_layer_fwd_op(src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type)
     return _table[src._geometry.keys | qkv_weight._geometry.keys | qkv_bias._geometry.keys | proj_weight._geometry.keys | proj_bias._geometry.keys | norm_weight_1._geometry.keys | norm_bias_1._geometry.keys | norm_weight_2._geometry.keys | norm_bias_2._geometry.keys | ffn_weight_1._geometry.keys | ffn_bias_1._geometry.keys | ffn_weight_2._geometry.keys | ffn_bias_2._geometry.keys | (0 if mask is None else mask._geometry.keys)](src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type)
 
-nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss_forward', Autograd='_generated.autograd_kernels.nll_loss_forward')
+nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss_forward', CUDA='cuda.nll_loss.nll_loss_forward', Autograd='_generated.autograd_kernels.nll_loss_forward')
 def nll_loss_forward(self, target, weight, reduction, ignore_index, _table=nll_loss_forward_op.table):
     if hot.off:
         return nll_loss_forward_op(self, target, weight, reduction, ignore_index)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, target, weight, reduction, ignore_index)
 
-nll_loss2d_forward_op = define('nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss2d_forward', Autograd='_generated.autograd_kernels.nll_loss2d_forward')
+nll_loss2d_forward_op = define('nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss2d_forward', CUDA='cuda.nll_loss.nll_loss2d_forward', Autograd='_generated.autograd_kernels.nll_loss2d_forward')
 def nll_loss2d_forward(self, target, weight, reduction, ignore_index, _table=nll_loss2d_forward_op.table):
     if hot.off:
         return nll_loss2d_forward_op(self, target, weight, reduction, ignore_index)
@@ -5000,13 +5000,13 @@ def binary_cross_entropy_out(self, target, weight, reduction, out, _table=binary
         return binary_cross_entropy_out_op(self, target, weight, reduction, out)
     return _table[self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, target, weight, reduction, out)
 
-nll_loss_backward_op = define('nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss_backward', Autograd='_generated.autograd_kernels.nll_loss_backward')
+nll_loss_backward_op = define('nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss_backward', CUDA='cuda.nll_loss.nll_loss_backward', Autograd='_generated.autograd_kernels.nll_loss_backward')
 def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, _table=nll_loss_backward_op.table):
     if hot.off:
         return nll_loss_backward_op(grad_output, self, target, weight, reduction, ignore_index, total_weight)
     return _table[grad_output._geometry.keys | self._geometry.keys | target._geometry.keys | (0 if weight is None else weight._geometry.keys) | total_weight._geometry.keys](grad_output, self, target, weight, reduction, ignore_index, total_weight)
 
-nll_loss2d_backward_op = define('nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss2d_backward', Autograd='_generated.autograd_kernels.nll_loss2d_backward')
+nll_loss2d_backward_op = define('nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor', CPU='nll_loss.nll_loss2d_backward', CUDA='cuda.nll_loss.nll_loss2d_backward', Autograd='_generated.autograd_kernels.nll_loss2d_backward')
 def nll_loss2d_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, _table=nll_loss2d_backward_op.table):
     if hot.off:
         return nll_loss2d_backward_op(grad_output, self, target, weight, reduction, ignore_index, total_weight)

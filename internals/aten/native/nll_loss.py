@@ -34,12 +34,7 @@ def nll_loss_forward(
         first = _usual_rows(self._geometry, target._geometry)
         if first is not None and _all_count(t := array(target), self._geometry.sizes[1], ignore_index):
             return _reduce_all(array(self), first + t, self._geometry.dtype, reduction)
-    if self.dim() not in (1, 2):
-        raise RuntimeError("input tensor should be 1D or 2D")
-    if target.dim() > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if not (self.dim() == 1 and target.dim() == 0) and self.shape[0] != (target.shape[0] if target.dim() else 1):
-        raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
+    check_nll_loss(self, target)
     return _pick(self, target, weight, reduction, ignore_index, self.dim() - 1)
 
 
@@ -47,16 +42,7 @@ def nll_loss2d_forward(
     self: TensorImpl, target: TensorImpl, weight: Any, reduction: int, ignore_index: int
 ) -> tuple[Any, Any]:
     """(output, total_weight) for log-probabilities (N, C, H, W) and classes (N, H, W)."""
-    if target.dim() != 3:
-        raise RuntimeError(
-            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}"
-        )
-    if self.dim() != 4:
-        raise RuntimeError(
-            f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.dim()}"
-        )
-    if (self.shape[0], *self.shape[2:]) != tuple(target.shape):
-        raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
+    check_nll_loss2d(self, target)
     return _pick(self, target, weight, reduction, ignore_index, 1)
 
 
@@ -188,15 +174,7 @@ def _pick(
 ) -> tuple[Any, Any]:
     """The loss of each target, or the reduced one, and the sum of the weights of the targets that count."""
     classes = self.shape[class_dim]
-    _check_class_weight(weight, classes, "")
-    if target.dtype not in (dt.int64, dt.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {SCALAR_TYPE_NAME[target.dtype]}")
-    if not self.dtype.is_floating_point:
-        raise not_implemented("nll_loss_out_frame", self.dtype)
-    if weight is not None and weight.dtype is not self.dtype:
-        raise RuntimeError(
-            f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
-        )
+    check_targets(self, target, weight, class_dim)
     x, t = array(self), array(target).astype(np.int64, copy=False)
     usual = weight is None and reduction != NONE and t.ndim and self.dtype is not dt.float16
     if usual and _all_count(t, classes, ignore_index):
@@ -298,6 +276,43 @@ def _put(
     counts = counts.reshape(-1)
     dx.reshape(-1)[_places(t, self.shape, class_dim)[counts]] = np.broadcast_to(g, t.shape).reshape(-1)[counts]
     return result
+
+
+def check_nll_loss(self: TensorImpl, target: TensorImpl) -> None:
+    """Raises RuntimeError unless the shapes are (N, C) and (N), or (C) and ()."""
+    if self.dim() not in (1, 2):
+        raise RuntimeError("input tensor should be 1D or 2D")
+    if target.dim() > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if not (self.dim() == 1 and target.dim() == 0) and self.shape[0] != (target.shape[0] if target.dim() else 1):
+        raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
+
+
+def check_nll_loss2d(self: TensorImpl, target: TensorImpl) -> None:
+    """Raises RuntimeError unless the shapes are (N, C, H, W) and (N, H, W)."""
+    if target.dim() != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}"
+        )
+    if self.dim() != 4:
+        raise RuntimeError(
+            f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.dim()}"
+        )
+    if (self.shape[0], *self.shape[2:]) != tuple(target.shape):
+        raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
+
+
+def check_targets(self: TensorImpl, target: TensorImpl, weight: Any, class_dim: int) -> None:
+    """Raises RuntimeError for targets or weights of a wrong dtype, or a wrong number of weights."""
+    _check_class_weight(weight, self.shape[class_dim], "")
+    if target.dtype not in (dt.int64, dt.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {SCALAR_TYPE_NAME[target.dtype]}")
+    if not self.dtype.is_floating_point:
+        raise not_implemented("nll_loss_out_frame", self.dtype)
+    if weight is not None and weight.dtype is not self.dtype:
+        raise RuntimeError(
+            f"expected scalar type {SCALAR_TYPE_NAME[self.dtype]} but found {SCALAR_TYPE_NAME[weight.dtype]}"
+        )
 
 
 def _check_class_weight(weight: Any, classes: int, prefix: str) -> None:

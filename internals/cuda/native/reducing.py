@@ -53,6 +53,7 @@ class Reduction:
     fold: Any
     combine: Any
     write: Any
+    absorb: Any = None  # instead of `fold`: finds its element by itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,20 +141,24 @@ def reduce(
     results: Sequence[Any],
     parameter: Any = 0,
     ordered: bool = False,
+    sources: Sequence[Any] | None = None,
 ) -> None:
-    """Reduce `self` over `dims` into the contiguous `results`, which have one element a row. `ordered`: positions matter."""
+    """Reduce `self` over `dims` into the contiguous `results`, which have one element a row. `ordered`: positions matter.
+
+    `sources`: what the kernel is given instead of the elements of `self`, for an `absorb` of its own.
+    """
     rows = as_rows(tuple(self.shape), tuple(self.stride()), tuple(dims), ordered)
     if rows.height == 0:
         return
     count = processors(self.device.index)
     plan = plan_for(rows, count)
-    outs = [flat(t) for t in results]
+    outs, elements = [flat(t) for t in results], [flat(self)] if sources is None else list(sources)
     if plan.splits == 1:
-        _launch(reduction, plan, rows, [flat(self)], outs, parameter, True)
+        _launch(reduction, plan, rows, elements, outs, parameter, True)
         return
     parts = [empty_contiguous((plan.splits * rows.height,), DTYPES[t], self.device) for t in reduction.kind.parts]
     between = [flat(t) for t in parts]
-    _launch(reduction, plan, rows, [flat(self)], between, parameter, True, False)
+    _launch(reduction, plan, rows, elements, between, parameter, True, False)
     last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
     _launch(reduction, plan_for(last, count, False), last, between, outs, parameter, False)
 
@@ -207,14 +212,13 @@ def _launch(
 def instance(reduction: Reduction, along_x: bool, evenly: bool, first: bool, last: bool) -> Any:
     """The kernel: `first`, of elements, or of parts; `last`, to results, or to parts."""
     kind, combine = reduction.kind, reduction.combine
+    absorb = reduction.absorb or kernels.absorb_element.bind(fold=reduction.fold)
     return kernels.reduce.bind(
         ALONG_X=along_x,
         identity=reduction.identity,
         combine=combine,
         total=block_total(kind, combine, along_x),
-        absorb=kernels.absorb_element.bind(fold=reduction.fold)
-        if first
-        else kernels.absorb_part.bind(combine=combine, get=kind.get),
+        absorb=absorb if first else kernels.absorb_part.bind(combine=combine, get=kind.get),
         write=reduction.write if last else kernels.write_part.bind(put=kind.put),
         reach=kernels.evenly if evenly else offset_of,
     )
