@@ -310,6 +310,7 @@ RECIPES: dict[str, Recipe] = {
     "embedding_renorm_": lambda s: {"self": (4, 2), "indices": integers(s, (3,), 4), "floating": True},
     "one_hot": lambda s: {"self": integers(s, shape(s), 4), "num_classes": [-1, 4, 2][n(s, 0, 3)]},
     "dropout": lambda s: {"p": [0.0, 1.0, 0.5][n(s, 0, 3)], "floating": True},
+    "native_dropout": lambda s: {"p": [0.0, 1.0][n(s, 0, 2)], "floating": True},
     **dict.fromkeys(["view_as", "reshape_as"], lambda s: {"self": (2, 6), "other": (3, 4)}),
     "expand_as": lambda s: {"self": (1, 4), "other": (3, 4)},
 }

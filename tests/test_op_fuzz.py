@@ -114,6 +114,7 @@ KNOWN: list[tuple[str, Condition, str]] = [
      lambda v: empty(v) or 0 in v.get("size", [1]), "PyTorch does not look at the dtype when there is nothing to compute"),
     ("_softmax|_log_softmax", lambda v: v["half_to_float"], "which error comes first"),
     ("linspace|bernoulli", not_floating, "dtypes that PyTorch takes in corner cases only: one step, out="),
+    ("native_dropout", empty, "PyTorch's mask of nothing has the dtype of the input"),
     ("bernoulli", other_out, "PyTorch draws in the dtype of `out`"),
     ("full", lambda v: v["fill_value"] == -1.5, "PyTorch refuses negative fractions for uint8"),
     ("arange", lambda v: "out" in v and v["out"].values.size > 0, "PyTorch keeps the shape of an `out` of as many elements"),

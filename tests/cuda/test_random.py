@@ -15,10 +15,12 @@ import pytest
 import internals as torch
 from internals.core.tensor_impl import array
 from internals.cuda import backend
+from internals.cuda.device_array import flat
 from internals.cuda.fallback import fallbacks, no_fallback
+from internals.cuda.kernels import distributions
 from internals.cuda.kernels.philox import philox
 from internals.cuda.language import kernel
-from internals.cuda.native.random import execution_blocks
+from internals.cuda.native.random import _instance, execution_blocks
 from internals.cuda.native.sampling import key_bits
 from tests.support import oracle
 
@@ -78,11 +80,7 @@ def test_which_thread_gets_which_element_is_part_of_the_stream() -> None:
 
 
 def test_the_second_number_of_a_thread_is_in_the_same_four() -> None:
-    """With more elements than threads a thread fills several: 3 blocks stand for a device that holds no more."""
-    from internals.cuda.device_array import flat
-    from internals.cuda.kernels import distributions
-    from internals.cuda.native.random import _instance
-
+    """With more elements than threads a thread fills several: two threads stand for a device that holds no more."""
     out, once = torch.empty(10, device="cuda"), torch.empty(4, device="cuda")
     uniform = _instance("uniform", distributions.between.bind(T=np.float32, C=np.float32), False)
     seed, start, low, high = np.uint64(7), np.uint64(0), np.float32(0), np.float32(1)
@@ -204,6 +202,32 @@ def test_dropout_is_made_on_the_device() -> None:
     kept = values(y) != 0
     assert 690 < kept.sum() < 810 and np.allclose(values(y)[kept], 1 / 0.75)
     assert np.array_equal(values(x.grad), values(y))
+
+
+@pytest.mark.parametrize("n", [8, 6, 5])
+def test_which_number_drops_which_element(n: int) -> None:
+    """Elements in fours take the four numbers of a thread; in twos its first two; else its first, as in PyTorch's kernel."""
+    each = torch.empty(16, device="cuda")
+    uniform = _instance("uniform", distributions.between.bind(T=np.float32, C=np.float32), False)
+    uniform[1, 4](flat(each), 16, (16,), (1,), np.uint64(0), np.uint64(0), 4, np.float32(0), np.float32(1))
+    by_thread = values(each).reshape(4, 4).T  # row t: the four numbers of thread t
+    at_once = {8: 4, 6: 2, 5: 1}[n]
+    x = torch.nn.functional.dropout(torch.ones(n, device="cuda"), 0.4)
+    threads = range(min(-(-n // at_once), 4))
+    expected = [by_thread[t, k] < np.float32(0.6) for t in threads for k in range(at_once)]
+    assert (values(x) != 0).tolist()[: len(expected)] == expected
+
+
+def test_native_dropout() -> None:
+    x = torch.tensor([[1.0, 2, 3], [4, 5, 6]]).t().cuda().requires_grad_()
+    with no_fallback():
+        y, mask = torch.native_dropout(x, 0.5, True)
+        y.sum().backward()
+        same, all_of_it = torch.native_dropout(x, 0.5, False)
+        nothing, none_of_it = torch.native_dropout(x, 1.0, True)
+    assert y.stride() == mask.stride() == x.stride() and mask.dtype == torch.bool
+    assert torch.equal(y, x * mask * 2) and torch.equal(x.grad, mask * 2.0)
+    assert torch.equal(same, x) and all_of_it.all() and not nothing.any() and not none_of_it.any()
 
 
 def test_seeds_and_states() -> None:

@@ -1,11 +1,11 @@
 """Dropout: zero each element with probability p, scale the others up (`aten/src/ATen/native/Dropout.cpp`).
 
 The expectation stays the same, so evaluation needs no correction. Composite: a random tensor of zeros and 1 / (1 - p) is made
-and multiplied in, so the derivative is that of the product. The random numbers come from the default generator
-(`manual_seed`).
+and multiplied in, so the derivative is that of the product. On a GPU that would be many passes over memory: there `dropout` is
+`native_dropout`, one kernel that makes mask and product at once (`internals/cuda/native/dropout.py`). The random numbers come
+from the default generator (`manual_seed`).
 
-How the real one differs: on GPUs a fused kernel makes mask and product at
-once and remembers the mask.
+How the real one differs: it is the same there; `native_dropout` also serves nested tensors.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
+import numpy as np
+
 from internals._generated import ops
+from internals.core.dtype import bool_
+from internals.core.tensor_impl import TensorImpl, array
+
+from . import copying, random
 
 
 def dropout(input: Any, p: float, train: bool) -> Any:
     """`input` with each element zeroed with probability `p` and the rest divided by 1 - p; unchanged unless `train`."""
+    if input.is_cuda and train and 0 < p < 1 and input.is_floating_point() and input.numel():
+        return ops.native_dropout(input, p, train)[0]
     noise = _noise(input, p, train)
     return input if noise is None else input * noise
 
@@ -26,6 +34,27 @@ def dropout_(input: Any, p: float, train: bool) -> Any:
     """`dropout` in place."""
     noise = _noise(input, p, train)
     return input if noise is None else input.mul_(noise)
+
+
+def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any, Any]:
+    """The result of `dropout`, and a mask of what was kept. Not to train means to keep all."""
+    keep = 1 - p
+    scale = 1 / keep if keep else 0.0
+    output, mask = copying.clone(input, None), ops.empty_like(input, bool_, None, None, None, None)
+    if train is False:
+        array(mask).fill(True)
+        return output, mask
+    random.bernoulli__float(mask, keep, None)
+    values = array(output)
+    with np.errstate(all="ignore"):
+        np.multiply(values, array(mask), out=values, casting="unsafe")
+        np.multiply(values, scale, out=values, casting="unsafe")
+    return output, mask
+
+
+def native_dropout_backward(grad_output: TensorImpl, mask: TensorImpl, scale: float) -> Any:
+    """`grad_output * mask * scale`."""
+    return ops.mul_Scalar(ops.mul_Tensor(grad_output, mask), scale)
 
 
 def feature_dropout(input: Any, p: float, train: bool) -> Any:

@@ -26,6 +26,11 @@ def maybe_multiply(grad: Any, factor: Any) -> Any:
     return grad if factor == 1 else grad * factor
 
 
+def dropout_scale(p: float, train: bool | None) -> float:
+    """What `native_dropout` multiplies the elements that stay with."""
+    return 1.0 if train is False else 0.0 if p == 1 else 1 / (1 - p)
+
+
 def div_self_backward(grad: Any, other: Any, rounding_mode: str | None) -> Any:
     """A quotient that is rounded is constant between its jumps."""
     return grad / other if rounding_mode is None else zeros_like(grad)

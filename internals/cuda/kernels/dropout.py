@@ -1,0 +1,63 @@
+"""Dropout in one pass (`fused_dropout_kernel_vec` in `aten/src/ATen/native/cuda/Dropout.cu`).
+
+Drawing a mask, multiplying and scaling as operators of their own would go through memory six times. Here a thread takes four
+elements and one draw of four random numbers, and writes the elements that stay, scaled up, and the mask, which the gradient
+needs.
+
+How the real one differs: neighbouring elements are loaded and stored as one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..language import cuda, device_function, kernel, template
+from .distributions import uniform4
+from .philox import philox
+
+T = template("T")  # the dtype of the elements
+C = template("C")  # the dtype to compute in
+ONE = np.uint64(1)
+
+
+@kernel
+def dropout(out, mask, source, n, seed, offset, step, width, second, third, fourth, keep, scale):  # type: ignore[no-untyped-def]
+    """Each thread takes four elements for four numbers: element width * t, and those `second`, `third` and `fourth` after it.
+
+    Where elements come in fours, these are neighbours (1, 2, 3). Where they only come in twos, they are two pairs that lie a grid
+    apart, and else single ones. All arrays lie in memory in the same order.
+    """
+    thread = cuda.grid(1)
+    first = width * thread
+    while first < n:
+        w0, w1, w2, w3 = philox(seed, np.uint64(thread), offset)
+        x0, x1, x2, x3 = uniform4(w0, w1, w2, w3)
+        keep_or_drop(out, mask, source, first, n, x0, keep, scale)
+        keep_or_drop(out, mask, source, first + second, n, x1, keep, scale)
+        keep_or_drop(out, mask, source, first + third, n, x2, keep, scale)
+        keep_or_drop(out, mask, source, first + fourth, n, x3, keep, scale)
+        first += 4 * step
+        offset = np.uint64(offset + ONE)
+
+
+@device_function
+def keep_or_drop(out, mask, source, i, n, x, keep, scale):  # type: ignore[no-untyped-def]
+    if i < n:
+        stays = x < keep
+        mask[i] = stays
+        if stays:
+            out[i] = T(C(source[i]) * scale)
+        else:
+            out[i] = T(C(source[i]) * C(0))
+
+
+@kernel
+def masked_scale(out, grad, mask, n, scale):  # type: ignore[no-untyped-def]
+    """The gradient: of what stayed, scaled as it was."""
+    i = cuda.grid(1)
+    while i < n:
+        if mask[i]:
+            out[i] = T(C(grad[i]) * scale)
+        else:
+            out[i] = T(C(grad[i]) * C(0))
+        i += cuda.gridsize(1)

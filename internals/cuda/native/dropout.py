@@ -1,0 +1,98 @@
+"""`native_dropout`: dropout and its mask by one kernel (`aten/src/ATen/native/cuda/Dropout.cu`).
+
+`dropout` of a tensor of the GPU comes here, when there is something to drop. For float32 the numbers are those of PyTorch on a
+real GPU: which element gets which depends on how many a thread can load at once.
+
+How the real one differs: eight elements of float16 are loaded at once on newer GPUs, and get other numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.layout import strides_like
+from internals.aten.overlap import is_non_overlapping_and_dense
+from internals.core import dtype as dt
+from internals.core.formats import contiguous_format
+from internals.core.geometry import geometry
+from internals.core.tensor_impl import TensorImpl, empty
+
+from ..device_array import flat
+from ..kernels import dropout as kernels
+from ..launch import THREADS, launch_1d, threads_for
+from ..random import generator_for
+from .copy import clone, fill__Scalar, zero_
+from .explicit_fallback import on_cpu
+from .random import execution_blocks
+
+AT_ONCE = 4
+
+
+def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any, Any]:
+    """`input` with each element zeroed with probability `p` and the others scaled up, and where it was kept."""
+    g = input._geometry
+    mask = empty(geometry(g.sizes, strides_like(input), dt.bool_, g.device))
+    if train is False:
+        return clone(input), fill__Scalar(mask, True)
+    if p == 1:
+        return zero_(ops.empty_like(input, None, None, None, None, None)), zero_(mask)
+    if input.dtype.category != dt.FLOATING:
+        result: tuple[Any, Any] = on_cpu("aten::native_dropout", input, p, train)
+        return result
+    source = _dense(input)
+    out = empty(geometry(g.sizes, strides_like(input), g.dtype, g.device))
+    n = g.numel
+    if not n:
+        return out, mask
+    blocks = execution_blocks(n, g.device)
+    step = THREADS * blocks
+    seed, position = generator_for(None, g.device).philox_state(((n - 1) // (step * AT_ONCE) + 1) * AT_ONCE)
+    compute = np.float64 if g.dtype is dt.float64 else np.float32
+    keep, scale = compute(1 - p), compute(1 / compute(1 - p))
+    arrays = (flat(out), flat(mask), flat(source))
+    kernel = kernels.dropout.bind(T=g.dtype.np.type, C=compute)
+    elements = together(n if source is input else 1, step)
+    kernel[blocks, threads_for(n)](*arrays, n, seed, position, step, *elements, keep, scale)
+    return out, mask
+
+
+def together(n: int, step: int) -> tuple[int, int, int, int]:
+    """How many neighbours a thread takes, and how far its four elements lie from the first."""
+    if n % 4 == 0:
+        return 4, 1, 2, 3
+    return (2, 1, 2 * step, 2 * step + 1) if n % 2 == 0 else (1, step, 2 * step, 3 * step)
+
+
+def native_dropout_backward(grad_output: TensorImpl, mask: TensorImpl, scale: float) -> Any:
+    """`grad_output * mask * scale`."""
+    if grad_output.dtype.category != dt.FLOATING:
+        return on_cpu("aten::native_dropout_backward", grad_output, mask, scale)
+    kind = grad_output.dtype
+    compute = np.float64 if kind is dt.float64 else np.float32
+    grad = clone(grad_output, contiguous_format)
+    kept = mask if mask.is_contiguous() else clone(mask, contiguous_format)
+    n = grad.numel()
+    kernel = kernels.masked_scale.bind(T=kind.np.type, C=compute)
+    launch_1d(kernel, n, flat(grad), flat(grad), flat(kept), n, compute(scale))
+    return grad
+
+
+def _dense(t: Any) -> Any:
+    """`t`, or a copy of it, with its elements in the order of a new tensor that is like it."""
+    g = t._geometry
+    return t if is_non_overlapping_and_dense(g.sizes, g.strides) else clone(t)
+
+
+def instances() -> list[tuple[Any, tuple[Any, ...]]]:
+    """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+    for kind in (dt.float16, dt.float32, dt.float64):
+        C = np.float64 if kind is dt.float64 else np.float32
+        array, bound = f"{kind.name}[:]", {"T": kind.np.type, "C": C}
+        numbers = (int, np.uint64, np.uint64, *(int,) * 5, C, C)
+        found.append((kernels.dropout.bind(**bound), (array, "bool[:]", array, *numbers)))
+        found.append((kernels.masked_scale.bind(**bound), (array, array, "bool[:]", int, C)))
+    return found
