@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import internals
 from internals.nn import functional as F
 from tests.side_by_side import ours
 from tests.support import assert_same, examples, to_numpy
@@ -128,3 +129,9 @@ def test_unfold(case: tuple[Any, ...]) -> None:
     expected = np.moveaxis(each_window(to_numpy(t), kernel, stride, padding, 0), -1, 2)
     result = F.unfold(t, kernel, 1, padding, stride)
     assert_same(result, expected.reshape(sizes[0], sizes[1] * kernel[0] * kernel[1], -1))
+
+
+def test_the_gradient_of_an_empty_batch() -> None:
+    x = internals.zeros(0, 2, 4, 5).requires_grad_()
+    internals.nn.functional.max_pool2d(x, 2).sum().backward()
+    assert x.grad.shape == (0, 2, 4, 5)

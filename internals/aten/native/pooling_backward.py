@@ -34,7 +34,8 @@ def max_pool2d_with_indices_backward(
     plane = self.shape[-2] * self.shape[-1]
     g = _wide(grad_output)
     planes = self.numel() // plane if plane else 0
-    g, places = g.reshape(planes, -1), array(indices).reshape(planes, -1)
+    windows = g.shape[-2] * g.shape[-1]
+    g, places = g.reshape(planes, windows), array(indices).reshape(planes, windows)
     places = places + (np.arange(planes) * plane)[:, None]
     dx = np.zeros(planes * plane, g.dtype)
     if all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel)):  # no two windows share an element

@@ -15,7 +15,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -217,16 +216,15 @@ def _known(form: str) -> str:
 
 def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
     """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    found: list[tuple[Kernel, tuple[Any, ...]]] = []
-    where = Product(*[(1, 1, 1)] * 4)
-    for T in (np.float32, np.float64, np.float16, np.int32, np.int64):
+    where, found = Product(*[(1, 1, 1)] * 4), []
+    for T in (np.float32, np.float64, np.float16, np.int64):
         acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
         arrays = (f"{np.dtype(T).name}[:]",) * 4
-        forms = [naive(T), tiled(T, 16)]
-        found += [(form, (*arrays, int, int, int, where, acc, acc)) for form in forms]
-        forms = [blocked(T, MEDIUM, True, False)]
+        simple, cut = [tiled(T, 16)], [blocked(T, MEDIUM, True, False)]
         if T is np.float32:
-            forms += [blocked(T, LARGE, *along) for along in product((True, False), repeat=2)]
-        found += [(form, (*arrays, *(int,) * 5, where, acc, acc)) for form in forms]
+            simple.append(naive(T))
+            cut += [blocked(T, LARGE, True, False), blocked(T, LARGE, False, True)]
+        found += [(form, (*arrays, int, int, int, where, acc, acc)) for form in simple]
+        found += [(form, (*arrays, *(int,) * 5, where, acc, acc)) for form in cut]
         found.append((row_products(T, acc), (*arrays, int, int, where, acc, acc)))
     return found

@@ -1,0 +1,187 @@
+"""Maximum and average over windows of images, and their gradients (`DilatedMaxPool2d.cu`, `AveragePool2d.cu`).
+
+Forward, a thread has one element of the result and walks over its window. Backward, it has one element of the *input* and walks
+over the windows that cover it, and takes from each what is due to it. So nobody writes where another one writes, no atomic
+addition is needed, and the sums have the same order every time.
+
+Elements are numbered (image, channel, row, column). Tensors are found through four strides each, so that channels may be last.
+
+How the real one differs: the gradient of the maximum goes out from the windows, with atomicAdd, in any order; there are second
+forms for channels-last, with a block's windows in shared memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..language import cuda, device_function, kernel, template
+
+T = template("T")  # the dtype of the result
+ACC = template("ACC")  # the dtype of sums, or that in which elements are compared
+WINDOW = template("WINDOW")  # (rows, columns) of a window: `fixed_window` or `adaptive_window`
+COVERING = template("COVERING")  # the windows that have a position: `fixed_covering` or `adaptive_covering`
+
+Strides = tuple[int, int, int, int]
+
+
+class Pool(NamedTuple):
+    """How windows lie over images of sizes[0] x sizes[1]; strides of the input's side and the output's."""
+
+    channels: int
+    sizes: tuple[int, int]
+    places: tuple[int, int]  # rows and columns of the output
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    x: Strides
+    y: Strides
+    divisor: int  # of averages: a number, or 0 for the size of the window,
+    padded: int  # which counts padding if this is 1
+
+
+@device_function
+def offset(e, channels, sizes, strides):  # type: ignore[no-untyped-def]
+    """Where element number e = (image, channel, row, column) lies."""
+    plane = e // sizes[1] // sizes[0]
+    column, row = e % sizes[1] * strides[3], e // sizes[1] % sizes[0] * strides[2]
+    return plane // channels * strides[0] + plane % channels * strides[1] + row + column
+
+
+@device_function
+def first_covering(i, reach, stride):  # type: ignore[no-untyped-def]
+    """The first window, from `stride` times its number on over `reach` positions, that has position `i`; at least 0."""
+    return max(0, (i - reach) // stride + 1)
+
+
+@kernel
+def max_pool(y, indices, x, n, lowest, how):  # type: ignore[no-untyped-def]
+    """The largest element of each window, and where in the plane it is. The first of equal ones wins, and NaN over all."""
+    e = cuda.grid(1)
+    while e < n:
+        j, i = e % how.places[1], e // how.places[1] % how.places[0]
+        top, left = i * how.stride[0] - how.padding[0], j * how.stride[1] - how.padding[1]
+        bottom = min(top + (how.kernel[0] - 1) * how.dilation[0] + 1, how.sizes[0])
+        right = min(left + (how.kernel[1] - 1) * how.dilation[1] + 1, how.sizes[1])
+        while top < 0:
+            top += how.dilation[0]
+        while left < 0:
+            left += how.dilation[1]
+        plane = e // how.places[1] // how.places[0]
+        image = plane // how.channels * how.x[0] + plane % how.channels * how.x[1]
+        best = ACC(lowest)
+        place = top * how.sizes[1] + left
+        for row in range(top, bottom, how.dilation[0]):
+            for column in range(left, right, how.dilation[1]):
+                value = ACC(x[image + row * how.x[2] + column * how.x[3]])
+                if value > best or value != value:
+                    best = value
+                    place = row * how.sizes[1] + column
+        at = offset(e, how.channels, how.places, how.y)
+        y[at] = T(best)
+        indices[at] = place
+        e += cuda.gridsize(1)
+
+
+@kernel
+def max_pool_backward(grad_x, grad_y, indices, n, how, grad_strides, index_strides):  # type: ignore[no-untyped-def]
+    """Each element of the input takes the gradients of those windows whose maximum it was."""
+    e = cuda.grid(1)
+    while e < n:
+        column, row = e % how.sizes[1], e // how.sizes[1] % how.sizes[0]
+        plane = e // how.sizes[1] // how.sizes[0]
+        image, channel = plane // how.channels, plane % how.channels
+        position = row * how.sizes[1] + column
+        down, right = row + how.padding[0], column + how.padding[1]
+        total = ACC(0)
+        first_row = first_covering(down, (how.kernel[0] - 1) * how.dilation[0] + 1, how.stride[0])
+        first_column = first_covering(right, (how.kernel[1] - 1) * how.dilation[1] + 1, how.stride[1])
+        for i in range(first_row, min(down // how.stride[0] + 1, how.places[0])):
+            for j in range(first_column, min(right // how.stride[1] + 1, how.places[1])):
+                at = image * index_strides[0] + channel * index_strides[1] + i * index_strides[2] + j * index_strides[3]
+                if indices[at] == position:
+                    at = image * grad_strides[0] + channel * grad_strides[1] + i * grad_strides[2] + j * grad_strides[3]
+                    total += ACC(grad_y[at])
+        grad_x[offset(e, how.channels, how.sizes, how.x)] = T(total)
+        e += cuda.gridsize(1)
+
+
+@device_function
+def fixed_window(i, size, places, kernel, stride, padding, padded):  # type: ignore[no-untyped-def]
+    """Window i along a dimension: its first position, the one behind its last, and how many positions count."""
+    start = i * stride - padding
+    end = min(start + kernel, size + padding)
+    count = end - start
+    start, end = max(start, 0), min(end, size)
+    return start, end, count if padded == 1 else end - start
+
+
+@device_function
+def adaptive_window(i, size, places, kernel, stride, padding, padded):  # type: ignore[no-untyped-def]
+    """The same where `places` windows cover the image evenly: from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    start = i * size // places
+    end = ((i + 1) * size + places - 1) // places
+    return start, end, end - start
+
+
+@kernel
+def avg_pool(y, x, n, how):  # type: ignore[no-untyped-def]
+    """The sum over each window, divided by how many elements count."""
+    e = cuda.grid(1)
+    while e < n:
+        i, j = e // how.places[1] % how.places[0], e % how.places[1]
+        top, bottom, height = WINDOW(
+            i, how.sizes[0], how.places[0], how.kernel[0], how.stride[0], how.padding[0], how.padded
+        )
+        left, right, width = WINDOW(
+            j, how.sizes[1], how.places[1], how.kernel[1], how.stride[1], how.padding[1], how.padded
+        )
+        plane = e // how.places[1] // how.places[0]
+        image = plane // how.channels * how.x[0] + plane % how.channels * how.x[1]
+        total = ACC(0)
+        for row in range(top, bottom):
+            for column in range(left, right):
+                total += ACC(x[image + row * how.x[2] + column * how.x[3]])
+        divisor = how.divisor if how.divisor != 0 else height * width
+        y[offset(e, how.channels, how.places, how.y)] = T(total / ACC(divisor))
+        e += cuda.gridsize(1)
+
+
+@device_function
+def fixed_covering(i, size, places, kernel, stride, padding):  # type: ignore[no-untyped-def]
+    """The windows that cover position i along a dimension: the first, and the one behind the last."""
+    at = i + padding
+    return first_covering(at, kernel, stride), min(at // stride + 1, places)
+
+
+@device_function
+def adaptive_covering(i, size, places, kernel, stride, padding):  # type: ignore[no-untyped-def]
+    """The same for windows that cover the image evenly."""
+    return i * places // size, ((i + 1) * places + size - 1) // size
+
+
+@kernel
+def avg_pool_backward(grad_x, grad_y, n, how):  # type: ignore[no-untyped-def]
+    """Each element of the input takes its share from all windows that cover it."""
+    e = cuda.grid(1)
+    while e < n:
+        row, column = e // how.sizes[1] % how.sizes[0], e % how.sizes[1]
+        first_row, last_row = COVERING(row, how.sizes[0], how.places[0], how.kernel[0], how.stride[0], how.padding[0])
+        first_column, last_column = COVERING(
+            column, how.sizes[1], how.places[1], how.kernel[1], how.stride[1], how.padding[1]
+        )
+        plane = e // how.sizes[1] // how.sizes[0]
+        image = plane // how.channels * how.y[0] + plane % how.channels * how.y[1]
+        total = ACC(0)
+        for i in range(first_row, last_row):
+            top, bottom, height = WINDOW(
+                i, how.sizes[0], how.places[0], how.kernel[0], how.stride[0], how.padding[0], how.padded
+            )
+            for j in range(first_column, last_column):
+                left, right, width = WINDOW(
+                    j, how.sizes[1], how.places[1], how.kernel[1], how.stride[1], how.padding[1], how.padded
+                )
+                divisor = how.divisor if how.divisor != 0 else height * width
+                total += ACC(grad_y[image + i * how.y[2] + j * how.y[3]]) / ACC(divisor)
+        grad_x[offset(e, how.channels, how.sizes, how.x)] = T(total)
+        e += cuda.gridsize(1)
