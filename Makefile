@@ -11,7 +11,7 @@ endif
 export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 
-.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle notebooks bench lock clean
+.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda notebooks bench bench-gpu lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -33,8 +33,8 @@ test: setup ## lint, types, unit tests and every notebook against its stored out
 test-full: setup ## the same with the slow tests and many more random cases
 	@$(RUN) -m tools.test --full $(ARGS)
 
-test-gpu: setup ## the tests of the CUDA backend on a real GPU
-	@INTERNALS_CUDA=gpu $(RUN) -m pytest tests/cuda $(ARGS)
+test-gpu: cuda ## the tests of the CUDA backend on a real GPU
+	@$(RUN) -m tools.test_gpu $(ARGS)
 
 runtimes-test: setup ## the saved model in C++ and Node.js, against Python (and PyTorch, where installed)
 	@$(RUN) -m tools.runtimes_test $(ARGS)
@@ -42,11 +42,17 @@ runtimes-test: setup ## the saved model in C++ and Node.js, against Python (and 
 oracle: ## add real PyTorch to .venv, so that `make test` also compares with it
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --oracle --pip-args="$(PIP_ARGS)"
 
+cuda: ## add numba's CUDA compiler to .venv: kernels on a real GPU, PTX anywhere (450 MB)
+	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --cuda
+
 notebooks: setup ## run the notebooks again and store their outputs
 	@$(RUN) -m tools.notebooks $(ARGS)
 
 bench: setup ## time against numpy and, where installed, PyTorch: ratios
 	@$(RUN) -m benchmarks $(ARGS)
+
+bench-gpu: cuda ## time the CUDA backend on a real GPU: against its bandwidth, its matmul, and PyTorch
+	@$(RUN) -m benchmarks.cuda $(ARGS)
 
 lock: ## pin the newest versions of all dependencies (needs uv)
 	@tools/lock.sh

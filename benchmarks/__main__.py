@@ -1,7 +1,7 @@
 """`make bench`, or `python -m benchmarks [WORD ...]`: prints how long we take over how long numpy and PyTorch take.
 
 Every module in this folder that has a function `cases()` takes part; words choose the cases whose name, or module,
-contains one of them.
+contains one of them. What a GPU does is measured by `make bench-gpu`, in `benchmarks/cuda`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def all_cases() -> Iterator[tuple[str, harness.Case]]:
-    for module in sorted(info.name for info in pkgutil.iter_modules(benchmarks.__path__)):
+    for module in sorted(info.name for info in pkgutil.iter_modules(benchmarks.__path__) if not info.ispkg):
         if module in ("__main__", "harness"):
             continue
         for case in importlib.import_module(f"benchmarks.{module}").cases():

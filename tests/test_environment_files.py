@@ -14,6 +14,7 @@ CONDA_NAMES = {"graphviz": "python-graphviz"}  # where conda calls a package oth
 NOT_IN_CONDA = {"graphviz-pure"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WANTED = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
+CUDA = PROJECT["optional-dependencies"]["cuda"]
 
 
 def conda_lists() -> tuple[list[str], list[str]]:
@@ -29,8 +30,8 @@ def name_of(requirement: str) -> str:
     return match.group().lower()
 
 
-def locked() -> dict[str, str]:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+def locked(file: str = "requirements.lock") -> dict[str, str]:
+    lines = (ROOT / file).read_text().splitlines()
     return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", "\n".join(lines), re.M))
 
 
@@ -58,7 +59,26 @@ def test_lock_pins_versions_that_pyproject_allows() -> None:
         assert requirement.specifier.contains(pins[requirement.name.lower()]), requirement
 
 
-@pytest.mark.parametrize("file", ["requirements.lock", "requirements-oracle.lock", "environment.yml", "pyproject.toml"])
+def test_what_make_cuda_adds_fits_to_what_is_there() -> None:
+    packaging = pytest.importorskip("packaging.requirements")
+    base, added = locked(), locked("requirements-cuda.lock")
+    for requirement in map(packaging.Requirement, CUDA):
+        assert requirement.specifier.contains(added[requirement.name]) and requirement.name not in base
+    both = base.keys() & added.keys()
+    assert {"numba", "numpy"} <= both and all(base[name] == added[name] for name in both)
+
+
+def test_only_systems_that_have_cuda_get_it() -> None:
+    lines = (ROOT / "requirements-cuda.lock").read_text().splitlines()
+    packages = [line for line in lines if "==" in line]
+    assert len(packages) > 5 and all("sys_platform" in line for line in packages)
+    assert all("--hash=sha256:" in line for line in lines if line.startswith("    "))
+
+
+LOCKS = ["requirements.lock", "requirements-oracle.lock", "requirements-cuda.lock"]
+
+
+@pytest.mark.parametrize("file", [*LOCKS, "environment.yml", "pyproject.toml"])
 def test_no_registry_address(file: str) -> None:
     text = (ROOT / file).read_text()
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links|--trusted-host", text)
@@ -74,4 +94,4 @@ def test_every_dependency_is_explained() -> None:
     text = (ROOT / "docs" / "dependencies.md").read_text().lower()
     explained = set(re.findall(r"^\| `([^`]+)`", text, re.M))
     compared_with = {name_of(r) for r in PROJECT["optional-dependencies"]["bench"]}
-    assert explained == {name_of(r) for r in WANTED} | compared_with | {"setuptools"}
+    assert explained == {name_of(r) for r in WANTED + CUDA} | compared_with | {"setuptools"}

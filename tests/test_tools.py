@@ -28,7 +28,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, 
     monkeypatch.setattr(setup_env, "ENV", env)
     monkeypatch.setattr(setup_env, "STAMP", env / "ready.json")
     monkeypatch.setattr(setup_env, "PYTHON", env / "bin" / "python")
+    (tmp_path / "requirements-cuda.lock").write_text("numba==0.68.1\nnumba-cuda==0.30.4 ; sys_platform != 'darwin' \\\n")
     monkeypatch.setattr(setup_env, "ORACLE_LOCK", tmp_path / "requirements-oracle.lock")
+    monkeypatch.setattr(setup_env, "CUDA_LOCK", tmp_path / "requirements-cuda.lock")
     notes: list[tuple[str, ...]] = []
 
     def create(folder: Path, with_pip: bool) -> None:
@@ -114,6 +116,23 @@ def test_a_wrong_oracle_is_refused(project: list[tuple[str, ...]], monkeypatch: 
     monkeypatch.setattr(setup_env, "installed_torch", lambda: "2.9.0")
     with pytest.raises(SystemExit, match="has to be PyTorch 2.13, pip installed 2.9.0"):
         setup_env.ensure_oracle([])
+
+
+@pytest.mark.parametrize(("found", "installs"), [(None, True), ("0.30.3", True), ("0.30.4", False)])
+def test_the_cuda_compiler_is_installed_once(
+    project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, found: str | None, installs: bool
+) -> None:
+    monkeypatch.setattr(setup_env.sys, "platform", "linux")
+    monkeypatch.setattr(setup_env, "installed", lambda package: found)
+    setup_env.ensure_cuda()
+    assert project == ([("pip", "install", "--require-hashes", "-r", "requirements-cuda.lock")] if installs else [])
+
+
+def test_there_is_no_cuda_on_macos(project: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup_env.sys, "platform", "darwin")
+    with pytest.raises(SystemExit, match="no CUDA on macOS"):
+        setup_env.ensure_cuda()
+    assert project == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the shell script needs sh")

@@ -2,6 +2,7 @@
 
     python3 tools/setup_env.py            what `make setup` does
     python3 tools/setup_env.py --oracle   also real PyTorch, to compare with: `make oracle`
+    python3 tools/setup_env.py --cuda     also numba's CUDA compiler: `make cuda`
 
 When nothing changed this returns at once: the stamp `.venv/ready.json` says for which lock file, pyproject.toml,
 Python and folder the environment was made. It is removed before any work and written last, by renaming, so an
@@ -29,11 +30,13 @@ ENV = ROOT / ".venv"
 STAMP = ENV / "ready.json"
 PYTHON = ENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 ORACLE_LOCK = ROOT / "requirements-oracle.lock"
+CUDA_LOCK = ROOT / "requirements-cuda.lock"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="make or update the project's .venv")
     parser.add_argument("--oracle", action="store_true", help="also install real PyTorch, for side-by-side tests")
+    parser.add_argument("--cuda", action="store_true", help="also what compiles for a GPU (450 MB; not on macOS)")
     parser.add_argument("--pip-args", default="", help="more arguments for that pip, such as another index")
     options = parser.parse_args()
     try:
@@ -41,6 +44,8 @@ def main() -> int:
             ensure_environment()
             if options.oracle:
                 ensure_oracle(options.pip_args.split())
+            if options.cuda:
+                ensure_cuda()
     except subprocess.CalledProcessError as error:
         print(f"setup failed: {' '.join(map(str, error.cmd))} ended with status {error.returncode}", file=sys.stderr)
         return 1
@@ -85,6 +90,17 @@ def ensure_oracle(pip_args: list[str]) -> None:
     say(f"PyTorch {found} is there")
 
 
+def ensure_cuda() -> None:
+    if sys.platform == "darwin":
+        raise SystemExit("setup failed: there is no CUDA on macOS; the simulated device needs nothing to be installed")
+    wanted = pinned(CUDA_LOCK, "numba-cuda")
+    if installed("numba-cuda") == wanted:
+        return
+    say(f"installing numba-cuda {wanted} and NVIDIA's compiler (large)")
+    pip("install", "--require-hashes", "-r", CUDA_LOCK.name)
+    say(f"numba-cuda {wanted} is there")
+
+
 def fingerprint() -> dict[str, str]:
     """What the environment depends on. The folder counts, because a venv cannot be moved."""
     names = ("requirements.lock", "pyproject.toml")
@@ -107,15 +123,23 @@ def write_stamp(content: dict[str, str]) -> None:
 
 
 def pinned_torch() -> str:
-    for line in ORACLE_LOCK.read_text().splitlines():
+    return pinned(ORACLE_LOCK, "torch")
+
+
+def pinned(lock: Path, package: str) -> str:
+    for line in lock.read_text().splitlines():
         name, _, version = line.partition("==")
-        if name == "torch":
+        if name == package:
             return version.split()[0]
-    raise SystemExit(f"setup failed: {ORACLE_LOCK.name} pins no torch")
+    raise SystemExit(f"setup failed: {lock.name} pins no {package}")
 
 
 def installed_torch() -> str | None:
-    ask = "import importlib.metadata as m\ntry: print(m.version('torch'))\nexcept m.PackageNotFoundError: pass"
+    return installed("torch")
+
+
+def installed(package: str) -> str | None:
+    ask = f"import importlib.metadata as m\ntry: print(m.version('{package}'))\nexcept m.PackageNotFoundError: pass"
     answer = subprocess.run([PYTHON, "-c", ask], capture_output=True, text=True, check=True)
     return answer.stdout.strip() or None
 

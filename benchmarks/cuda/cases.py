@@ -1,0 +1,113 @@
+"""What is measured: operators limited by memory, a product of matrices, a chain that can be fused, a hit of the allocator.
+
+The goals are the project's promises for a real GPU, at the sizes of `FULL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.cuda.harness import OURS, Case, Ceiling, Goal
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """`n` elements for what goes through memory once, `rows` of `columns` for what works on rows, matrices of `side`²."""
+
+    n: int
+    rows: int
+    columns: int
+    side: int
+
+
+FULL = Sizes(n=1 << 26, rows=1 << 14, columns=1 << 12, side=4096)
+TINY = Sizes(n=1 << 9, rows=8, columns=32, side=16)  # for the simulator: to see that everything runs
+
+FLOAT = 4
+BANDWIDTH, ROWS = Goal("bandwidth", 0.85), Goal("bandwidth", 0.70)
+
+
+def ceiling(library: Any, sizes: Sizes) -> Ceiling:
+    """A copy of `n` floats from one place on the device to another."""
+    source, target = library.ones(sizes.n, device="cuda"), library.empty(sizes.n, device="cuda")
+    return Ceiling(lambda: target.copy_(source), 2 * FLOAT * sizes.n)
+
+
+def cases(libraries: Mapping[str, Any], sizes: Sizes) -> list[Case]:
+    """All of them, each with a side for every library of `libraries`."""
+    n, rows, columns, side = sizes.n, sizes.rows, sizes.columns, sizes.side
+
+    def case(name: str, make: Callable[[Any], Callable[[], object]], nbytes: int | None, goal: Goal | None = None) -> Case:
+        return Case(name, {key: make(library) for key, library in libraries.items()}, nbytes, goal)
+
+    return [
+        case("a + b", lambda T: binary(T, n, lambda a, b, out: T.add(a, b, out=out)), 3 * FLOAT * n, BANDWIDTH),
+        case("a * 2", lambda T: binary(T, n, lambda a, b, out: T.mul(a, 2.0, out=out)), 2 * FLOAT * n, BANDWIDTH),
+        case("exp(a)", lambda T: binary(T, n, lambda a, b, out: T.exp(a, out=out)), 2 * FLOAT * n, BANDWIDTH),
+        case("a.T + b.T", lambda T: transposed(T, side), 3 * FLOAT * side * side),
+        case("a.sum()", lambda T: reduced(T, (n,), lambda a: a.sum()), FLOAT * n, BANDWIDTH),
+        case("a.sum(1)", lambda T: reduced(T, (rows, columns), lambda a: a.sum(1)), FLOAT * rows * columns, BANDWIDTH),
+        case("a.sum(0)", lambda T: reduced(T, (rows, columns), lambda a: a.sum(0)), FLOAT * rows * columns, BANDWIDTH),
+        case("a.amax(1)", lambda T: reduced(T, (rows, columns), lambda a: a.amax(1)), FLOAT * rows * columns, BANDWIDTH),
+        case("softmax(a, 1)", lambda T: reduced(T, (rows, columns), lambda a: a.softmax(1)), 2 * FLOAT * rows * columns, ROWS),
+        case("layer_norm(a)", lambda T: layer_norm(T, rows, columns), 2 * FLOAT * rows * columns, ROWS),
+        case("a @ b", lambda T: product(T, side), None, Goal("torch", 0.50)),
+        # Eager PyTorch reads and writes 8 n floats in three kernels, one fused kernel 4 n.
+        case("relu(a * b + c), compiled", lambda T: chain(T, n), 4 * FLOAT * n, Goal("torch", 2 * 0.85)),
+        Case(
+            "a block from the cache, and back",
+            {key: allocation(library) for key, library in libraries.items()},
+            goal=Goal("microseconds", 3.0),
+            on_host=True,
+        ),
+    ]
+
+
+def binary(T: Any, n: int, operation: Callable[[Any, Any, Any], object]) -> Callable[[], object]:
+    a, b, out = (T.ones(n, device="cuda") for _ in range(3))
+    return lambda: operation(a, b, out)
+
+
+def transposed(T: Any, side: int) -> Callable[[], object]:
+    a, b, out = (T.ones(side, side, device="cuda").t() for _ in range(3))
+    return lambda: T.add(a, b, out=out)
+
+
+def reduced(T: Any, shape: tuple[int, ...], operation: Callable[[Any], object]) -> Callable[[], object]:
+    a = T.ones(*shape, device="cuda")
+    return lambda: operation(a)
+
+
+def layer_norm(T: Any, rows: int, columns: int) -> Callable[[], object]:
+    a, weight, bias = T.ones(rows, columns, device="cuda"), T.ones(columns, device="cuda"), T.zeros(columns, device="cuda")
+    return lambda: T.nn.functional.layer_norm(a, (columns,), weight, bias)
+
+
+def product(T: Any, side: int) -> Callable[[], object]:
+    """With single precision throughout: PyTorch must not take its tensor cores for it."""
+    if hasattr(T, "backends"):
+        T.backends.cuda.matmul.allow_tf32 = False
+    a, b, out = (T.ones(side, side, device="cuda") for _ in range(3))
+    return lambda: T.mm(a, b, out=out)
+
+
+def chain(T: Any, n: int) -> Callable[[], object]:
+    """Ours compiled, PyTorch's eager."""
+    a, b, c = (T.ones(n, device="cuda") for _ in range(3))
+
+    def program(a, b, c):  # type: ignore[no-untyped-def]
+        return (a * b + c).relu()
+
+    if T.__name__ != OURS:
+        return lambda: program(a, b, c)
+    scripted = T.jit.script(program)
+    return lambda: scripted(a, b, c)
+
+
+def allocation(T: Any) -> Callable[[], object]:
+    """512 bytes that have been there before."""
+    make = T.empty
+    make(128, device="cuda")
+    return lambda: make(128, device="cuda")

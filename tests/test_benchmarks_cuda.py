@@ -1,0 +1,148 @@
+"""The benchmark of the CUDA backend: how it measures, what it reports, and that every case runs. No time is tested."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import internals
+from benchmarks.cuda import __main__ as runner
+from benchmarks.cuda import harness
+from benchmarks.cuda.cases import FULL, TINY, cases
+from tests.support import full
+from tools import test_gpu
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class FakeClock(harness.Clock):
+    """A clock on which each call takes as many seconds as it returns."""
+
+    def __init__(self) -> None:
+        self.turns: list[str] = []
+
+    def seconds(self, call: Callable[[], Any], count: int, on_host: bool = False) -> float:
+        return float(call())
+
+
+def measured(sides: dict[str, Callable[[], float]], copy: Callable[[], float], rounds: int = 3, **options: Any) -> Any:
+    clocks = {name: FakeClock() for name in ("internals", "torch")}
+    case = harness.Case("x", sides, **options)
+    return harness.run(case, harness.Ceiling(copy, 200), clocks, rounds)
+
+
+def test_ratios_are_those_of_one_round() -> None:
+    ours, theirs = itertools.cycle([1.0, 1.0, 2.0, 4.0, 8.0]), itertools.cycle([1.0, 1.0, 4.0, 8.0, 4.0])
+    copy = itertools.cycle([1.0, 1.0, 1.0, 2.0, 4.0])
+    result = measured({"internals": lambda: next(ours), "torch": lambda: next(theirs)}, lambda: next(copy), nbytes=100)
+    assert (result.bandwidth, result.of_torch, result.microseconds) == (0.25, 2.0, 4e6)
+
+
+def test_sides_take_turns() -> None:
+    turns: list[str] = []
+
+    def side(name: str) -> Callable[[], float]:
+        return lambda: turns.append(name) or 1.0
+
+    measured({"internals": side("internals"), "torch": side("torch")}, side("copy"), rounds=2, nbytes=1)
+    first, second = turns[-6:-3], turns[-3:]
+    assert first == list(reversed(second)) == ["copy", "torch", "internals"]
+
+
+def test_a_case_without_bytes_has_no_share_of_bandwidth() -> None:
+    result = measured({"internals": lambda: 1e-6}, lambda: 1.0)
+    assert result.bandwidth is None and result.of_torch is None and result.microseconds == pytest.approx(1.0)
+
+
+def test_a_case_needs_our_side() -> None:
+    with pytest.raises(ValueError, match="'x' has no side 'internals'; it has: torch"):
+        measured({"torch": lambda: 1.0}, lambda: 1.0)
+
+
+@pytest.mark.parametrize(
+    ("goal", "bandwidth", "of_torch", "microseconds", "met"),
+    [
+        (harness.Goal("bandwidth", 0.85), 0.85, None, 1.0, True),
+        (harness.Goal("bandwidth", 0.85), 0.84, None, 1.0, False),
+        (harness.Goal("torch", 0.5), None, 0.4, 1.0, False),
+        (harness.Goal("torch", 0.5), None, None, 1.0, None),
+        (harness.Goal("microseconds", 3.0), None, None, 2.9, True),
+        (harness.Goal("microseconds", 3.0), None, None, 3.1, False),
+    ],
+)
+def test_goals(goal: harness.Goal, bandwidth: Any, of_torch: Any, microseconds: float, met: bool | None) -> None:
+    case = harness.Case("x", {"internals": lambda: None})
+    assert goal.met(harness.Result(case, bandwidth, of_torch, microseconds)) is met
+
+
+def test_rows_of_the_table() -> None:
+    case = harness.Case("a + b", {"internals": lambda: None}, 1, harness.Goal("bandwidth", 0.85))
+    assert runner.row(harness.Result(case, 0.912, 1.05, 123.44)) == (
+        "| a + b | 91% | 105% | 123.4 | 85% of the copy | met |"
+    )
+    case = harness.Case("block", {"internals": lambda: None}, None, harness.Goal("microseconds", 3.0))
+    assert runner.row(harness.Result(case, None, None, 4.0)) == "| block |  |  | 4.0 | under 3 µs | MISSED |"
+    assert runner.HEAD.splitlines()[0].count("|") == runner.row(harness.Result(case, None, None, 4.0)).count("|")
+
+
+def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(internals.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(test_gpu, "missing", lambda: "there is no NVIDIA driver on this system")
+    assert runner.main([]) == 1 and test_gpu.main([]) == 1
+    out, err = capsys.readouterr()
+    assert not out and "bench-gpu: there is no GPU to measure" in err
+    assert "test-gpu: there is no GPU to test on: there is no NVIDIA driver on this system.\nThe same tests run" in err
+
+
+def test_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        runner.main(["--rounds", "0"])
+    assert "--rounds must be at least 1" in capsys.readouterr().err
+
+
+def test_operands_are_larger_than_any_cache() -> None:
+    assert FULL.n == 1 << 26 and FULL.rows * FULL.columns == FULL.n and FULL.side == 4096
+    assert TINY.rows * TINY.columns < 1 << 10
+
+
+def test_the_promises_are_all_there() -> None:
+    """The goals of the project for a real GPU; nothing runs."""
+
+    class Anything:
+        __name__ = "internals"
+
+        def __getattr__(self, name: str) -> Any:
+            return self
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return self
+
+    goals = {c.name: str(c.goal) for c in cases({"internals": Anything()}, FULL) if c.goal}
+    assert goals["a + b"] == goals["a.sum(0)"] == "85% of the copy" and goals["a @ b"] == "50% of PyTorch"
+    assert goals["softmax(a, 1)"] == goals["layer_norm(a)"] == "70% of the copy"
+    assert goals["a block from the cache, and back"] == "under 3 µs"
+
+
+def test_cases_run_on_the_simulator() -> None:
+    """In a process of its own, as the simulator is for a whole process. A few of the cases, all of them in the long version."""
+    words = [] if full() else ["a + b", "a.sum()", "cache"]
+    command = [sys.executable, "-m", "benchmarks.cuda", "--simulator", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("On the simulated device") and all(line.endswith(": ran") for line in lines[2:])
+    assert len(lines) - 2 == (13 if full() else 3) and "%" not in done.stdout
+
+
+def test_words_that_no_case_contains(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(internals.cuda, "is_available", lambda: True)
+    for name, result in (("setting", ""), ("found_libraries", {}), ("cases", [])):
+        monkeypatch.setattr(runner, name, lambda *args, result=result: result)
+    assert runner.main(["nothing like this"]) == 1
+    assert capsys.readouterr().err == "no case contains nothing like this\n"
