@@ -79,7 +79,7 @@ def test_three_operands(call: Call, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int16, torch.bool], ids=str)
-@pytest.mark.parametrize("n", [1, 31, 32, 33, 128, 129, 511, 1024, 1025, 3000])
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 128, 129, 511, 1024, 1025, 4100])
 def test_every_element_of_any_number_is_computed(dtype: Any, n: int) -> None:
     """With several elements a thread under way, whole blocks and the rest."""
     compare(lambda a, b: a + b, numbers(dtype, (n,)), numbers(dtype, (n,), 1))

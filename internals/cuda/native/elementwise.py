@@ -9,7 +9,8 @@ and a call needs no more than addresses and numbers.
 Complex numbers have no kernels: their loops run on the CPU, on copies, which counts as a fallback.
 
 How the real one differs: `gpu_kernel` is a template, instantiated for each operation and dtype when PyTorch is built, complex
-ones included. An integer divided by zero is 0 here, and whatever the hardware makes of it there: an error on neither.
+ones included. An integer divided by zero is 0 here, and whatever the hardware makes of it there: an error on neither. A dtype
+that an operator has no kernel for is refused in the words of the CPU, "abs_cpu" where PyTorch says "abs_cuda".
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
         functor, call, decisions.common_dtype, decisions.result_dtype, [x.dtype for x in operands],
         [targets[i] for i in elements], output.dtype, len(sizes) == 1 and all(s == (1,) for s in strides), output.numel(),
     )  # fmt: skip
-    steps = -(-output.numel() // _elements_under_way(output.dtype))
+    steps = -(-output.numel() // _elements_under_way(output.dtype, *(x.dtype for x in operands)))
     threads = threads_for(steps)
     numbers = [i for i in range(len(inputs)) if i not in elements]
     return _Plan(
@@ -127,7 +128,7 @@ def instance(
         "place": kernels.dense if is_dense else kernels.strided,
         "T": _in_single(common).np.type,
         "R": result.np.type,
-        "WORK": _elements_under_way(out),
+        "WORK": _elements_under_way(out, *dtypes),
     }
     for convert, kept, d, target in zip("ABC", "XYZ", dtypes, targets):
         names[kept] = _in_single(target).np.type
@@ -167,9 +168,9 @@ def _in_single(d: dtype) -> dtype:
     return dt.float32 if d is dt.float16 else d
 
 
-def _elements_under_way(d: dtype) -> int:
-    """Enough for some 16 bytes of each operand: small elements need more of them to keep memory busy."""
-    return 4 if d.itemsize >= 4 else 8
+def _elements_under_way(*dtypes: dtype) -> int:
+    """So many elements for a thread that there are 16 bytes of the widest: the narrower they are, the more keep memory busy."""
+    return max(4, 16 // max(d.itemsize for d in dtypes))
 
 
 def _complex(iterator: TensorIterator, decisions: Any) -> bool:
