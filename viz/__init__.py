@@ -23,6 +23,7 @@ from viz.rooms.graph import graph
 from viz.rooms.images import images
 from viz.rooms.memory import memory
 from viz.rooms.pipeline import pipeline
+from viz.rooms.ptx import ptx
 from viz.rooms.pyobject import pyobject
 from viz.rooms.step import step
 from viz.rooms.strides import strides
@@ -52,6 +53,7 @@ __all__ = [
     "images",
     "memory",
     "pipeline",
+    "ptx",
     "pyobject",
     "step",
     "strides",

@@ -19,7 +19,7 @@ _SPACES = ("ld", "st", "atom", "red", "bar", "shfl", "vote", "membar", "fence")
 
 
 class Instruction(NamedTuple):
-    """One instruction, and the line of the source it comes from (0 if that is not known)."""
+    """One instruction, and the line of the kernel's file it comes from (0 if that is not known)."""
 
     text: str
     line: int
@@ -56,6 +56,7 @@ class Ptx(str):
         """The instructions of the kernel in order; with `labels` the targets of its jumps too."""
         found: list[Instruction] = []
         line = 0
+        own = ""  # the number of the kernel's file
         inside = False
         for row in self.splitlines():
             text = row.split("//")[0].strip()
@@ -64,7 +65,8 @@ class Ptx(str):
                 continue
             location = _LOCATION.match(text)
             if location:
-                line = int(location[2])
+                own = own or location[1]
+                line = int(location[2]) if location[1] == own else 0
             elif not inside or not text or text.startswith((".", "{", "}")):
                 continue
             elif not text.endswith(":"):
