@@ -22,9 +22,7 @@ from internals.core.tensor_impl import array
 
 def upsample_nearest2d(self: Any, output_size: Sequence[int], scales_h: float | None, scales_w: float | None) -> Any:
     """(N, C, H, W) at (N, C, *output_size): element i of the output reads floor(i · H / output)."""
-    sizes = _check(self, output_size)
-    if self.dtype is not dt.uint8 and not self.dtype.is_floating_point:
-        raise NotImplementedError(f"\"upsample_nearest2d_channels_last\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
+    sizes = checked_size(self, output_size, "upsample_nearest2d_channels_last")
     rows, columns = (
         nearest_positions(n, m, scale) for n, m, scale in zip(self.shape[2:], sizes, (scales_h, scales_w))
     )
@@ -37,9 +35,7 @@ def upsample_bilinear2d(
     self: Any, output_size: Sequence[int], align_corners: bool, scales_h: float | None, scales_w: float | None
 ) -> Any:
     """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
-    sizes = _check(self, output_size)
-    if self.dtype is not dt.uint8 and not self.dtype.is_floating_point:
-        raise NotImplementedError(f"\"compute_index_ranges_weights\" not implemented for '{SCALAR_TYPE_NAME[self.dtype]}'")
+    sizes = checked_size(self, output_size, "compute_index_ranges_weights")
     compute = np.float64 if self.dtype is dt.float64 else np.float32
     mixed = array(self).astype(compute, copy=False)
     for dim, m, scale in zip((2, 3), sizes, (scales_h, scales_w)):
@@ -159,7 +155,8 @@ def _sizes_and_scales(t: Any, output_size: Any, scale_factors: Any) -> tuple[lis
     return [int(t.shape[2] * h), int(t.shape[3] * w)], (h, w)
 
 
-def _check(t: Any, output_size: Sequence[int]) -> tuple[int, int]:
+def checked_size(t: Any, output_size: Sequence[int], kernel: str) -> tuple[int, int]:
+    """The size of the result's plane. Raises RuntimeError for sizes that cannot be, NotImplementedError naming `kernel`."""
     if len(output_size) != 2:
         raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
     if t.dim() != 4:
@@ -171,4 +168,6 @@ def _check(t: Any, output_size: Sequence[int]) -> tuple[int, int]:
         )
     if t.shape[1] == 0:
         raise RuntimeError(f"Non-empty 4D data tensor expected but got a tensor with sizes {list(t.shape)}")
+    if t.dtype is not dt.uint8 and not t.dtype.is_floating_point:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPE_NAME[t.dtype]}'")
     return oh, ow

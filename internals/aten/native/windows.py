@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from internals.aten.dtype_checks import not_implemented
+from internals.core.device import CPU
 from internals.core.geometry import contiguous_geometry
 from internals.core.tensor_impl import array, empty_contiguous
 
@@ -75,20 +76,8 @@ def im2col(
     self: Any, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
 ) -> Any:
     """`nn.functional.unfold`: the windows of (N, C, H, W) as columns (N, C · kernel, windows). Raises RuntimeError."""
-    _check_pairs("kernel", kernel_size, dilation, padding, stride)
-    if self.dim() not in (3, 4):
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got 2)")
+    places = im2col_places(self, kernel_size, dilation, padding, stride)
     x = array(self) if self.dim() == 4 else array(self)[None]
-    places = [
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, d, p, s in zip(x.shape[2:], kernel_size, dilation, padding, stride)
-    ]
-    if min(places) < 1:
-        raise RuntimeError(
-            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
-            f"padding={tuple(padding)}, calculated shape of the array of sliding blocks as {tuple(places)}, but its components "
-            "must be at least one."
-        )
     windows = unfold_windows(pad_spatial(x, padding), kernel_size, stride, dilation)
     out = empty_contiguous((x.shape[0], x.shape[1] * kernel_size[0] * kernel_size[1], places[0] * places[1]), self.dtype)
     array(out).reshape(windows.shape)[...] = windows
@@ -106,38 +95,72 @@ def col2im(
     stride: Sequence[int],
 ) -> Any:
     """The adjoint of `im2col`: columns (N, C · kernel, windows) added up into (N, C, *output_size). Raises RuntimeError."""
-    if len(output_size) != 2:
-        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
-    _check_pairs("kernel size", kernel_size, dilation, padding, stride)
-    if self.dim() not in (2, 3) or 0 in self.shape[-2:]:
-        raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but "
-            f"got: {list(self.shape)}"
-        )
-    if not (self.dtype.is_floating_point or self.dtype.is_complex):
-        raise not_implemented("col2im_out_cpu", self.dtype)
+    places = col2im_places(self, output_size, kernel_size, dilation, padding, stride)
     x = array(self) if self.dim() == 3 else array(self)[None]
     elements = kernel_size[0] * kernel_size[1]
-    if x.shape[1] % elements:
-        raise RuntimeError(
-            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-            f"input.size(1)={x.shape[1]} and kernel_size={tuple(kernel_size)}."
-        )
-    places = [
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, d, p, s in zip(output_size, kernel_size, dilation, padding, stride)
-    ]
-    if x.shape[2] != places[0] * places[1]:
-        raise RuntimeError(
-            f"Given output_size={tuple(output_size)}, kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
-            f"padding={tuple(padding)}, stride={tuple(stride)}, expected size of input's dimension 2 to match the calculated "
-            f"number of sliding blocks {places[0]} * {places[1]} = {places[0] * places[1]}, but got input.size(2)={x.shape[2]}."
-        )
     windows = x.reshape(x.shape[0], x.shape[1] // elements, *kernel_size, *places)
     image = fold_windows(windows, output_size, stride, padding, dilation)
     out = empty_contiguous(image.shape if self.dim() == 3 else image.shape[1:], self.dtype)
     array(out)[...] = image if self.dim() == 3 else image[0]
     return out
+
+
+def im2col_places(
+    t: Any, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
+) -> list[int]:
+    """How many windows there are along each dimension. Raises RuntimeError for sizes that do not fit."""
+    _check_pairs("kernel", kernel_size, dilation, padding, stride)
+    if t.dim() not in (3, 4):
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-t.dim()}, {t.dim() - 1}], but got 2)")
+    places = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, d, p, s in zip(t.shape[-2:], kernel_size, dilation, padding, stride)
+    ]
+    if min(places) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(t.shape[-2:])}, kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
+            f"padding={tuple(padding)}, calculated shape of the array of sliding blocks as {tuple(places)}, but its components "
+            "must be at least one."
+        )
+    return places
+
+
+def col2im_places(
+    t: Any,
+    output_size: Sequence[int],
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> list[int]:
+    """How many windows there are along each dimension. Raises RuntimeError where `t` does not have as many columns."""
+    if len(output_size) != 2:
+        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
+    _check_pairs("kernel size", kernel_size, dilation, padding, stride)
+    if t.dim() not in (2, 3) or 0 in t.shape[-2:]:
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but "
+            f"got: {list(t.shape)}"
+        )
+    if not (t.dtype.is_floating_point or t.dtype.is_complex):
+        raise not_implemented("col2im_out_cpu" if t.device is CPU else "col2im_out_cuda", t.dtype)
+    rows, columns = t.shape[-2:]
+    if rows % (kernel_size[0] * kernel_size[1]):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={rows} and kernel_size={tuple(kernel_size)}."
+        )
+    places = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, d, p, s in zip(output_size, kernel_size, dilation, padding, stride)
+    ]
+    if columns != places[0] * places[1]:
+        raise RuntimeError(
+            f"Given output_size={tuple(output_size)}, kernel_size={tuple(kernel_size)}, dilation={tuple(dilation)}, "
+            f"padding={tuple(padding)}, stride={tuple(stride)}, expected size of input's dimension 2 to match the calculated "
+            f"number of sliding blocks {places[0]} * {places[1]} = {places[0] * places[1]}, but got input.size(2)={columns}."
+        )
+    return places
 
 
 def _check_pairs(

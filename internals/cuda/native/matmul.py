@@ -216,7 +216,8 @@ def _known(form: str) -> str:
 
 def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
     """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
-    where, found = Product(*[(1, 1, 1)] * 4), []
+    found: list[tuple[Kernel, tuple[Any, ...]]] = []
+    where = Product(*[(1, 1, 1)] * 4)
     for T in (np.float32, np.float64, np.float16, np.int64):
         acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
         arrays = (f"{np.dtype(T).name}[:]",) * 4
