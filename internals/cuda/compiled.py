@@ -14,6 +14,8 @@ import math
 import types
 from typing import Any
 
+import numpy as np
+
 from .language import Choice, DeviceFunction, Intrinsic, Kernel
 
 _functions: dict[DeviceFunction, Any] = {}
@@ -26,8 +28,14 @@ def launch(kernel: Kernel, grid: Any, block: Any, stream: Any, args: tuple[Any, 
 
 
 def launch_on_numba_simulator(kernel: Kernel, grid: Any, block: Any, args: tuple[Any, ...]) -> None:
-    """Run `kernel` to its end on numba's simulator; arrays are numpy arrays over the simulated memory."""
-    compiled(kernel)[grid, block](*args)
+    """Run `kernel` to its end on numba's simulator; arrays are numpy arrays over the simulated memory.
+
+    They are handed over as arrays of the device: numba would copy numpy arrays, each for itself, and of two arguments that share
+    memory the later copy would win.
+    """
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+
+    compiled(kernel)[grid, block](*[FakeCUDAArray(a) if isinstance(a, np.ndarray) else a for a in args])
 
 
 def compiled(kernel: Kernel) -> Any:
