@@ -183,15 +183,19 @@ def set_rng_state(new_state: TensorImpl) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True) -> Iterator[None]:
-    """Within, random numbers leave no trace in the generators. `devices` says of which GPUs; None means all."""
+def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
+    """Within, random numbers leave no trace in the generators. `devices` says of which GPUs; None means all.
+
+    With a `device_type` other than "cuda" only the CPU's generator is put back.
+    """
     from internals.cuda import backend
     from internals.cuda import random as cuda_random
 
     if not enabled:
         yield
         return
-    gpus = list(range(backend.device_count()) if devices is None else devices)
+    every = range(backend.device_count() if device_type == "cuda" else 0)
+    gpus = list(every if devices is None else devices)
     state, states = get_rng_state(), [cuda_random.get_rng_state(gpu) for gpu in gpus]
     try:
         yield
