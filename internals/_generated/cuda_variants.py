@@ -22,6 +22,8 @@ from internals.cuda.native import scans
 from internals.cuda.native import scatter_gather
 from internals.cuda.native import softmax
 from internals.cuda.native import sorting
+from internals.cuda.native import upsampling
+from internals.cuda.native import windows
 
 def randperm_out(n, dtype, layout, device, pin_memory, out):
     return fill_out(out, sampling.randperm(n, dtype or out.dtype, layout, device, pin_memory))
@@ -238,3 +240,15 @@ def max_pool2d_with_indices_out(self, kernel_size, stride, padding, dilation, ce
 
 def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):
     return write_out(out, pooling.avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+
+def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling.upsample_nearest2d(self, output_size, scales_h, scales_w))
+
+def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out):
+    return write_exact_out(out, upsampling.upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w))
+
+def im2col_out(self, kernel_size, dilation, padding, stride, out):
+    return write_exact_out(out, windows.im2col(self, kernel_size, dilation, padding, stride))
+
+def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out):
+    return write_exact_out(out, windows.col2im(self, output_size, kernel_size, dilation, padding, stride))

@@ -4178,7 +4178,7 @@ def embedding_dense_backward(grad_output, indices, num_weights, padding_idx, sca
         return embedding_dense_backward_op(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
     return _table[grad_output._geometry.keys | indices._geometry.keys](grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
 
-embedding_renorm__op = define('embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', CPU='embedding.embedding_renorm_', Autograd='_generated.autograd_kernels.embedding_renorm_')
+embedding_renorm__op = define('embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', CPU='embedding.embedding_renorm_', CUDA='cuda.embedding.embedding_renorm_', Autograd='_generated.autograd_kernels.embedding_renorm_')
 def embedding_renorm_(self, indices, max_norm, norm_type, _table=embedding_renorm__op.table):
     if hot.off:
         return embedding_renorm__op(self, indices, max_norm, norm_type)
@@ -4520,13 +4520,13 @@ def upsample_nearest2d_vec(input, output_size, scale_factors, _table=upsample_ne
         return upsample_nearest2d_vec_op(input, output_size, scale_factors)
     return _table[input._geometry.keys](input, output_size, scale_factors)
 
-upsample_nearest2d_op = define('upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d', Autograd='_generated.autograd_kernels.upsample_nearest2d')
+upsample_nearest2d_op = define('upsample_nearest2d(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d', CUDA='cuda.upsampling.upsample_nearest2d', Autograd='_generated.autograd_kernels.upsample_nearest2d')
 def upsample_nearest2d(self, output_size, scales_h, scales_w, _table=upsample_nearest2d_op.table):
     if hot.off:
         return upsample_nearest2d_op(self, output_size, scales_h, scales_w)
     return _table[self._geometry.keys](self, output_size, scales_h, scales_w)
 
-upsample_nearest2d_out_op = define('upsample_nearest2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_nearest2d_out', Autograd='autograd.manual.out_variant')
+upsample_nearest2d_out_op = define('upsample_nearest2d.out(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_nearest2d_out', CUDA='_generated.cuda_variants.upsample_nearest2d_out', Autograd='autograd.manual.out_variant')
 def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out, _table=upsample_nearest2d_out_op.table):
     if hot.off:
         return upsample_nearest2d_out_op(self, output_size, scales_h, scales_w, out)
@@ -4538,25 +4538,25 @@ def upsample_bilinear2d_vec(input, output_size, align_corners, scale_factors, _t
         return upsample_bilinear2d_vec_op(input, output_size, align_corners, scale_factors)
     return _table[input._geometry.keys](input, output_size, align_corners, scale_factors)
 
-upsample_bilinear2d_op = define('upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d', Autograd='_generated.autograd_kernels.upsample_bilinear2d')
+upsample_bilinear2d_op = define('upsample_bilinear2d(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d', CUDA='cuda.upsampling.upsample_bilinear2d', Autograd='_generated.autograd_kernels.upsample_bilinear2d')
 def upsample_bilinear2d(self, output_size, align_corners, scales_h, scales_w, _table=upsample_bilinear2d_op.table):
     if hot.off:
         return upsample_bilinear2d_op(self, output_size, align_corners, scales_h, scales_w)
     return _table[self._geometry.keys](self, output_size, align_corners, scales_h, scales_w)
 
-upsample_bilinear2d_out_op = define('upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_bilinear2d_out', Autograd='autograd.manual.out_variant')
+upsample_bilinear2d_out_op = define('upsample_bilinear2d.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.upsample_bilinear2d_out', CUDA='_generated.cuda_variants.upsample_bilinear2d_out', Autograd='autograd.manual.out_variant')
 def upsample_bilinear2d_out(self, output_size, align_corners, scales_h, scales_w, out, _table=upsample_bilinear2d_out_op.table):
     if hot.off:
         return upsample_bilinear2d_out_op(self, output_size, align_corners, scales_h, scales_w, out)
     return _table[self._geometry.keys | out._geometry.keys](self, output_size, align_corners, scales_h, scales_w, out)
 
-upsample_nearest2d_backward_op = define('upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d_backward', Autograd='_generated.autograd_kernels.upsample_nearest2d_backward')
+upsample_nearest2d_backward_op = define('upsample_nearest2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_nearest2d_backward', CUDA='cuda.upsampling.upsample_nearest2d_backward', Autograd='_generated.autograd_kernels.upsample_nearest2d_backward')
 def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h, scales_w, _table=upsample_nearest2d_backward_op.table):
     if hot.off:
         return upsample_nearest2d_backward_op(grad_output, output_size, input_size, scales_h, scales_w)
     return _table[grad_output._geometry.keys](grad_output, output_size, input_size, scales_h, scales_w)
 
-upsample_bilinear2d_backward_op = define('upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d_backward', Autograd='_generated.autograd_kernels.upsample_bilinear2d_backward')
+upsample_bilinear2d_backward_op = define('upsample_bilinear2d_backward(Tensor grad_output, int[2] output_size, int[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', CPU='resampling.upsample_bilinear2d_backward', CUDA='cuda.upsampling.upsample_bilinear2d_backward', Autograd='_generated.autograd_kernels.upsample_bilinear2d_backward')
 def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w, _table=upsample_bilinear2d_backward_op.table):
     if hot.off:
         return upsample_bilinear2d_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
@@ -4826,25 +4826,25 @@ def _upsample_lanczos2d_aa_backward(grad_output, output_size, input_size, align_
         return _upsample_lanczos2d_aa_backward_op(grad_output, output_size, input_size, align_corners, scales_h, scales_w)
     return _table[grad_output._geometry.keys](grad_output, output_size, input_size, align_corners, scales_h, scales_w)
 
-im2col_op = define('im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.im2col', Autograd='_generated.autograd_kernels.im2col')
+im2col_op = define('im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.im2col', CUDA='cuda.windows.im2col', Autograd='_generated.autograd_kernels.im2col')
 def im2col(self, kernel_size, dilation, padding, stride, _table=im2col_op.table):
     if hot.off:
         return im2col_op(self, kernel_size, dilation, padding, stride)
     return _table[self._geometry.keys](self, kernel_size, dilation, padding, stride)
 
-im2col_out_op = define('im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.im2col_out', Autograd='autograd.manual.out_variant')
+im2col_out_op = define('im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.im2col_out', CUDA='_generated.cuda_variants.im2col_out', Autograd='autograd.manual.out_variant')
 def im2col_out(self, kernel_size, dilation, padding, stride, out, _table=im2col_out_op.table):
     if hot.off:
         return im2col_out_op(self, kernel_size, dilation, padding, stride, out)
     return _table[self._geometry.keys | out._geometry.keys](self, kernel_size, dilation, padding, stride, out)
 
-col2im_op = define('col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.col2im', Autograd='_generated.autograd_kernels.col2im')
+col2im_op = define('col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', CPU='windows.col2im', CUDA='cuda.windows.col2im', Autograd='_generated.autograd_kernels.col2im')
 def col2im(self, output_size, kernel_size, dilation, padding, stride, _table=col2im_op.table):
     if hot.off:
         return col2im_op(self, output_size, kernel_size, dilation, padding, stride)
     return _table[self._geometry.keys](self, output_size, kernel_size, dilation, padding, stride)
 
-col2im_out_op = define('col2im.out(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.col2im_out', Autograd='autograd.manual.out_variant')
+col2im_out_op = define('col2im.out(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.col2im_out', CUDA='_generated.cuda_variants.col2im_out', Autograd='autograd.manual.out_variant')
 def col2im_out(self, output_size, kernel_size, dilation, padding, stride, out, _table=col2im_out_op.table):
     if hot.off:
         return col2im_out_op(self, output_size, kernel_size, dilation, padding, stride, out)

@@ -1,0 +1,126 @@
+"""Images in another size: nearest and bilinear, and their gradients (`UpSampleNearest2d.cu`, `UpSampleBilinear2d.cu`).
+
+Forward, a thread has an element of the result, works out where that lies in the image, and reads one pixel or mixes four.
+Backward, it has a pixel of the image. Which elements of the result read it? Their positions times `step` are near the pixel's, so
+only a few have to be asked; each is asked with the function that the forward pass used, so that both always agree, and what they
+owe is added in the same order every time.
+
+How the real one differs: the gradient of bilinear goes out from the result, with atomicAdd, in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ..language import cuda, device_function, kernel, template
+from .pooling import Strides, offset
+
+T = template("T")  # the dtype of the result
+ACC = template(
+    "ACC"
+)  # the dtype of shares and sums; in it is `step`, from one position of the result to the next in the image
+SOURCE = template("SOURCE")  # `nearest` or `linear`, with ACC filled in
+READERS, SHARE = template("READERS"), template("SHARE")  # the functions of these names, likewise
+
+
+class Resize(NamedTuple):
+    """Images of sizes[0] x sizes[1] made places[0] x places[1]."""
+
+    channels: int
+    sizes: tuple[int, int]
+    places: tuple[int, int]
+    x: Strides
+    y: Strides
+    aligned: int  # whether corners lie on corners, else edges on edges
+
+
+@device_function
+def nearest(i, n, m, step, aligned):  # type: ignore[no-untyped-def]
+    """The pixel that element i reads, of n pixels for m elements: (pixel, itself again, nothing of the latter)."""
+    low = min(int(math.floor(ACC(i) * step)), n - 1)
+    if m == n:
+        low = i
+    if m == 2 * n:
+        low = i // 2
+    return low, low, ACC(0)
+
+
+@device_function
+def linear(i, n, m, step, aligned):  # type: ignore[no-untyped-def]
+    """The two pixels that element i mixes, and the share of the second."""
+    source = ACC(i) * step
+    if aligned == 0:
+        source = max((ACC(i) + ACC(0.5)) * step - ACC(0.5), ACC(0))
+    low = min(int(math.floor(source)), n - 1)
+    return low, min(low + 1, n - 1), min(max(source - ACC(low), ACC(0)), ACC(1))
+
+
+@kernel
+def upsample(y, x, n, step_down, step_right, how):  # type: ignore[no-untyped-def]
+    """Each element of the result is a mixture of up to four pixels."""
+    e = cuda.grid(1)
+    while e < n:
+        i, j = e // how.places[1] % how.places[0], e % how.places[1]
+        plane = e // how.places[1] // how.places[0]
+        image = plane // how.channels * how.x[0] + plane % how.channels * how.x[1]
+        top, bottom, down = SOURCE(i, how.sizes[0], how.places[0], step_down, how.aligned)
+        left, right, across = SOURCE(j, how.sizes[1], how.places[1], step_right, how.aligned)
+        upper, lower = image + top * how.x[2], image + bottom * how.x[2]
+        value = ACC(x[upper + left * how.x[3]])
+        if across != 0:
+            value = value * (ACC(1) - across) + ACC(x[upper + right * how.x[3]]) * across
+        if down != 0:
+            below = ACC(x[lower + left * how.x[3]])
+            if across != 0:
+                below = below * (ACC(1) - across) + ACC(x[lower + right * how.x[3]]) * across
+            value = value * (ACC(1) - down) + below * down
+        y[offset(e, how.channels, how.places, how.y)] = T(value)
+        e += cuda.gridsize(1)
+
+
+@device_function
+def readers(pixel, n, m, step):  # type: ignore[no-untyped-def]
+    """The elements of the result that may read `pixel`: from the first to before the last. At the edges, all the rest may."""
+    first, last = 0, m
+    if step > 0:
+        if pixel > 0:
+            first = max(0, min(m, int(math.floor(ACC(pixel - 1) / step)) - 2))
+        if pixel < n - 1:
+            last = max(0, min(m, int(math.floor(ACC(pixel + 2) / step)) + 3))
+    return first, last
+
+
+@device_function
+def share(low, high, part, pixel):  # type: ignore[no-untyped-def]
+    """How much of an element that mixes `low` and `high` is `pixel`."""
+    found = ACC(0)
+    if low == pixel:
+        found += ACC(1) - part
+    if high == pixel:
+        found += part
+    return found
+
+
+@kernel
+def upsample_backward(grad_x, grad_y, n, step_down, step_right, how):  # type: ignore[no-untyped-def]
+    """Each pixel takes its share of the gradient of every element that read it."""
+    e = cuda.grid(1)
+    while e < n:
+        row, column = e // how.sizes[1] % how.sizes[0], e % how.sizes[1]
+        plane = e // how.sizes[1] // how.sizes[0]
+        image = plane // how.channels * how.y[0] + plane % how.channels * how.y[1]
+        first_row, last_row = READERS(row, how.sizes[0], how.places[0], step_down)
+        first_column, last_column = READERS(column, how.sizes[1], how.places[1], step_right)
+        total = ACC(0)
+        for i in range(first_row, last_row):
+            low, high, part = SOURCE(i, how.sizes[0], how.places[0], step_down, how.aligned)
+            of_row = SHARE(low, high, part, row)
+            if of_row != 0:
+                for j in range(first_column, last_column):
+                    low, high, part = SOURCE(j, how.sizes[1], how.places[1], step_right, how.aligned)
+                    of_column = SHARE(low, high, part, column)
+                    if of_column != 0:
+                        total += of_row * of_column * ACC(grad_y[image + i * how.y[2] + j * how.y[3]])
+        grad_x[offset(e, how.channels, how.sizes, how.x)] = T(total)
+        e += cuda.gridsize(1)

@@ -1,0 +1,40 @@
+"""Windows as columns, and columns back into an image (`aten/src/ATen/native/cuda/im2col.cuh`).
+
+The matrix that `convolution.py` never makes, made: for those who want to see it (`nn.Unfold`). Its adjoint is gathered: a thread
+has a pixel and takes what it is due from all columns it is in.
+
+How the real one differs: a thread makes all elements of one window in one channel.
+"""
+
+from __future__ import annotations
+
+from ..language import cuda, kernel, template
+from .convolution import covering_place
+
+T = template("T")  # the dtype of the result
+ACC = template("ACC")  # the dtype of sums
+WINDOW_ELEMENT = template("WINDOW_ELEMENT")  # `convolution.window_element`, with ACC filled in
+
+
+@kernel
+def im2col(columns, x, n, elements, windows, how):  # type: ignore[no-untyped-def]
+    """columns[image, q, p] = element q of window p."""
+    e = cuda.grid(1)
+    while e < n:
+        p, q, image = e % windows, e // windows % elements, e // windows // elements
+        columns[e] = T(WINDOW_ELEMENT(x, 0, q, image * windows + p, how))
+        e += cuda.gridsize(1)
+
+
+@kernel
+def col2im(x, columns, n, windows, how):  # type: ignore[no-untyped-def]
+    """Pixel number e, of all images and channels, is the sum over the elements of the kernel that meet it."""
+    e = cuda.grid(1)
+    while e < n:
+        total = ACC(0)
+        for q in range(how.taps):
+            at = covering_place(0, q, e, how)
+            if at >= 0:
+                total += ACC(columns[at + q * windows])
+        x[e] = T(total)
+        e += cuda.gridsize(1)
