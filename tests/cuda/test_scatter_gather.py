@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,12 @@ def test_the_gradient_of_a_table_of_float16_is_added_in_float32() -> None:
     indices = torch.zeros(2100, dtype=torch.int64, device="cuda")
     torch.nn.functional.embedding(indices, table).sum().backward()
     assert array(table.grad.cpu())[0, 0] == 2100  # adding ones in float16 would stop at 2048
+
+
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, math.inf])
+def test_rows_that_are_too_long_are_shortened_where_they_lie(norm_type: float) -> None:
+    def look_up(table: Any, indices: Any) -> Any:
+        table = table.clone()
+        return torch.nn.functional.embedding(indices, table, max_norm=2.0, norm_type=norm_type), table
+
+    same_on_both(look_up, numbers(4, 3), torch.tensor([[0, 3], [3, 1]]))

@@ -80,10 +80,7 @@ def _segment_sums(a: Any, starts: Any, lengths: Any) -> Any:
 
 def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float) -> TensorImpl:
     """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond `max_norm` down to it, in place."""
-    if self.dim() != 2:
-        raise RuntimeError(
-            f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self'"
-        )
+    check_matrix(self)
     rows = np.unique(_checked_rows("embedding_renorm_", self, indices))
     table = array(self)
     norms = np.linalg.norm(table[rows], norm_type, axis=1)
@@ -103,6 +100,13 @@ def _checked_rows(name: str, weight: TensorImpl, indices: TensorImpl) -> Any:
 def check_table(weight: TensorImpl) -> None:
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
+
+
+def check_matrix(self: TensorImpl) -> None:
+    if self.dim() != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self'"
+        )
 
 
 def check_indices(name: str, indices: TensorImpl) -> None:

@@ -8,10 +8,13 @@ How the real one differs: indices are sorted first, so that one warp has a row f
 
 from __future__ import annotations
 
+import math
+
 from ..language import cuda, kernel, template
 from .assertion import check
 
 T = template("T")
+C = template("C")  # the dtype to compute in
 
 
 @kernel
@@ -44,3 +47,37 @@ def divide_rows(table, counts, n, width):  # type: ignore[no-untyped-def]
         if count > 1:
             table[i] = T(table[i] / T(count))
         i += cuda.gridsize(1)
+
+
+@kernel
+def mark_rows(marks, indices, n, rows):  # type: ignore[no-untyped-def]
+    """marks[r] = 1 for every row that is looked up; it does not matter which of several threads writes it."""
+    i = cuda.grid(1)
+    while i < n:
+        check(0 <= indices[i] < rows)
+        marks[indices[i]] = 1
+        i += cuda.gridsize(1)
+
+
+@kernel
+def shorten_rows(table, marks, rows, width, row_stride, column_stride, max_norm, power):  # type: ignore[no-untyped-def]
+    """Scale each marked row down to `max_norm`, if its norm is beyond. A thread has a row for itself."""
+    row = cuda.grid(1)
+    while row < rows:
+        if marks[row]:
+            first = row * row_stride
+            norm = C(0)
+            for k in range(width):
+                size = C(math.fabs(C(table[first + k * column_stride])))
+                if math.isinf(power):
+                    norm = max(norm, size)
+                else:
+                    norm += C(math.pow(size, power))
+            if not math.isinf(power):
+                norm = C(math.pow(norm, C(1) / power))
+            if norm > max_norm:
+                scale = C(max_norm / (norm + C(1e-7)))
+                for k in range(width):
+                    at = first + k * column_stride
+                    table[at] = T(C(table[at]) * scale)
+        row += cuda.gridsize(1)

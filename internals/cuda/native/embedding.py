@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from internals.aten.native.embedding import check_indices, check_table
+import numpy as np
+
+from internals.aten.native.embedding import check_indices, check_matrix, check_table
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
@@ -20,6 +22,7 @@ from ..kernels import gather as gathering
 from ..launch import launch_1d
 from .accumulating import add_atomically
 from .copy import clone, zero_
+from .explicit_fallback import on_cpu
 
 
 def embedding(
@@ -71,6 +74,23 @@ def embedding_dense_backward(
     return result
 
 
+def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, norm_type: float) -> TensorImpl:
+    """Scale those rows of `self` that `indices` names and whose `norm_type`-norm is beyond `max_norm` down to it, in place."""
+    check_matrix(self)
+    check_indices("embedding_renorm_", indices)
+    if self.dtype.category != dt.FLOATING or not norm_type > 0:  # what is no norm, the CPU may count
+        result: TensorImpl = on_cpu("aten::embedding_renorm_", self, indices, max_norm, norm_type)
+        return result
+    rows, width = self.shape
+    marks = zero_(empty_contiguous((rows,), dt.uint8, self.device))
+    index, n = _in_a_row(indices), indices.numel()
+    launch_1d(kernels.mark_rows, n, flat(marks), flat(index), n, rows)
+    C = np.float64 if self.dtype is dt.float64 else np.float32
+    kernel = kernels.shorten_rows.bind(T=self.dtype.np.type, C=C)
+    launch_1d(kernel, rows, flat(self), flat(marks), rows, width, *self.stride(), C(max_norm), C(norm_type))
+    return self
+
+
 def _in_a_row(t: Any) -> Any:
     return t if t.is_contiguous() else clone(t, contiguous_format)
 
@@ -83,4 +103,9 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
         for grad in {table, "float16[:]" if kind is dt.float32 else table}:
             found.append((kernels.add_rows.bind(T=T), (table, grad, "int64[:]", int, int, int, int)))
         found.append((kernels.divide_rows.bind(T=T), (table, "int32[:]", int, int)))
+    for kind in (dt.float16, dt.float32, dt.float64):
+        C = np.float64 if kind is dt.float64 else np.float32
+        kernel = kernels.shorten_rows.bind(T=kind.np.type, C=C)
+        found.append((kernel, (f"{kind.name}[:]", "uint8[:]", int, int, int, int, C, C)))
+    found.append((kernels.mark_rows, ("uint8[:]", "int64[:]", int, int)))
     return [*found, *[(kernels.count_rows, ("int32[:]", f"{i}[:]", int)) for i in ("int32", "int64")]]
