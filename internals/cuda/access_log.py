@@ -317,13 +317,12 @@ class AccessLog:
     def _race_in(
         self, accesses: list[Access], why: str, who: Callable[[Access], object], found: dict[tuple[str, int], Race]
     ) -> None:
-        for store in (a for a in accesses if a.kind == "store"):
-            other = next((a for a in accesses if who(a) != who(store)), None)
-            if other is not None:
-                first, second = sorted((store, other), key=accesses.index)
-                name = self.arrays[store.array].name
-                found.setdefault((name, store.element), Race(name, store.element, first, second, why))
-                return
+        if len({who(a) for a in accesses}) > 1:
+            store = next(a for a in accesses if a.kind == "store")
+            other = next(a for a in accesses if who(a) != who(store))
+            first, second = sorted((store, other), key=accesses.index)
+            name = self.arrays[store.array].name
+            found.setdefault((name, store.element), Race(name, store.element, first, second, why))
 
     def summary(self) -> str:
         """One line: what the launch costs in memory."""

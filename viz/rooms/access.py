@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from viz.canvas import Canvas
 from viz.scene import Picture
-from viz.stepper import LeanStepper
+from viz.stepper import LeanStepper, one_style_sheet
 from viz.text import plural
 
 if TYPE_CHECKING:
@@ -96,6 +96,10 @@ class AccessPicture(Picture):
         from viz.rooms.access_writers import access_canvas
 
         return access_canvas(self)
+
+    def html(self) -> str:
+        """The drawing once; where a viewer removes SVG, the text: there are too many cells to have it there twice."""
+        return one_style_sheet(f'<div style="overflow-x:auto">{self.svg()}</div>', self.text())
 
     def phases(self) -> LeanStepper:
         """A stepper from barrier to barrier: what the threads of the chosen block touch in each stretch."""
@@ -230,7 +234,7 @@ def _mark(p: AccessPicture, accesses: list[Any], fresh: bool) -> Mark:
     role = CYCLE[met.pop() % len(CYCLE)] if len(met) == 1 else SEVERAL
     label = str(threads[0][1]) if len(threads) == 1 else f"×{len(threads)}"
     counts = [f"{n}× {kind}" for kind in ("load", "store", "atomic") if (n := sum(a.kind == kind for a in accesses))]
-    who = ", ".join(f"block {b} thread {t}" for b, t in threads[:6]) + (", …" if len(threads) > 6 else "")
+    who = ", ".join(f"block {b} thread {t}" for b, t in threads[:2]) + (", …" if len(threads) > 2 else "")
     return Mark(label, role, f"{', '.join(counts)}: {who}", fresh)
 
 
