@@ -14,6 +14,8 @@ from internals.cuda.fallback import fallbacks
 from internals.cuda.kernels.gemm import Blocking
 from internals.cuda.native import matmul
 from internals.cuda.native.linear_algebra import mm as mm_kernel
+from internals.cuda.ptx import PtxUnavailable, ptx
+from internals.cuda.recorder import record
 from tests.cuda.beside_cpu import compare, compare_gradients, moved, on_the_device_alone, random_tensor, same
 
 DTYPES = [dt.float32, dt.float64, dt.float16, dt.int64, dt.int32, dt.uint8]
@@ -127,6 +129,19 @@ def test_blockings_that_cannot_be_shared_evenly_are_refused() -> None:
         Blocking(16, 256, 8, 4, 4)
 
 
+def test_the_sums_of_a_thread_stay_in_registers() -> None:
+    """The blocked kernel for a GPU: one multiplication after the other, loads of four numbers, no local memory."""
+    kernel = matmul.blocked(np.float32, matmul.LARGE, True, False)
+    where = matmul.Product(*[(1, 1, 1)] * 4)
+    try:
+        text = ptx(kernel, *["float32[:]"] * 4, *[int] * 5, where, np.float32, np.float32)
+    except PtxUnavailable as error:
+        pytest.skip(str(error))
+    assert "ld.local" not in text and "st.local" not in text
+    assert ".maxntid 256" in text and ".minnctapersm 2" in text
+    assert text.count("fma.rn.f32") >= 64 and text.count("ld.shared.v4.f32") >= 3
+
+
 def test_out_and_in_place(form: str) -> None:
     a, b = random_tensor((4, 4)), random_tensor((4, 4), seed=1)
     x, y = a.cuda(), b.cuda()
@@ -211,3 +226,21 @@ def test_which_kernel_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         ValueError, match="there is no matrix product called 'fast': choose one of naive, tiled, blocked"
     ):
         matmul.choose(1, 1, 1)
+
+
+def test_no_form_has_bank_conflicts_and_each_reads_less_than_the_last() -> None:
+    n, one = 32, np.float32(1)
+    a, b = (np.random.default_rng(seed).random((n, n), np.float32) for seed in (0, 1))
+    where, cut = matmul.Product(*[(0, n, 1)] * 4), Blocking(32, 32, 8, 4, 4)
+    logs = []
+    for kernel, grid, block, extra in (
+        (matmul.naive(np.float32), (1, 4), (32, 8), ()),
+        (matmul.tiled(np.float32, 16), (2, 2), (16, 16), ()),
+        (matmul.blocked(np.float32, cut, True, False), cut.grid(n, n, 1), cut.threads, (n, 1)),
+    ):
+        c = np.zeros(n * n, np.float32)
+        logs.append(record(kernel, grid, block, c, a.ravel(), b.ravel(), c, n, n, n, *extra, where, one, 0 * one))
+        np.testing.assert_allclose(c.reshape(n, n), a @ b, 1e-5)
+    assert [log.nbytes("load") // c.nbytes for log in logs] == [2 * n, 2 * n // 16, 2 * n // 32]
+    assert [max(i.conflict for i in log.instructions) for log in logs] == [0, 1, 1]
+    assert not any(log.races for log in logs)

@@ -169,7 +169,7 @@ def _multiply(
     T, acc = c.dtype.np.type, accumulate_type(c.dtype)
     arrays = flat(c), flat(a), flat(b), flat(c if bias is None else bias.contiguous())
     scaling = acc(1), acc(0 if bias is None else 1)
-    if parts == 1 and groups <= LAST_BLOCK and not is_tiled(m):
+    if parts == 1 and (groups > LAST_BLOCK or not is_tiled(m)):
         launch_1d(direct(which, T), groups * m * n, *arrays, groups, m, n, k, how, *scaling)
         return
     cut = blocking(m, n, groups * parts, c.dtype)
