@@ -54,7 +54,7 @@ def dim3(what: str, value: Any) -> Dim3:
     sizes = tuple(int(n) for n in given) + (1,) * (3 - len(given))
     if len(sizes) != 3 or min(sizes) < 1:
         raise ValueError(f"{what} must be one to three positive ints, got {value!r}")
-    return sizes  # type: ignore[return-value]
+    return sizes
 
 
 def threads_for(n: int, most: int = THREADS) -> int:
@@ -79,14 +79,14 @@ def _argument(value: Any) -> Any:
         return whole(value)
     if isinstance(value, (DeviceArray, np.generic, int, float, bool)):
         return value
-    if _is_numbers(value):
+    if is_numbers(value):
         return value
     raise TypeError(f"a kernel takes CUDA tensors, numbers and tuples of numbers, not {type(value).__name__}")
 
 
-def _is_numbers(value: Any) -> bool:
+def is_numbers(value: Any) -> bool:
     """Whether it is a tuple of numbers, or of such tuples; a NamedTuple of ints is how a kernel gets many sizes under names."""
-    return isinstance(value, tuple) and all(isinstance(v, (int, float, np.generic)) or _is_numbers(v) for v in value)
+    return isinstance(value, tuple) and all(isinstance(v, (int, float, np.generic)) or is_numbers(v) for v in value)
 
 
 def _device_of(args: tuple[Any, ...], stream: Any) -> int:

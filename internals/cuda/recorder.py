@@ -32,7 +32,7 @@ from .access_log import Access, AccessLog, ArrayInfo, Place
 from .device_array import DeviceArray
 from .interpreter import CheckedArray, run
 from .language import DeviceFunction, Kernel
-from .launch import dim3
+from .launch import dim3, is_numbers
 
 ALIGNED = 512  # every allocation of a GPU begins at a multiple of this many bytes
 
@@ -207,14 +207,10 @@ class _Memory:
             self.starts[name] = _start(value)
             self._keep.append(value)
             return _of_numpy(name, value)
-        if (
-            isinstance(value, (np.generic, int, float, bool))
-            or isinstance(value, tuple)
-            and all(isinstance(v, int) for v in value)
-        ):
+        if isinstance(value, (np.generic, int, float, bool)) or is_numbers(value):
             return value
         raise TypeError(
-            f"'{name}' of a kernel is a numpy array, a tensor, a number or a tuple of ints, not {type(value).__name__}"
+            f"'{name}' of a kernel is a numpy array, a tensor, a number or a tuple of numbers, not {type(value).__name__}"
         )
 
     def fetch(self) -> None:

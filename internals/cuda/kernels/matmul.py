@@ -25,7 +25,6 @@ T = template("T")  # the dtype of the result
 ACC = template("ACC")  # the dtype of products and sums: float32 for float16, int64 for all ints
 TILE = template("TILE")  # rows and columns of a square
 STORE = template("STORE")  # `store`, with T and ACC filled in
-PITCH = template("PITCH")  # the elements from a row of a square to the next: TILE + 1
 
 Strides = tuple[int, int, int]
 
@@ -40,23 +39,23 @@ class Product(NamedTuple):
 
 
 @device_function
-def element_of_a(a, batch, i, q, where):  # type: ignore[no-untyped-def]
+def element_of_a(a, batch, i, q, where):
     return a[batch * where.a[0] + i * where.a[1] + q * where.a[2]]
 
 
 @device_function
-def element_of_b(b, batch, q, j, where):  # type: ignore[no-untyped-def]
+def element_of_b(b, batch, q, j, where):
     return b[batch * where.b[0] + q * where.b[1] + j * where.b[2]]
 
 
 @device_function
-def column(j, where):  # type: ignore[no-untyped-def]
+def column(j, where):
     """All that `store` has to know of column j."""
     return j
 
 
 @device_function
-def store(c, addend, batch, i, j, total, where, alpha, beta):  # type: ignore[no-untyped-def]
+def store(c, addend, batch, i, j, total, where, alpha, beta):
     """c[batch, i, j] = alpha * total + beta * addend[batch, i, j]. With beta 0 the addend is not looked at, it may be NaN."""
     total = alpha * total
     if beta != 0:
@@ -65,7 +64,7 @@ def store(c, addend, batch, i, j, total, where, alpha, beta):  # type: ignore[no
 
 
 @kernel
-def naive(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyped-def]
+def naive(c, a, b, addend, m, n, k, where, alpha, beta):
     """One thread, one element. Neighbours in x have neighbouring columns: they read one element of a and a run of b."""
     j, i = cuda.grid(2)
     batch = cuda.blockIdx.z
@@ -77,14 +76,15 @@ def naive(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-unty
 
 
 @kernel
-def tiled(c, a, b, addend, m, n, k, where, alpha, beta):  # type: ignore[no-untyped-def]
+def tiled(c, a, b, addend, m, n, k, where, alpha, beta):
     """One thread, one element, out of squares that the block's TILE x TILE threads load together.
 
-    A square's rows are TILE + 1 apart. Shared memory has 32 banks, and element number e is in bank e % 32; were the rows 16 or 32
-    apart, the threads that walk down a column would all want the same few banks.
+    Nothing is padded here. Shared memory has 32 banks, and element number e is in bank e % 32: a warp fills two rows of 16 of a
+    square, which are 32 neighbours, and reads one row of b_tile and two elements of a_tile. Rows of 17 would put the two rows
+    that it fills into the same bank once. Padding is for those who walk down a column, as a transposition does.
     """
-    a_tile = cuda.shared.array((TILE, PITCH), ACC)
-    b_tile = cuda.shared.array((TILE, PITCH), ACC)
+    a_tile = cuda.shared.array((TILE, TILE), ACC)
+    b_tile = cuda.shared.array((TILE, TILE), ACC)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     j, i = cuda.grid(2)
     batch = cuda.blockIdx.z

@@ -174,7 +174,7 @@ def naive(T: Any) -> Kernel:
 
 @cache
 def tiled(T: Any, side: int) -> Kernel:
-    return kernels.tiled.bind(**_types(T), TILE=side, PITCH=side + 1)
+    return kernels.tiled.bind(**_types(T), TILE=side)
 
 
 @cache
