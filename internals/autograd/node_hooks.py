@@ -62,10 +62,15 @@ def _replaced(hook: Callable[..., Any], before: Any, after: Any) -> Any:
     if before is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if after.dtype is not before.dtype:
-        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {before.type()} got {after.type()})")
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {_type(before)} got {_type(after)})")
     if after.shape != before.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
     return after
+
+
+def _type(t: Any) -> str:
+    """What `t.type()` says: "internals.FloatTensor"."""
+    return str(t.type())
 
 
 def _name(hook: Callable[..., Any]) -> str:

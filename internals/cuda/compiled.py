@@ -85,4 +85,4 @@ def _device_function(instance: DeviceFunction) -> Any:
 def _simulated() -> bool:
     from numba import config
 
-    return bool(config.ENABLE_CUDASIM)
+    return bool(getattr(config, "ENABLE_CUDASIM", False))

@@ -21,67 +21,72 @@ WARP = 0xFFFFFFFF  # all 32 lanes take part
 
 
 @device_function
-def number_slots():  # type: ignore[no-untyped-def]
+def number_slots():
     """Shared memory with a slot for every thread of the block."""
     return cuda.shared.array(THREADS, T), 0, 0
 
 
 @device_function
-def put_number(first, second, third, at, acc):  # type: ignore[no-untyped-def]
+def put_number(first, second, third, at, acc):
     first[at] = acc
 
 
 @device_function
-def get_number(first, second, third, at):  # type: ignore[no-untyped-def]
+def get_number(first, second, third, at):
     return first[at]
 
 
 @device_function
-def shuffle_number(acc, distance):  # type: ignore[no-untyped-def]
+def shuffle_number(acc, distance):
     """What the lane `distance` further holds."""
     return cuda.shfl_down_sync(WARP, acc, distance)
 
 
 @device_function
-def pair_slots():  # type: ignore[no-untyped-def]
-    return cuda.shared.array(THREADS, T), cuda.shared.array(THREADS, S), 0
+def pair_slots():
+    first = cuda.shared.array(THREADS, T)
+    second = cuda.shared.array(THREADS, S)  # (in a line of its own: numba's simulator tells arrays apart by their lines)
+    return first, second, 0
 
 
 @device_function
-def put_pair(first, second, third, at, acc):  # type: ignore[no-untyped-def]
+def put_pair(first, second, third, at, acc):
     first[at] = acc[0]
     second[at] = acc[1]
 
 
 @device_function
-def get_pair(first, second, third, at):  # type: ignore[no-untyped-def]
+def get_pair(first, second, third, at):
     return first[at], second[at]
 
 
 @device_function
-def shuffle_pair(acc, distance):  # type: ignore[no-untyped-def]
+def shuffle_pair(acc, distance):
     return cuda.shfl_down_sync(WARP, acc[0], distance), cuda.shfl_down_sync(WARP, acc[1], distance)
 
 
 @device_function
-def triple_slots():  # type: ignore[no-untyped-def]
-    return cuda.shared.array(THREADS, T), cuda.shared.array(THREADS, T), cuda.shared.array(THREADS, T)
+def triple_slots():
+    first = cuda.shared.array(THREADS, T)
+    second = cuda.shared.array(THREADS, T)
+    third = cuda.shared.array(THREADS, T)
+    return first, second, third
 
 
 @device_function
-def put_triple(first, second, third, at, acc):  # type: ignore[no-untyped-def]
+def put_triple(first, second, third, at, acc):
     first[at] = acc[0]
     second[at] = acc[1]
     third[at] = acc[2]
 
 
 @device_function
-def get_triple(first, second, third, at):  # type: ignore[no-untyped-def]
+def get_triple(first, second, third, at):
     return first[at], second[at], third[at]
 
 
 @device_function
-def shuffle_triple(acc, distance):  # type: ignore[no-untyped-def]
+def shuffle_triple(acc, distance):
     return (
         cuda.shfl_down_sync(WARP, acc[0], distance),
         cuda.shfl_down_sync(WARP, acc[1], distance),

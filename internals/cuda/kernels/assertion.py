@@ -15,13 +15,13 @@ assert_fail = Intrinsic("internals.cuda.assert_fail:assert_fail")
 
 
 @device_function
-def check_on_gpu(condition):  # type: ignore[no-untyped-def]
+def check_on_gpu(condition):
     if not condition:
         assert_fail()
 
 
 @device_function
-def check_elsewhere(condition):  # type: ignore[no-untyped-def]
+def check_elsewhere(condition):
     assert condition, "a condition that the kernel checks does not hold"
 
 

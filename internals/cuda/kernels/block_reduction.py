@@ -25,7 +25,7 @@ slots, put, get, shuffle = template("slots"), template("put"), template("get"), 
 
 
 @device_function
-def total_in_shared_memory(acc):  # type: ignore[no-untyped-def]
+def total_in_shared_memory(acc):
     """The total of `acc` over the lanes of a row, for each of them. Every thread of the block has to call it."""
     first, second, third = slots()
     lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
@@ -47,7 +47,7 @@ def total_in_shared_memory(acc):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def total_by_shuffles(acc):  # type: ignore[no-untyped-def]
+def total_by_shuffles(acc):
     """The same for lanes along x, in whole warps: within a warp by shuffles, between the warps through shared memory."""
     first, second, third = slots()
     lane = cuda.threadIdx.x

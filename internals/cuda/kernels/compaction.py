@@ -27,7 +27,7 @@ THREADS = template("THREADS")  # in a block, a power of two
 
 
 @device_function
-def scan_block(value):  # type: ignore[no-untyped-def]
+def scan_block(value):
     """The sum of the values of this thread and all before it in the block (Hillis and Steele)."""
     sums = cuda.shared.array(THREADS, np.int64)
     t = cuda.threadIdx.x
@@ -46,7 +46,7 @@ def scan_block(value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count(counts, mask, n, sizes, strides):  # type: ignore[no-untyped-def]
+def count(counts, mask, n, sizes, strides):
     """counts[b]: how many of the elements of block b, one a thread, are not zero."""
     i = cuda.grid(1)
     chosen = np.int64(0)
@@ -58,7 +58,7 @@ def count(counts, mask, n, sizes, strides):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scan_exclusive(sums, counts, n):  # type: ignore[no-untyped-def]
+def scan_exclusive(sums, counts, n):
     """sums[i]: the counts before i added up; sums[n]: all of them. One block, which goes through them tile by tile."""
     carry = np.int64(0)
     first = 0
@@ -82,7 +82,7 @@ def scan_exclusive(sums, counts, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def write_positions(positions, before, mask, n, sizes, strides):  # type: ignore[no-untyped-def]
+def write_positions(positions, before, mask, n, sizes, strides):
     """positions[k]: the number, in index order, of the k-th element that is not zero."""
     i = cuda.grid(1)
     chosen = np.int64(0)
@@ -94,7 +94,7 @@ def write_positions(positions, before, mask, n, sizes, strides):  # type: ignore
 
 
 @kernel
-def coordinates(out, positions, n, sizes, stride, step):  # type: ignore[no-untyped-def]
+def coordinates(out, positions, n, sizes, stride, step):
     """Row k of `out`: position k as one index a dimension."""
     k = cuda.grid(1)
     while k < n:
@@ -107,7 +107,7 @@ def coordinates(out, positions, n, sizes, stride, step):  # type: ignore[no-unty
 
 
 @kernel
-def take(out, source, positions, n, sizes, strides, step):  # type: ignore[no-untyped-def]
+def take(out, source, positions, n, sizes, strides, step):
     """out[k] = the element of `source` at position k."""
     k = cuda.grid(1)
     while k < n:
@@ -116,7 +116,7 @@ def take(out, source, positions, n, sizes, strides, step):  # type: ignore[no-un
 
 
 @kernel
-def repeat_positions(out, before, n, total):  # type: ignore[no-untyped-def]
+def repeat_positions(out, before, n, total):
     """Position i, as often as the counts say: thread i fills `out`, of `total` elements, from before[i] to before[i + 1]."""
     i = cuda.grid(1)
     while i < n:

@@ -57,7 +57,7 @@ class Windows(NamedTuple):
 
 
 @device_function
-def window_element(x, group, q, p, how):  # type: ignore[no-untyped-def]
+def window_element(x, group, q, p, how):
     """Element q of window p; zero where the window reaches beyond the image."""
     offset = 0
     inside = True
@@ -75,13 +75,13 @@ def window_element(x, group, q, p, how):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def window_by_element(x, group, p, q, how):  # type: ignore[no-untyped-def]
+def window_by_element(x, group, p, q, how):
     """The same matrix transposed: row p, column q."""
     return WINDOW_ELEMENT(x, group, q, p, how)
 
 
 @device_function
-def covering_place(group, q, e, how):  # type: ignore[no-untyped-def]
+def covering_place(group, q, e, how):
     """The place in y whose window has pixel e at q = (output channel, kernel element); -1 if there is none."""
     offset = 0
     inside = True
@@ -97,7 +97,7 @@ def covering_place(group, q, e, how):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def covering_element(y, group, q, e, how):  # type: ignore[no-untyped-def]
+def covering_element(y, group, q, e, how):
     """y at that place, or zero. Times an infinite weight that zero is NaN, which `gathered` avoids."""
     at = covering_place(group, q, e, how)
     value = ACC(0)
@@ -107,7 +107,7 @@ def covering_element(y, group, q, e, how):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def place(p, sizes, strides):  # type: ignore[no-untyped-def]
+def place(p, sizes, strides):
     """Where number p = (batch, *spatial) lies in channel 0."""
     offset = 0
     for r in range(len(sizes)):
@@ -118,30 +118,30 @@ def place(p, sizes, strides):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def output_element(y, group, i, p, how):  # type: ignore[no-untyped-def]
+def output_element(y, group, i, p, how):
     """Channel i of y at the place of window p."""
     return y[place(p, how.places, how.y) + (group * how.outputs + i) * how.y[1]]
 
 
 @device_function
-def weight_element(w, group, i, q, how):  # type: ignore[no-untyped-def]
+def weight_element(w, group, i, q, how):
     """The weight of output channel i for element q of a window."""
     return w[(group * how.outputs + i) * how.channels * how.taps + q]
 
 
 @device_function
-def weight_of_channel(w, group, i, q, how):  # type: ignore[no-untyped-def]
+def weight_of_channel(w, group, i, q, how):
     """The weight of input channel i for q = (output channel, kernel element)."""
     return w[((group * how.outputs + q // how.taps) * how.channels + i) * how.taps + q % how.taps]
 
 
 @device_function
-def output_place(p, how):  # type: ignore[no-untyped-def]
+def output_place(p, how):
     return place(p, how.places, how.y)
 
 
 @device_function
-def store_output(y, bias, group, i, at, total, how, alpha, beta):  # type: ignore[no-untyped-def]
+def store_output(y, bias, group, i, at, total, how, alpha, beta):
     """Channel i of y at `at`, the place of a window; with beta 0 there is no bias."""
     channel = group * how.outputs + i
     if beta != 0:
@@ -150,12 +150,12 @@ def store_output(y, bias, group, i, at, total, how, alpha, beta):  # type: ignor
 
 
 @device_function
-def pixel_place(e, how):  # type: ignore[no-untyped-def]
+def pixel_place(e, how):
     return place(e, how.sizes, how.image)
 
 
 @device_function
-def store_pixel(x, bias, group, i, at, total, how, alpha, beta):  # type: ignore[no-untyped-def]
+def store_pixel(x, bias, group, i, at, total, how, alpha, beta):
     """Channel i of the image at `at`, the place of a pixel."""
     channel = group * how.channels + i
     if beta != 0:
@@ -164,18 +164,18 @@ def store_pixel(x, bias, group, i, at, total, how, alpha, beta):  # type: ignore
 
 
 @device_function
-def weight_place(q, how):  # type: ignore[no-untyped-def]
+def weight_place(q, how):
     return q
 
 
 @device_function
-def store_weight(w, nothing, group, i, q, total, how, alpha, beta):  # type: ignore[no-untyped-def]
+def store_weight(w, nothing, group, i, q, total, how, alpha, beta):
     """`group` counts on over the parts of a sum that was split: each has a weight of its own."""
     w[(group * how.outputs + i) * how.channels * how.taps + q] = T(total)
 
 
 @kernel
-def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):  # type: ignore[no-untyped-def]
+def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):
     """One thread computes one element of the product of one group, then the one a whole grid further."""
     e = cuda.grid(1)
     while e < groups * m * n:
@@ -188,7 +188,7 @@ def direct(c, a, b, bias, groups, m, n, k, how, alpha, beta):  # type: ignore[no
 
 
 @kernel
-def gathered(x, w, y, bias, groups, m, n, k, how, alpha, beta):  # type: ignore[no-untyped-def]
+def gathered(x, w, y, bias, groups, m, n, k, how, alpha, beta):
     """The same for the gradient of the input, where most windows do not cover a pixel: what is not there is not multiplied."""
     e = cuda.grid(1)
     while e < groups * m * n:

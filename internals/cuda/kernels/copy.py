@@ -15,7 +15,7 @@ T = template("T")  # the dtype of the target, as a numpy scalar type
 
 
 @device_function
-def offset_of(i, sizes, strides):  # type: ignore[no-untyped-def]
+def offset_of(i, sizes, strides):
     """Where element number `i`, counted in index order, lies: in elements from the first."""
     offset = 0
     for k in range(len(sizes)):
@@ -26,7 +26,7 @@ def offset_of(i, sizes, strides):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def copy_contiguous(target, source, n):  # type: ignore[no-untyped-def]
+def copy_contiguous(target, source, n):
     """target[i] = source[i], converted."""
     i = cuda.grid(1)
     while i < n:
@@ -35,7 +35,7 @@ def copy_contiguous(target, source, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def copy_strided(target, source, n, sizes, target_strides, source_strides):  # type: ignore[no-untyped-def]
+def copy_strided(target, source, n, sizes, target_strides, source_strides):
     """The same through the strides of both sides; a source stride of 0 repeats an element."""
     i = cuda.grid(1)
     while i < n:
@@ -44,7 +44,7 @@ def copy_strided(target, source, n, sizes, target_strides, source_strides):  # t
 
 
 @kernel
-def fill_contiguous(target, value, n):  # type: ignore[no-untyped-def]
+def fill_contiguous(target, value, n):
     """target[i] = value."""
     i = cuda.grid(1)
     while i < n:
@@ -53,7 +53,7 @@ def fill_contiguous(target, value, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_strided(target, value, n, sizes, strides):  # type: ignore[no-untyped-def]
+def fill_strided(target, value, n, sizes, strides):
     i = cuda.grid(1)
     while i < n:
         target[offset_of(i, sizes, strides)] = value

@@ -35,7 +35,7 @@ block_sum = template("block_sum")  # the sum over the threads of a block, for al
 
 
 @kernel
-def weight_gradient(grad_weight, grad_output, x, windows, how):  # type: ignore[no-untyped-def]
+def weight_gradient(grad_weight, grad_output, x, windows, how):
     """Block number (channel, element of the kernel) sums over all `windows`, of all images."""
     channel, q = cuda.blockIdx.x // how.taps, cuda.blockIdx.x % how.taps
     group, i = channel // how.outputs, channel % how.outputs

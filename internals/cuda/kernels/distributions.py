@@ -37,7 +37,7 @@ SHIFT_21, SHIFT_32 = np.uint64(21), np.uint64(32)
 
 
 @kernel
-def distribution4(out, n, sizes, strides, seed, offset, step, a, b):  # type: ignore[no-untyped-def]
+def distribution4(out, n, sizes, strides, seed, offset, step, a, b):
     """Each thread fills elements t, t + step, t + 2 step, t + 3 step; then it asks for four more words."""
     first = cuda.grid(1)
     thread = np.uint64(first)
@@ -53,7 +53,7 @@ def distribution4(out, n, sizes, strides, seed, offset, step, a, b):  # type: ig
 
 
 @kernel
-def distribution2(out, n, sizes, strides, seed, offset, step, a, b):  # type: ignore[no-untyped-def]
+def distribution2(out, n, sizes, strides, seed, offset, step, a, b):
     """The same for numbers of 64 bits: two from four words."""
     first = cuda.grid(1)
     thread = np.uint64(first)
@@ -67,13 +67,13 @@ def distribution2(out, n, sizes, strides, seed, offset, step, a, b):  # type: ig
 
 
 @device_function
-def store(out, i, n, sizes, strides, x, a, b):  # type: ignore[no-untyped-def]
+def store(out, i, n, sizes, strides, x, a, b):
     if i < n:
         out[offset_of(i, sizes, strides)] = transform(x, a, b)
 
 
 @kernel
-def bernoulli_by_element(out, p, n, sizes, out_strides, p_strides, seed, offset):  # type: ignore[no-untyped-def]
+def bernoulli_by_element(out, p, n, sizes, out_strides, p_strides, seed, offset):
     """1 with the probability at the same place of `p`. Thread t fills the elements 4t to 4t + 3, a word for each."""
     thread = cuda.grid(1)
     if 4 * thread < n:
@@ -86,7 +86,7 @@ def bernoulli_by_element(out, p, n, sizes, out_strides, p_strides, seed, offset)
 
 
 @device_function
-def toss(out, p, i, n, sizes, out_strides, p_strides, x):  # type: ignore[no-untyped-def]
+def toss(out, p, i, n, sizes, out_strides, p_strides, x):
     if i < n:
         probability = C(p[offset_of(i, sizes, p_strides)])
         check(0 <= probability <= 1)
@@ -97,12 +97,12 @@ def toss(out, p, i, n, sizes, out_strides, p_strides, x):  # type: ignore[no-unt
 
 
 @device_function
-def bits4(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+def bits4(w0, w1, w2, w3):
     return w0, w1, w2, w3
 
 
 @device_function
-def bits2(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+def bits2(w0, w1, w2, w3):
     return (
         np.uint64((np.uint64(w0) << SHIFT_32) | np.uint64(w1)),
         np.uint64((np.uint64(w2) << SHIFT_32) | np.uint64(w3)),
@@ -110,28 +110,28 @@ def bits2(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def uniform1(w):  # type: ignore[no-untyped-def]
+def uniform1(w):
     """The middle of one of 2**32 intervals of (0, 1]; that of the last is 1 in float32."""
     return np.float32(np.float32(w) * UNIT32 + HALF_UNIT32)
 
 
 @device_function
-def uniform4(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+def uniform4(w0, w1, w2, w3):
     return uniform1(w0), uniform1(w1), uniform1(w2), uniform1(w3)
 
 
 @device_function
-def uniform53(w0, w1):  # type: ignore[no-untyped-def]
+def uniform53(w0, w1):
     return np.float64(np.float64(np.uint64(w0) ^ (np.uint64(w1) << SHIFT_21)) * UNIT53 + HALF_UNIT53)
 
 
 @device_function
-def uniform2(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+def uniform2(w0, w1, w2, w3):
     return uniform53(w0, w1), uniform53(w2, w3)
 
 
 @device_function
-def box_muller(w0, w1):  # type: ignore[no-untyped-def]
+def box_muller(w0, w1):
     """Two independent normal numbers: a point of the plane, its distance from one word, its direction from the other."""
     radius = np.float32(math.sqrt(np.float32(-2) * np.float32(math.log(uniform1(w0)))))
     angle = np.float32(np.float32(w1) * TURN32 + HALF_TURN32)
@@ -139,14 +139,14 @@ def box_muller(w0, w1):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def normal4(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+def normal4(w0, w1, w2, w3):
     x0, x1 = box_muller(w0, w1)
     x2, x3 = box_muller(w2, w3)
     return x0, x1, x2, x3
 
 
 @device_function
-def normal2(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+def normal2(w0, w1, w2, w3):
     radius = math.sqrt(-2.0 * math.log(uniform53(w0, w1)))
     angle = 2.0 * math.pi * uniform53(w2, w3)
     return np.float64(radius * math.sin(angle)), np.float64(radius * math.cos(angle))
@@ -156,37 +156,37 @@ def normal2(w0, w1, w2, w3):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def between(x, low, high):  # type: ignore[no-untyped-def]
+def between(x, low, high):
     """(0, 1] to [low, high): what comes out as `high` becomes `low`."""
     value = T(x * C(T(high - low)) + low)
     return T(low) if value == T(high) else value
 
 
 @device_function
-def scaled(x, mean, std):  # type: ignore[no-untyped-def]
+def scaled(x, mean, std):
     return T(x * std + mean)
 
 
 @device_function
-def below(x, p, unused):  # type: ignore[no-untyped-def]
+def below(x, p, unused):
     """1 with probability `p`."""
     return T(1) if x < p else T(0)
 
 
 @device_function
-def exponential(x, rate, half_epsilon):  # type: ignore[no-untyped-def]
+def exponential(x, rate, half_epsilon):
     """-log(x) / rate, where a logarithm that would be 0 is replaced: an exponential number is never 0."""
     log = C(-half_epsilon) if x >= C(1) - half_epsilon else C(math.log(x))
     return T(C(-1) / rate * log)
 
 
 @device_function
-def modulo(x, span, low):  # type: ignore[no-untyped-def]
+def modulo(x, span, low):
     """An integer from `low` to `low + span - 1`; C is int64, or float32 on the way to float16."""
     return T(C(np.int64(np.uint64(x) % span) + low))
 
 
 @device_function
-def any_integer(x, unused, unused_too):  # type: ignore[no-untyped-def]
+def any_integer(x, unused, unused_too):
     """All 64 bits as they come."""
     return T(np.int64(x))

@@ -21,7 +21,7 @@ ONE = np.uint64(1)
 
 
 @kernel
-def dropout(out, mask, source, n, seed, offset, step, width, second, third, fourth, keep, scale):  # type: ignore[no-untyped-def]
+def dropout(out, mask, source, n, seed, offset, step, width, second, third, fourth, keep, scale):
     """Each thread takes four elements for four numbers: element width * t, and those `second`, `third` and `fourth` after it.
 
     Where elements come in fours, these are neighbours (1, 2, 3). Where they only come in twos, they are two pairs that lie a grid
@@ -41,7 +41,7 @@ def dropout(out, mask, source, n, seed, offset, step, width, second, third, four
 
 
 @device_function
-def keep_or_drop(out, mask, source, i, n, x, keep, scale):  # type: ignore[no-untyped-def]
+def keep_or_drop(out, mask, source, i, n, x, keep, scale):
     if i < n:
         stays = x < keep
         mask[i] = stays
@@ -52,7 +52,7 @@ def keep_or_drop(out, mask, source, i, n, x, keep, scale):  # type: ignore[no-un
 
 
 @kernel
-def masked_scale(out, grad, mask, n, scale):  # type: ignore[no-untyped-def]
+def masked_scale(out, grad, mask, n, scale):
     """The gradient: of what stayed, scaled as it was."""
     i = cuda.grid(1)
     while i < n:

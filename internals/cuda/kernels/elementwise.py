@@ -32,7 +32,7 @@ INDEX, WORK = template("INDEX"), template("WORK")
 
 
 @kernel
-def unary(out, a, numbers, n, sizes, out_strides, a_strides):  # type: ignore[no-untyped-def]
+def unary(out, a, numbers, n, sizes, out_strides, a_strides):
     """out[i] = op(a[i])."""
     x = cuda.local.array(WORK, X)
     width = cuda.blockDim.x
@@ -50,7 +50,7 @@ def unary(out, a, numbers, n, sizes, out_strides, a_strides):  # type: ignore[no
 
 
 @kernel
-def binary(out, a, b, numbers, n, sizes, out_strides, a_strides, b_strides):  # type: ignore[no-untyped-def]
+def binary(out, a, b, numbers, n, sizes, out_strides, a_strides, b_strides):
     """out[i] = op(a[i], b[i])."""
     x, y = cuda.local.array(WORK, X), cuda.local.array(WORK, Y)
     width = cuda.blockDim.x
@@ -70,7 +70,7 @@ def binary(out, a, b, numbers, n, sizes, out_strides, a_strides, b_strides):  # 
 
 
 @kernel
-def ternary(out, a, b, c, numbers, n, sizes, out_strides, a_strides, b_strides, c_strides):  # type: ignore[no-untyped-def]
+def ternary(out, a, b, c, numbers, n, sizes, out_strides, a_strides, b_strides, c_strides):
     """out[i] = op(a[i], b[i], c[i])."""
     x, y, z = cuda.local.array(WORK, X), cuda.local.array(WORK, Y), cuda.local.array(WORK, Z)
     width = cuda.blockDim.x
@@ -92,7 +92,7 @@ def ternary(out, a, b, c, numbers, n, sizes, out_strides, a_strides, b_strides, 
 
 
 @device_function
-def dense(i, sizes, strides):  # type: ignore[no-untyped-def]
+def dense(i, sizes, strides):
     """Where element i lies when all operands lie in memory in one order, without gaps: that is what it is counted in.
 
     Unsigned: for a signed index numba sees to it, with three instructions more, that -1 is the last element.
@@ -101,7 +101,7 @@ def dense(i, sizes, strides):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def strided(i, sizes, strides):  # type: ignore[no-untyped-def]
+def strided(i, sizes, strides):
     """Where element i, counted in index order, lies: in elements from the first. The innermost dimension is the last.
 
     Division is slow on a GPU, and that of 64-bit numbers several times as slow: so it is done in `INDEX`. All operands divide by
@@ -118,7 +118,7 @@ def strided(i, sizes, strides):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def half_to_single(a):  # type: ignore[no-untyped-def]
+def half_to_single(a):
     """What half precision makes of a number of another dtype, to compute with it in single."""
     return np.float32(np.float16(a))
 

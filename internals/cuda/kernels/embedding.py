@@ -18,7 +18,7 @@ C = template("C")  # the dtype to compute in
 
 
 @kernel
-def count_rows(counts, indices, n):  # type: ignore[no-untyped-def]
+def count_rows(counts, indices, n):
     """counts[r]: how often row r was looked up."""
     i = cuda.grid(1)
     while i < n:
@@ -27,7 +27,7 @@ def count_rows(counts, indices, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_rows(table, grad, indices, n, width, rows, padding):  # type: ignore[no-untyped-def]
+def add_rows(table, grad, indices, n, width, rows, padding):
     """table[indices[i]] += grad[i], but for row `padding`. A thread adds one number of a row."""
     i = cuda.grid(1)
     while i < n:
@@ -39,7 +39,7 @@ def add_rows(table, grad, indices, n, width, rows, padding):  # type: ignore[no-
 
 
 @kernel
-def divide_rows(table, counts, n, width):  # type: ignore[no-untyped-def]
+def divide_rows(table, counts, n, width):
     """Each row by how often it was looked up."""
     i = cuda.grid(1)
     while i < n:
@@ -50,7 +50,7 @@ def divide_rows(table, counts, n, width):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mark_rows(marks, indices, n, rows):  # type: ignore[no-untyped-def]
+def mark_rows(marks, indices, n, rows):
     """marks[r] = 1 for every row that is looked up; it does not matter which of several threads writes it."""
     i = cuda.grid(1)
     while i < n:
@@ -60,7 +60,7 @@ def mark_rows(marks, indices, n, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shorten_rows(table, marks, rows, width, row_stride, column_stride, max_norm, power):  # type: ignore[no-untyped-def]
+def shorten_rows(table, marks, rows, width, row_stride, column_stride, max_norm, power):
     """Scale each marked row down to `max_norm`, if its norm is beyond. A thread has a row for itself."""
     row = cuda.grid(1)
     while row < rows:

@@ -95,7 +95,7 @@ addcdiv       = device_function(lambda a, b, c, value:    a + value * b / c)
 
 
 @device_function
-def lerp(start, end, weight):  # type: ignore[no-untyped-def]
+def lerp(start, end, weight):
     """From whichever end is nearer, so that both ends are met exactly."""
     if abs(weight) < T(0.5):
         return start + weight * (end - start)
@@ -103,7 +103,7 @@ def lerp(start, end, weight):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def rint(a):  # type: ignore[no-untyped-def]
+def rint(a):
     """The nearest integer, the even one of two."""
     low = math.floor(a)
     above = a - low
@@ -119,7 +119,7 @@ round_before_point = device_function(lambda a, scale: rint(a / scale) * scale)
 
 
 @device_function
-def floor_divide(a, b):  # type: ignore[no-untyped-def]
+def floor_divide(a, b):
     """a / b rounded down, for floats: from the remainder, so that it fits together with `remainder`."""
     if b == T(0):
         return a / b
@@ -134,7 +134,7 @@ def floor_divide(a, b):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def remainder(a, b):  # type: ignore[no-untyped-def]
+def remainder(a, b):
     """What is left of a after division rounded down, for floats: it has the sign of b."""
     rest = math.fmod(a, b)
     return rest + b if rest != T(0) and (rest < T(0)) != (b < T(0)) else rest
@@ -151,19 +151,19 @@ int_remainder    = device_function(lambda a, b: a % b)
 
 
 @device_function
-def int_trunc_divide(a, b):  # type: ignore[no-untyped-def]
+def int_trunc_divide(a, b):
     quotient = a // b
     return quotient + 1 if a % b != 0 and (a < 0) != (b < 0) else quotient
 
 
 @device_function
-def int_fmod(a, b):  # type: ignore[no-untyped-def]
+def int_fmod(a, b):
     rest = a % b
     return rest - b if rest != 0 and (a < 0) != (b < 0) else rest
 
 
 @device_function
-def int_power(a, exponent):  # type: ignore[no-untyped-def]
+def int_power(a, exponent):
     """By repeated squaring, wrapping around; a negative power is 0 unless a is 1 or -1."""
     if exponent < 0:
         if a == 1:

@@ -60,43 +60,43 @@ mse_backward         = device_function(lambda g, x, y, scale:        (x - y) * (
 
 
 @device_function
-def gelu_backward(g, x):  # type: ignore[no-untyped-def]
+def gelu_backward(g, x):
     density = math.exp(x * x * T(-0.5)) * T(0.3989422804014327)  # 1 / sqrt(2 pi)
     return g * (T(0.5) * (T(1) + math.erf(x * sqrt_half())) + x * density)
 
 
 @device_function
-def gelu_tanh_backward(g, x):  # type: ignore[no-untyped-def]
+def gelu_tanh_backward(g, x):
     t = math.tanh(tanh_inner(x))
     slope = (T(1) - t * t) * tanh_factor() * (T(1) + T(3) * T(0.044715) * x * x)
     return g * (T(0.5) * (T(1) + t + x * slope))
 
 
 @device_function
-def smooth_l1(x, y, beta):  # type: ignore[no-untyped-def]
+def smooth_l1(x, y, beta):
     z = abs(x - y)
     return T(0.5) * z * z / beta if z < beta else z - T(0.5) * beta
 
 
 @device_function
-def smooth_l1_backward(g, x, y, beta, scale):  # type: ignore[no-untyped-def]
+def smooth_l1_backward(g, x, y, beta, scale):
     d = x - y
     return (d / beta if abs(d) < beta else math.copysign(T(1), d)) * (g * scale)
 
 
 @device_function
-def huber(x, y, delta):  # type: ignore[no-untyped-def]
+def huber(x, y, delta):
     z = abs(x - y)
     return T(0.5) * z * z if z <= delta else delta * (z - T(0.5) * delta)
 
 
 @device_function
-def huber_backward(g, x, y, delta, scale):  # type: ignore[no-untyped-def]
+def huber_backward(g, x, y, delta, scale):
     return minimum(maximum(x - y, -delta), delta) * (g * scale)
 
 
 @device_function
-def binary_cross_entropy(x, y):  # type: ignore[no-untyped-def]
+def binary_cross_entropy(x, y):
     # Compiled code heeds assertions only with numba's debug=True.
     assert T(0) <= x <= T(1), "all elements of input should be between 0 and 1"
     floor = T(-100)
@@ -104,7 +104,7 @@ def binary_cross_entropy(x, y):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def binary_cross_entropy_backward(g, x, y, scale):  # type: ignore[no-untyped-def]
+def binary_cross_entropy_backward(g, x, y, scale):
     epsilon = T(9.999999960041972e-13)  # 1e-12 as a float, also for doubles
     return (x - y) / maximum((T(1) - x) * x, epsilon) * (g * scale)
 

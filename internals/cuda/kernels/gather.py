@@ -21,13 +21,13 @@ C = template("C")  # the dtype to multiply in
 
 
 @device_function
-def checked_index(index, extent):  # type: ignore[no-untyped-def]
+def checked_index(index, extent):
     check(0 <= index < extent)
     return index
 
 
 @kernel
-def gather(out, source, index, n, sizes, out_strides, source_strides, index_strides, extent, step):  # type: ignore[no-untyped-def]
+def gather(out, source, index, n, sizes, out_strides, source_strides, index_strides, extent, step):
     """out[i] = source[i, but index[i] along the dimension], whose stride is `step` (and 0 in `source_strides`)."""
     i = cuda.grid(1)
     while i < n:
@@ -37,7 +37,7 @@ def gather(out, source, index, n, sizes, out_strides, source_strides, index_stri
 
 
 @kernel
-def scatter(target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, step):  # type: ignore[no-untyped-def]
+def scatter(target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, step):
     """target[i, but index[i] along the dimension] = source[i]; which of several wins is left to chance."""
     i = cuda.grid(1)
     while i < n:
@@ -47,7 +47,7 @@ def scatter(target, source, index, n, sizes, target_strides, source_strides, ind
 
 
 @kernel
-def scatter_add(target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, step, alpha):  # type: ignore[no-untyped-def]
+def scatter_add(target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, step, alpha):
     """target[i, but index[i] along the dimension] += alpha * source[i], each addition in one piece."""
     i = cuda.grid(1)
     while i < n:
@@ -60,7 +60,7 @@ def scatter_add(target, source, index, n, sizes, target_strides, source_strides,
 @kernel
 def multiply_lines(
     target, source, index, n, sizes, target_strides, source_strides, index_strides, extent, steps, length
-):  # type: ignore[no-untyped-def]
+):
     """There is no atomic product: one thread goes along a whole line of the dimension, and has its targets for itself.
 
     `steps` are the strides of target, source and index along the dimension.

@@ -44,7 +44,7 @@ ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # type: ignore[arg-type]  
 
 
 @kernel
-def gemm(c, a, b, addend, m, n, k, share, batches, where, alpha, beta):  # type: ignore[no-untyped-def]
+def gemm(c, a, b, addend, m, n, k, share, batches, where, alpha, beta):
     """c = alpha * (a @ b) + beta * addend, by blocks of THREADS threads in a row; blockIdx.z is part * batches + batch."""
     a_tile = cuda.shared.array((DEPTH, A_PITCH), ACC, alignment=ALIGNMENT)
     b_tile = cuda.shared.array((DEPTH, B_PITCH), ACC, alignment=ALIGNMENT)

@@ -20,7 +20,7 @@ T = template("T")
 
 
 @kernel
-def add_index(offsets, index, n, sizes, index_strides, extent, step):  # type: ignore[no-untyped-def]
+def add_index(offsets, index, n, sizes, index_strides, extent, step):
     """offsets[i] += index[i] * step, for an index from -extent to extent - 1; a negative one counts from the end."""
     i = cuda.grid(1)
     while i < n:
@@ -33,7 +33,7 @@ def add_index(offsets, index, n, sizes, index_strides, extent, step):  # type: i
 
 
 @kernel
-def read(out, source, offsets, n, sizes, out_strides, source_strides, offset_strides):  # type: ignore[no-untyped-def]
+def read(out, source, offsets, n, sizes, out_strides, source_strides, offset_strides):
     i = cuda.grid(1)
     while i < n:
         at = offset_of(i, sizes, source_strides) + offsets[offset_of(i, sizes, offset_strides)]
@@ -42,7 +42,7 @@ def read(out, source, offsets, n, sizes, out_strides, source_strides, offset_str
 
 
 @kernel
-def write(target, values, offsets, n, sizes, target_strides, value_strides, offset_strides):  # type: ignore[no-untyped-def]
+def write(target, values, offsets, n, sizes, target_strides, value_strides, offset_strides):
     """Of several values for one place, one is left there."""
     i = cuda.grid(1)
     while i < n:
@@ -52,7 +52,7 @@ def write(target, values, offsets, n, sizes, target_strides, value_strides, offs
 
 
 @kernel
-def add(target, values, offsets, n, sizes, target_strides, value_strides, offset_strides):  # type: ignore[no-untyped-def]
+def add(target, values, offsets, n, sizes, target_strides, value_strides, offset_strides):
     """Several values for one place are all added, in an order left to chance."""
     i = cuda.grid(1)
     while i < n:

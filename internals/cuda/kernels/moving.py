@@ -15,7 +15,7 @@ T = template("T")
 
 
 @kernel
-def copy_from(target, source, n, sizes, target_strides, source_strides, start):  # type: ignore[no-untyped-def]
+def copy_from(target, source, n, sizes, target_strides, source_strides, start):
     """A copy that begins at element `start` of the source: its strides may be negative, so that it reads backwards."""
     i = cuda.grid(1)
     while i < n:
@@ -24,7 +24,7 @@ def copy_from(target, source, n, sizes, target_strides, source_strides, start): 
 
 
 @kernel
-def roll(out, source, n, sizes, source_strides, shifts):  # type: ignore[no-untyped-def]
+def roll(out, source, n, sizes, source_strides, shifts):
     """What stands at index k of a dimension comes from index k - shift, counted round in a circle."""
     i = cuda.grid(1)
     while i < n:
@@ -42,7 +42,7 @@ def roll(out, source, n, sizes, source_strides, shifts):  # type: ignore[no-unty
 
 
 @kernel
-def triangle(out, source, n, sizes, out_strides, source_strides, diagonal, lower):  # type: ignore[no-untyped-def]
+def triangle(out, source, n, sizes, out_strides, source_strides, diagonal, lower):
     """One side of the diagonal of each matrix, zeros on the other."""
     columns = sizes[len(sizes) - 1]
     rows = sizes[len(sizes) - 2]
@@ -59,7 +59,7 @@ def triangle(out, source, n, sizes, out_strides, source_strides, diagonal, lower
 
 
 @kernel
-def unfold_backward(result, grad, n, sizes, grad_strides, dim, windows, size, step, along, within):  # type: ignore[no-untyped-def]
+def unfold_backward(result, grad, n, sizes, grad_strides, dim, windows, size, step, along, within):
     """Each element of the input adds up the gradients of the windows that showed it, `size` wide and `step` apart.
 
     `along` and `within` are the strides of `grad` from window to window, and inside a window.

@@ -20,14 +20,14 @@ divisor = template("divisor")  # divisor(total)
 
 
 @device_function
-def place_of(i, t, classes, inner):  # type: ignore[no-untyped-def]
+def place_of(i, t, classes, inner):
     """Where in (N, classes, inner) class `t` of the i-th target lies."""
     check(0 <= t < classes)
     return (i // inner * classes + t) * inner + i % inner
 
 
 @kernel
-def pick(out, source, target, weight, n, ignored, classes, inner):  # type: ignore[no-untyped-def]
+def pick(out, source, target, weight, n, ignored, classes, inner):
     """The loss of each target."""
     i = cuda.grid(1)
     while i < n:
@@ -40,7 +40,7 @@ def pick(out, source, target, weight, n, ignored, classes, inner):  # type: igno
 
 
 @device_function
-def absorb_target(acc, source, target, weight, at, i, numbers):  # type: ignore[no-untyped-def]
+def absorb_target(acc, source, target, weight, at, i, numbers):
     """(losses, weights), with those of target number i. `numbers` are the class to ignore, the classes and `inner`."""
     t = target[i]
     if t == numbers[0]:
@@ -50,24 +50,24 @@ def absorb_target(acc, source, target, weight, at, i, numbers):  # type: ignore[
 
 
 @device_function
-def nothing():  # type: ignore[no-untyped-def]
+def nothing():
     return T(0), T(0)
 
 
 @device_function
-def write_sum(out, total, third, at, acc, numbers):  # type: ignore[no-untyped-def]
+def write_sum(out, total, third, at, acc, numbers):
     out[at] = OUT(acc[0])
     total[at] = OUT(acc[1])
 
 
 @device_function
-def write_mean(out, total, third, at, acc, numbers):  # type: ignore[no-untyped-def]
+def write_mean(out, total, third, at, acc, numbers):
     out[at] = OUT(acc[0] / acc[1])
     total[at] = OUT(acc[1])
 
 
 @kernel
-def put(out, grad, target, weight, total, n, ignored, classes, inner):  # type: ignore[no-untyped-def]
+def put(out, grad, target, weight, total, n, ignored, classes, inner):
     """The gradient of each loss, weighted, where it was picked; `out` is zero."""
     i = cuda.grid(1)
     while i < n:
@@ -78,25 +78,25 @@ def put(out, grad, target, weight, total, n, ignored, classes, inner):  # type: 
 
 
 @device_function
-def its_own(array, i):  # type: ignore[no-untyped-def]
+def its_own(array, i):
     return T(array[i])
 
 
 @device_function
-def the_only_one(array, i):  # type: ignore[no-untyped-def]
+def the_only_one(array, i):
     return T(array[0])
 
 
 @device_function
-def no_weight(array, i):  # type: ignore[no-untyped-def]
+def no_weight(array, i):
     return T(1)
 
 
 @device_function
-def first_of(total):  # type: ignore[no-untyped-def]
+def first_of(total):
     return T(total[0])
 
 
 @device_function
-def undivided(total):  # type: ignore[no-untyped-def]
+def undivided(total):
     return T(1)

@@ -26,7 +26,7 @@ weight_of, bias_of = template("weight_of"), template("bias_of")
 
 
 @kernel
-def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, channels, inner):  # type: ignore[no-untyped-def]
+def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, channels, inner):
     """Rows of `n` elements, one after the other in memory; mean[row] and rstd[row] are kept for the gradient."""
     lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
     lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
@@ -58,7 +58,7 @@ def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, 
 
 
 @kernel
-def normalize_channels(out, source, mean, rstd, weight, bias, n, channels, inner):  # type: ignore[no-untyped-def]
+def normalize_channels(out, source, mean, rstd, weight, bias, n, channels, inner):
     """Elementwise, with the statistics of each channel given; an element's channel follows from where it lies in memory."""
     i = cuda.grid(1)
     while i < n:
@@ -69,7 +69,7 @@ def normalize_channels(out, source, mean, rstd, weight, bias, n, channels, inner
 
 
 @kernel
-def move_average(running, value, momentum, factor, n):  # type: ignore[no-untyped-def]
+def move_average(running, value, momentum, factor, n):
     """running = (1 - momentum) * running + momentum * factor * value."""
     i = cuda.grid(1)
     while i < n:
@@ -78,7 +78,7 @@ def move_average(running, value, momentum, factor, n):  # type: ignore[no-untype
 
 
 @device_function
-def write_statistics(out, second, third, at, acc, eps):  # type: ignore[no-untyped-def]
+def write_statistics(out, second, third, at, acc, eps):
     """What a reduction by Welford writes for batch norm: mean, reciprocal deviation, variance."""
     variance = acc[1] / acc[2]
     out[at] = acc[0] + variance * T(0)  # NaN of no elements
@@ -87,28 +87,28 @@ def write_statistics(out, second, third, at, acc, eps):  # type: ignore[no-untyp
 
 
 @device_function
-def by_element(row, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+def by_element(row, i, groups, channels, inner):
     """Layer norm: every element of a row has a weight of its own."""
     return i
 
 
 @device_function
-def by_group(row, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+def by_group(row, i, groups, channels, inner):
     """Group norm: a row has `channels` channels of `inner` elements each, and is one of the `groups` groups of a sample."""
     return row % groups * channels + i // inner
 
 
 @device_function
-def parameter(p, c):  # type: ignore[no-untyped-def]
+def parameter(p, c):
     return T(p[c])
 
 
 @device_function
-def one(p, c):  # type: ignore[no-untyped-def]
+def one(p, c):
     """The weight where there is none."""
     return T(1)
 
 
 @device_function
-def zero(p, c):  # type: ignore[no-untyped-def]
+def zero(p, c):
     return T(0)

@@ -24,7 +24,7 @@ reach = template("reach")
 
 
 @kernel
-def rows_gradient(out, grad, source, mean, rstd, weight, rows, n, groups, channels, inner):  # type: ignore[no-untyped-def]
+def rows_gradient(out, grad, source, mean, rstd, weight, rows, n, groups, channels, inner):
     """The gradient of the input of `normalize_rows`: twice over the row."""
     lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
     lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
@@ -55,7 +55,7 @@ def rows_gradient(out, grad, source, mean, rstd, weight, rows, n, groups, channe
 
 # fmt: off
 @kernel
-def parameter_gradients(  # type: ignore[no-untyped-def]
+def parameter_gradients(
     weight_grad, bias_grad, grad, source, mean, rstd, rows, n, groups, channels, inner, kept, kept_strides, gone, gone_strides
 ):
     """The sums of g * x̂ and of g over the elements of each channel, here called a row, in one part for each gridDim.y."""
@@ -83,7 +83,7 @@ def parameter_gradients(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def channels_gradient(out, grad, source, mean, rstd, weight, weight_grad, bias_grad, count, n, channels, inner):  # type: ignore[no-untyped-def]
+def channels_gradient(out, grad, source, mean, rstd, weight, weight_grad, bias_grad, count, n, channels, inner):
     """The gradient of the input of `normalize_channels` by statistics that depend on it: averages over `count` elements."""
     i = cuda.grid(1)
     while i < n:
@@ -95,7 +95,7 @@ def channels_gradient(out, grad, source, mean, rstd, weight, weight_grad, bias_g
 
 
 @kernel
-def scaled_gradient(out, grad, rstd, weight, n, channels, inner):  # type: ignore[no-untyped-def]
+def scaled_gradient(out, grad, rstd, weight, n, channels, inner):
     """The same where mean and rstd are constants."""
     i = cuda.grid(1)
     while i < n:
@@ -105,23 +105,23 @@ def scaled_gradient(out, grad, rstd, weight, n, channels, inner):  # type: ignor
 
 
 @device_function
-def add_pairs(a, b):  # type: ignore[no-untyped-def]
+def add_pairs(a, b):
     return a[0] + b[0], a[1] + b[1]
 
 
 @device_function
-def of_row(c, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+def of_row(c, i, groups, channels, inner):
     """Layer norm: element i of a column lies in row i."""
     return i
 
 
 @device_function
-def of_group(c, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+def of_group(c, i, groups, channels, inner):
     """Group norm: element i of a channel lies in sample i // inner."""
     return i // inner * groups + c // channels
 
 
 @device_function
-def of_channel(c, i, groups, channels, inner):  # type: ignore[no-untyped-def]
+def of_channel(c, i, groups, channels, inner):
     """Batch norm."""
     return c

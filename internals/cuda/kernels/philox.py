@@ -23,7 +23,7 @@ LOW, HALF_WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @device_function
-def philox(seed, subsequence, position):  # type: ignore[no-untyped-def]
+def philox(seed, subsequence, position):
     """The four 32-bit words (uint32) that a thread gets at `position`; all three arguments are uint64."""
     k0, k1 = np.uint64(seed & LOW), np.uint64(seed >> HALF_WORD)
     c0, c1 = np.uint32(position & LOW), np.uint32(position >> HALF_WORD)

@@ -41,7 +41,7 @@ class Pool(NamedTuple):
 
 
 @device_function
-def offset(e, channels, sizes, strides):  # type: ignore[no-untyped-def]
+def offset(e, channels, sizes, strides):
     """Where element number e = (image, channel, row, column) lies."""
     plane = e // sizes[1] // sizes[0]
     column, row = e % sizes[1] * strides[3], e // sizes[1] % sizes[0] * strides[2]
@@ -49,13 +49,13 @@ def offset(e, channels, sizes, strides):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def first_covering(i, reach, stride):  # type: ignore[no-untyped-def]
+def first_covering(i, reach, stride):
     """The first window, from `stride` times its number on over `reach` positions, that has position `i`; at least 0."""
     return max(0, (i - reach) // stride + 1)
 
 
 @kernel
-def max_pool(y, indices, x, n, lowest, how):  # type: ignore[no-untyped-def]
+def max_pool(y, indices, x, n, lowest, how):
     """The largest element of each window, and where in the plane it is. The first of equal ones wins, and NaN over all."""
     e = cuda.grid(1)
     while e < n:
@@ -84,7 +84,7 @@ def max_pool(y, indices, x, n, lowest, how):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def max_pool_backward(grad_x, grad_y, indices, n, how, grad_strides, index_strides):  # type: ignore[no-untyped-def]
+def max_pool_backward(grad_x, grad_y, indices, n, how, grad_strides, index_strides):
     """Each element of the input takes the gradients of those windows whose maximum it was."""
     e = cuda.grid(1)
     while e < n:
@@ -107,7 +107,7 @@ def max_pool_backward(grad_x, grad_y, indices, n, how, grad_strides, index_strid
 
 
 @device_function
-def fixed_window(i, size, places, kernel, stride, padding, padded):  # type: ignore[no-untyped-def]
+def fixed_window(i, size, places, kernel, stride, padding, padded):
     """Window i along a dimension: its first position, the one behind its last, and how many positions count."""
     start = i * stride - padding
     end = min(start + kernel, size + padding)
@@ -117,7 +117,7 @@ def fixed_window(i, size, places, kernel, stride, padding, padded):  # type: ign
 
 
 @device_function
-def adaptive_window(i, size, places, kernel, stride, padding, padded):  # type: ignore[no-untyped-def]
+def adaptive_window(i, size, places, kernel, stride, padding, padded):
     """The same where `places` windows cover the image evenly: from floor(i * n / m) to ceil((i + 1) * n / m)."""
     start = i * size // places
     end = ((i + 1) * size + places - 1) // places
@@ -125,7 +125,7 @@ def adaptive_window(i, size, places, kernel, stride, padding, padded):  # type: 
 
 
 @kernel
-def avg_pool(y, x, n, how):  # type: ignore[no-untyped-def]
+def avg_pool(y, x, n, how):
     """The sum over each window, divided by how many elements count."""
     e = cuda.grid(1)
     while e < n:
@@ -148,20 +148,20 @@ def avg_pool(y, x, n, how):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def fixed_covering(i, size, places, kernel, stride, padding):  # type: ignore[no-untyped-def]
+def fixed_covering(i, size, places, kernel, stride, padding):
     """The windows that cover position i along a dimension: the first, and the one behind the last."""
     at = i + padding
     return first_covering(at, kernel, stride), min(at // stride + 1, places)
 
 
 @device_function
-def adaptive_covering(i, size, places, kernel, stride, padding):  # type: ignore[no-untyped-def]
+def adaptive_covering(i, size, places, kernel, stride, padding):
     """The same for windows that cover the image evenly."""
     return i * places // size, ((i + 1) * places + size - 1) // size
 
 
 @kernel
-def avg_pool_backward(grad_x, grad_y, n, how):  # type: ignore[no-untyped-def]
+def avg_pool_backward(grad_x, grad_y, n, how):
     """Each element of the input takes its share from all windows that cover it."""
     e = cuda.grid(1)
     while e < n:

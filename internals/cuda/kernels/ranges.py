@@ -12,7 +12,7 @@ C = template("C")  # the dtype to compute in
 
 
 @kernel
-def arange(out, n, start, step):  # type: ignore[no-untyped-def]
+def arange(out, n, start, step):
     i = cuda.grid(1)
     while i < n:
         out[i] = T(C(start + C(step * C(i))))
@@ -20,7 +20,7 @@ def arange(out, n, start, step):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def linspace(out, n, start, end, step):  # type: ignore[no-untyped-def]
+def linspace(out, n, start, end, step):
     """The first half counts up from `start`, the second down from `end`, so that both are met exactly."""
     i = cuda.grid(1)
     while i < n:

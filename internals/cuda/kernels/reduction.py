@@ -28,7 +28,7 @@ get, put = template("get"), template("put")
 
 
 @kernel
-def reduce(out, out2, out3, source, source2, source3, rows, n, parameter, kept, kept_strides, gone, gone_strides):  # type: ignore[no-untyped-def]
+def reduce(out, out2, out3, source, source2, source3, rows, n, parameter, kept, kept_strides, gone, gone_strides):
     """out[row] = all elements of the row, reduced. `kept` are the sizes that number the rows, `gone` those within a row.
 
     Four accumulators for each thread: the loads of one need not wait for those of another.
@@ -59,23 +59,23 @@ def reduce(out, out2, out3, source, source2, source3, rows, n, parameter, kept, 
 
 
 @device_function
-def absorb_element(acc, source, second, third, at, i, parameter):  # type: ignore[no-untyped-def]
+def absorb_element(acc, source, second, third, at, i, parameter):
     return fold(acc, source[at], i, parameter)
 
 
 @device_function
-def absorb_part(acc, source, second, third, at, i, parameter):  # type: ignore[no-untyped-def]
+def absorb_part(acc, source, second, third, at, i, parameter):
     """What another block has accumulated."""
     return combine(acc, get(source, second, third, at))
 
 
 @device_function
-def write_part(out, second, third, at, acc, parameter):  # type: ignore[no-untyped-def]
+def write_part(out, second, third, at, acc, parameter):
     """Leave the accumulator for the second launch."""
     put(out, second, third, at, acc)
 
 
 @device_function
-def evenly(i, sizes, strides):  # type: ignore[no-untyped-def]
+def evenly(i, sizes, strides):
     """`offset_of` for a single dimension."""
     return i * strides[0]

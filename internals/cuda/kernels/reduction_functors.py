@@ -23,83 +23,83 @@ take, combine, finish = template("take"), template("combine"), template("finish"
 
 
 @device_function
-def neutral():  # type: ignore[no-untyped-def]
+def neutral():
     return T(FIRST)
 
 
 @device_function
-def fold_number(acc, x, i, p):  # type: ignore[no-untyped-def]
+def fold_number(acc, x, i, p):
     return combine(acc, take(x, p))
 
 
 @device_function
-def write_number(out, second, third, at, acc, p):  # type: ignore[no-untyped-def]
+def write_number(out, second, third, at, acc, p):
     out[at] = finish(acc, p)
 
 
 @device_function
-def itself(x, p):  # type: ignore[no-untyped-def]
+def itself(x, p):
     return T(R(x))
 
 
 @device_function
-def truth(x, p):  # type: ignore[no-untyped-def]
+def truth(x, p):
     """1 for what is not zero; NaN is not."""
     return T(1) if R(x) != R(0) else T(0)
 
 
 @device_function
-def magnitude(x, p):  # type: ignore[no-untyped-def]
+def magnitude(x, p):
     return abs(T(R(x)))
 
 
 @device_function
-def square(x, p):  # type: ignore[no-untyped-def]
+def square(x, p):
     y = T(R(x))
     return y * y
 
 
 @device_function
-def power(x, p):  # type: ignore[no-untyped-def]
+def power(x, p):
     return math.pow(abs(T(R(x))), p)
 
 
 @device_function
-def add(a, b):  # type: ignore[no-untyped-def]
+def add(a, b):
     return a + b
 
 
 @device_function
-def multiply(a, b):  # type: ignore[no-untyped-def]
+def multiply(a, b):
     return a * b
 
 
 @device_function
-def larger(a, b):  # type: ignore[no-untyped-def]
+def larger(a, b):
     """The larger one; NaN if either is."""
     return a if a > b or a != a else b
 
 
 @device_function
-def smaller(a, b):  # type: ignore[no-untyped-def]
+def smaller(a, b):
     return a if a < b or a != a else b
 
 
 @device_function
-def as_it_is(acc, p):  # type: ignore[no-untyped-def]
+def as_it_is(acc, p):
     return OUT(acc)
 
 
 @device_function
-def divided(acc, p):  # type: ignore[no-untyped-def]
+def divided(acc, p):
     return OUT(acc / p)
 
 
 @device_function
-def root(acc, p):  # type: ignore[no-untyped-def]
+def root(acc, p):
     return OUT(math.sqrt(acc))
 
 
 @device_function
-def root_p(acc, p):  # type: ignore[no-untyped-def]
+def root_p(acc, p):
     return OUT(math.pow(acc, T(1) / p))

@@ -23,18 +23,18 @@ combine, finish = template("combine"), template("finish")
 
 
 @device_function
-def nowhere():  # type: ignore[no-untyped-def]
+def nowhere():
     """The extreme of no elements."""
     return T(FIRST), S(LAST)
 
 
 @device_function
-def fold_place(acc, x, i, p):  # type: ignore[no-untyped-def]
+def fold_place(acc, x, i, p):
     return combine(acc, (T(R(x)), S(i)))
 
 
 @device_function
-def first_largest(a, b):  # type: ignore[no-untyped-def]
+def first_largest(a, b):
     """The larger value with its position: NaN before all numbers, and the earlier one of equals."""
     a_is_nan, b_is_nan = a[0] != a[0], b[0] != b[0]
     if a[0] > b[0] or (a_is_nan and not b_is_nan):
@@ -45,7 +45,7 @@ def first_largest(a, b):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def first_smallest(a, b):  # type: ignore[no-untyped-def]
+def first_smallest(a, b):
     a_is_nan, b_is_nan = a[0] != a[0], b[0] != b[0]
     if a[0] < b[0] or (a_is_nan and not b_is_nan):
         return a
@@ -55,28 +55,28 @@ def first_smallest(a, b):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def write_value_and_place(out, second, third, at, acc, p):  # type: ignore[no-untyped-def]
+def write_value_and_place(out, second, third, at, acc, p):
     out[at] = OUT(acc[0])
     second[at] = acc[1]
 
 
 @device_function
-def write_place(out, second, third, at, acc, p):  # type: ignore[no-untyped-def]
+def write_place(out, second, third, at, acc, p):
     out[at] = acc[1]
 
 
 @device_function
-def no_exponentials():  # type: ignore[no-untyped-def]
+def no_exponentials():
     return T(-math.inf), T(0)
 
 
 @device_function
-def fold_exponential(acc, x, i, p):  # type: ignore[no-untyped-def]
+def fold_exponential(acc, x, i, p):
     return combine(acc, (T(R(x)), T(1)))
 
 
 @device_function
-def add_exponentials(a, b):  # type: ignore[no-untyped-def]
+def add_exponentials(a, b):
     """(largest, sum of exp(x - largest)) of both. Where `largest` stays as it was, also at infinity, nothing is rescaled."""
     largest = a[0] if a[0] > b[0] or a[0] != a[0] else b[0]
     left = a[1] if a[0] == largest else a[1] * math.exp(a[0] - largest)
@@ -85,17 +85,17 @@ def add_exponentials(a, b):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def write_logarithm(out, second, third, at, acc, p):  # type: ignore[no-untyped-def]
+def write_logarithm(out, second, third, at, acc, p):
     out[at] = OUT(math.log(acc[1]) + acc[0])
 
 
 @device_function
-def no_moments():  # type: ignore[no-untyped-def]
+def no_moments():
     return T(0), T(0), T(0)
 
 
 @device_function
-def fold_moments(acc, x, i, p):  # type: ignore[no-untyped-def]
+def fold_moments(acc, x, i, p):
     """(mean, sum of squared distances from it, count) with one element more."""
     y = T(R(x))
     count = acc[2] + T(1)
@@ -105,7 +105,7 @@ def fold_moments(acc, x, i, p):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def merge_moments(a, b):  # type: ignore[no-untyped-def]
+def merge_moments(a, b):
     """The moments of the union of two sets."""
     if a[2] == T(0):
         return b
@@ -118,21 +118,21 @@ def merge_moments(a, b):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def variance(squares, freedom):  # type: ignore[no-untyped-def]
+def variance(squares, freedom):
     return squares / freedom
 
 
 @device_function
-def deviation(squares, freedom):  # type: ignore[no-untyped-def]
+def deviation(squares, freedom):
     return math.sqrt(squares / freedom)
 
 
 @device_function
-def write_moment(out, second, third, at, acc, freedom):  # type: ignore[no-untyped-def]
+def write_moment(out, second, third, at, acc, freedom):
     out[at] = OUT(finish(acc[1], freedom))
 
 
 @device_function
-def write_moment_and_mean(out, second, third, at, acc, freedom):  # type: ignore[no-untyped-def]
+def write_moment_and_mean(out, second, third, at, acc, freedom):
     out[at] = OUT(finish(acc[1], freedom))
     second[at] = MEAN(acc[0] if acc[2] > T(0) else T(math.nan))

@@ -18,12 +18,12 @@ STORE = template("STORE")
 
 
 @device_function
-def add(x, y):  # type: ignore[no-untyped-def]
+def add(x, y):
     return x + y
 
 
 @kernel
-def row_products(c, a, b, addend, k, share, where, alpha, beta):  # type: ignore[no-untyped-def]
+def row_products(c, a, b, addend, k, share, where, alpha, beta):
     """c[i, part] = alpha * sum over q of a[i, q] * b[q] + beta * addend[i]; a part is `share` elements of the row."""
     i, part = cuda.blockIdx.x, cuda.blockIdx.y
     total = ACC(0)

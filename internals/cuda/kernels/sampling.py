@@ -16,7 +16,7 @@ FOUR = np.uint64(4)
 
 
 @kernel
-def shuffle_islands(keys, order, n, seed, offset):  # type: ignore[no-untyped-def]
+def shuffle_islands(keys, order, n, seed, offset):
     """Elements with the same key stand side by side in `order`, unshuffled: the thread of the first shuffles them.
 
     It is Fisher and Yates' way: each, from the last on, changes places with a random one of those up to it.
@@ -34,7 +34,7 @@ def shuffle_islands(keys, order, n, seed, offset):  # type: ignore[no-untyped-de
 
 
 @device_function
-def word(seed, thread, offset, number):  # type: ignore[no-untyped-def]
+def word(seed, thread, offset, number):
     """Word `number` of the thread's subsequence, from `offset` on: they come in fours."""
     four = np.uint64(offset + np.uint64(number) // FOUR)
     w0, w1, w2, w3 = philox(seed, np.uint64(thread), four)
@@ -49,7 +49,7 @@ def word(seed, thread, offset, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sample(out, cumulative, weights, samples, categories, row_threads, seed, offset):  # type: ignore[no-untyped-def]
+def sample(out, cumulative, weights, samples, categories, row_threads, seed, offset):
     """One number from 0 to 1 for each sample; the category in whose part of the row it falls is found by halving.
 
     The rows of the grid are distributions. `row_threads` is how many threads each of them has in PyTorch.

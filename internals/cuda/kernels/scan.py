@@ -26,7 +26,7 @@ sum_of_lanes = template("sum_of_lanes")
 
 
 @device_function
-def before_in_shared_memory(x):  # type: ignore[no-untyped-def]
+def before_in_shared_memory(x):
     """(what the threads before this one hold, combined; what all of them hold). Every thread of the block has to call it."""
     slots = cuda.shared.array(THREADS, T)
     t = cuda.threadIdx.x
@@ -47,7 +47,7 @@ def before_in_shared_memory(x):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def before_by_shuffles(x):  # type: ignore[no-untyped-def]
+def before_by_shuffles(x):
     """The same: within a warp each lane reads the registers of a lower one; the warps' totals go through shared memory."""
     slots = cuda.shared.array(WARPS, T)
     t = cuda.threadIdx.x
@@ -77,7 +77,7 @@ before_in_block = by_executor(gpu=before_by_shuffles, elsewhere=before_in_shared
 
 
 @kernel
-def scan_rows(out, source, totals, n, chunk, chunks):  # type: ignore[no-untyped-def]
+def scan_rows(out, source, totals, n, chunk, chunks):
     """One block for each chunk of a row of `n` neighbours. totals[i] is the sum of the chunks up to the i-th."""
     row, c = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks
     start, end = row * n + c * chunk, row * n + min(n, (c + 1) * chunk)
@@ -97,7 +97,7 @@ def scan_rows(out, source, totals, n, chunk, chunks):  # type: ignore[no-untyped
 
 
 @kernel
-def chunk_totals(totals, source, n, chunk, chunks):  # type: ignore[no-untyped-def]
+def chunk_totals(totals, source, n, chunk, chunks):
     """totals[i] = the sum of the i-th chunk, chunks counted through all rows; one block each."""
     row, c = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks
     end = row * n + min(n, (c + 1) * chunk)
@@ -112,7 +112,7 @@ def chunk_totals(totals, source, n, chunk, chunks):  # type: ignore[no-untyped-d
 
 
 @kernel
-def scan_columns(out, source, columns, n, inner):  # type: ignore[no-untyped-def]
+def scan_columns(out, source, columns, n, inner):
     """One thread for each column of `n` elements that lie `inner` apart; neighbouring threads have neighbouring columns."""
     column = cuda.grid(1)
     while column < columns:

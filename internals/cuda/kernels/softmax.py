@@ -27,7 +27,7 @@ gradient = template("gradient")  # gradient(g, y, total)
 
 
 @kernel
-def softmax(out, source, rows, n, inner):  # type: ignore[no-untyped-def]
+def softmax(out, source, rows, n, inner):
     """One row of `n` elements for each `row` of the grid."""
     lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
     lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
@@ -53,19 +53,19 @@ def softmax(out, source, rows, n, inner):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def share(x, largest, total):  # type: ignore[no-untyped-def]
+def share(x, largest, total):
     """softmax."""
     return math.exp(x - largest) / total
 
 
 @device_function
-def log_share(x, largest, total):  # type: ignore[no-untyped-def]
+def log_share(x, largest, total):
     """log_softmax: the logarithm of the sum, not of the quotient."""
     return x - largest - math.log(total)
 
 
 @kernel
-def softmax_backward(out, grad, result, rows, n, inner):  # type: ignore[no-untyped-def]
+def softmax_backward(out, grad, result, rows, n, inner):
     """The gradient of a row from that of its result, and the result."""
     lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
     lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
@@ -87,20 +87,20 @@ def softmax_backward(out, grad, result, rows, n, inner):  # type: ignore[no-unty
 
 
 @device_function
-def product(g, y):  # type: ignore[no-untyped-def]
+def product(g, y):
     return g * y
 
 
 @device_function
-def softmax_gradient(g, y, total):  # type: ignore[no-untyped-def]
+def softmax_gradient(g, y, total):
     return y * (g - total)
 
 
 @device_function
-def grad_alone(g, y):  # type: ignore[no-untyped-def]
+def grad_alone(g, y):
     return g
 
 
 @device_function
-def log_softmax_gradient(g, y, total):  # type: ignore[no-untyped-def]
+def log_softmax_gradient(g, y, total):
     return g - math.exp(y) * total

@@ -26,7 +26,7 @@ precedes = template("precedes")  # precedes(a, b): whether value a has to come b
 
 
 @kernel
-def sort_rows(values, indices, source, n, size, k, inner):  # type: ignore[no-untyped-def]
+def sort_rows(values, indices, source, n, size, k, inner):
     """One block a row of `n` elements that lie `inner` apart, `size` the next power of two; the first `k` are written."""
     sorted_values = cuda.shared.array(LONGEST, T)
     places = cuda.shared.array(LONGEST, np.int32)
@@ -62,7 +62,7 @@ def sort_rows(values, indices, source, n, size, k, inner):  # type: ignore[no-un
 
 
 @device_function
-def comes_before(a, i, b, j, n):  # type: ignore[no-untyped-def]
+def comes_before(a, i, b, j, n):
     """Whether value a, which was at i, comes before value b, which was at j. Positions from n on are not of the row."""
     if i < n and j < n:
         if precedes(a, b):
@@ -73,10 +73,10 @@ def comes_before(a, i, b, j, n):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def smaller_first(a, b):  # type: ignore[no-untyped-def]
+def smaller_first(a, b):
     return a < b or (b != b and a == a)
 
 
 @device_function
-def larger_first(a, b):  # type: ignore[no-untyped-def]
+def larger_first(a, b):
     return a > b or (a != a and b == b)

@@ -36,7 +36,7 @@ class Resize(NamedTuple):
 
 
 @device_function
-def nearest(i, n, m, step, aligned):  # type: ignore[no-untyped-def]
+def nearest(i, n, m, step, aligned):
     """The pixel that element i reads, of n pixels for m elements: (pixel, itself again, nothing of the latter)."""
     low = min(int(math.floor(ACC(i) * step)), n - 1)
     if m == n:
@@ -47,7 +47,7 @@ def nearest(i, n, m, step, aligned):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def linear(i, n, m, step, aligned):  # type: ignore[no-untyped-def]
+def linear(i, n, m, step, aligned):
     """The two pixels that element i mixes, and the share of the second."""
     source = ACC(i) * step
     if aligned == 0:
@@ -57,7 +57,7 @@ def linear(i, n, m, step, aligned):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def upsample(y, x, n, step_down, step_right, how):  # type: ignore[no-untyped-def]
+def upsample(y, x, n, step_down, step_right, how):
     """Each element of the result is a mixture of up to four pixels."""
     e = cuda.grid(1)
     while e < n:
@@ -80,7 +80,7 @@ def upsample(y, x, n, step_down, step_right, how):  # type: ignore[no-untyped-de
 
 
 @device_function
-def readers(pixel, n, m, step):  # type: ignore[no-untyped-def]
+def readers(pixel, n, m, step):
     """The elements of the result that may read `pixel`: from the first to before the last. At the edges, all the rest may."""
     first, last = 0, m
     if step > 0:
@@ -92,7 +92,7 @@ def readers(pixel, n, m, step):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def share(low, high, part, pixel):  # type: ignore[no-untyped-def]
+def share(low, high, part, pixel):
     """How much of an element that mixes `low` and `high` is `pixel`."""
     found = ACC(0)
     if low == pixel:
@@ -103,7 +103,7 @@ def share(low, high, part, pixel):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def upsample_backward(grad_x, grad_y, n, step_down, step_right, how):  # type: ignore[no-untyped-def]
+def upsample_backward(grad_x, grad_y, n, step_down, step_right, how):
     """Each pixel takes its share of the gradient of every element that read it."""
     e = cuda.grid(1)
     while e < n:

@@ -17,7 +17,7 @@ WINDOW_ELEMENT = template("WINDOW_ELEMENT")  # `convolution.window_element`, wit
 
 
 @kernel
-def im2col(columns, x, n, elements, windows, how):  # type: ignore[no-untyped-def]
+def im2col(columns, x, n, elements, windows, how):
     """columns[image, q, p] = element q of window p."""
     e = cuda.grid(1)
     while e < n:
@@ -27,7 +27,7 @@ def im2col(columns, x, n, elements, windows, how):  # type: ignore[no-untyped-de
 
 
 @kernel
-def col2im(x, columns, n, windows, how):  # type: ignore[no-untyped-def]
+def col2im(x, columns, n, windows, how):
     """Pixel number e, of all images and channels, is the sum over the elements of the kernel that meet it."""
     e = cuda.grid(1)
     while e < n:

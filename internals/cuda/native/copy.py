@@ -146,27 +146,28 @@ def copy_run(target: Storage, to: int, source: Storage, since: int, nbytes: int,
     driver = backend.driver()
     where = target.device if source.device is CPU else source.device
     kind = "d2h" if target.device is CPU else "h2d" if source.device is CPU else "d2d"
-    stream = backend.current_stream(where.index)
+    index = where.index or 0
+    stream = backend.current_stream(index)
     if kind == "d2d" and target.device is not source.device:
         # The target may still be in use over there; and nothing over there may use it before it has arrived.
-        there = target.device.index
+        there = target.device.index or 0
         other = backend.current_stream(there)
-        driver.stream_wait_event(where.index, stream, driver.record_event(there, other))
-        driver.copy(where.index, stream, to, since, nbytes, kind)
-        driver.stream_wait_event(there, other, driver.record_event(where.index, stream))
+        driver.stream_wait_event(index, stream, driver.record_event(there, other))
+        driver.copy(index, stream, to, since, nbytes, kind)
+        driver.stream_wait_event(there, other, driver.record_event(index, stream))
         return
     if kind != "d2d" and not non_blocking:
         about_to_wait()
-    driver.copy(where.index, stream, to, since, nbytes, kind)
+    driver.copy(index, stream, to, since, nbytes, kind)
     if kind == "d2d":
         return
     if non_blocking:
         from ..memory import pinned_allocator
 
         host = target if target.device is CPU else source
-        pinned_allocator().record_event(host.data_ptr_object, where.index, stream)
+        pinned_allocator().record_event(host.data_ptr_object, index, stream)
     else:
-        driver.synchronize_stream(where.index, stream)
+        driver.synchronize_stream(index, stream)
 
 
 def _fill(target: Any, value: Any) -> None:
