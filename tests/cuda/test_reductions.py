@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -16,6 +21,8 @@ from internals.cuda.kernels.accumulators import THREADS
 from internals.cuda.native import extrema, moments, norms, reducing, reductions
 from tests.cuda.comparing import FLOATS, REALS, Function, compare, compare_gradients, same, same_error, values
 from tests.support import examples
+
+ROOT = Path(__file__).parents[2]
 
 OVER_DIMS: dict[str, Function] = {
     "sum": lambda t, d, k: t.sum(d, k),
@@ -192,3 +199,22 @@ def test_gradients(name: str) -> None:
 def test_one_kernel_serves_them_all() -> None:
     found = [kernel for module in (reductions, extrema, moments, norms) for kernel, _ in module.instances()]
     assert len(found) > 50 and all(kernel.function is kernels.reduce.function for kernel in found)
+
+
+def test_the_same_kernels_on_numbas_simulator() -> None:
+    """There a thread of the operating system is a thread of the GPU: what relies on their order fails."""
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    program = (
+        "import internals as torch\n"
+        "t = torch.arange(60.0).reshape(3, 20).cuda()\n"
+        "r = [t.sum(1), t.sum(0)[:3], *t.max(1), t.var(1), t.softmax(1).sum(1), t.cumsum(1)[:, -1], t.sort(1, True)[1][:, 0]]\n"
+        "print([x.cpu().double().round().tolist() for x in r])"
+    )
+    environment = {**os.environ, "INTERNALS_CUDA": "numba-simulator"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert ast.literal_eval(done.stdout) == [
+        [190, 590, 990], [60, 63, 66], [19, 39, 59], [19, 19, 19], [35, 35, 35], [1, 1, 1], [190, 590, 990], [19, 19, 19],
+    ]  # fmt: skip
