@@ -19,7 +19,7 @@ from internals.cuda.simulator.driver import SimulatedDriver
 from tests.viz_support import assert_good, same_in_two_processes
 from viz.frames import who
 from viz.rooms.segments import short
-from viz.rooms.segments_timeline import MemoryTimeline
+from viz.rooms.segments_timeline import MemoryTimeline, _fitting
 
 MIB = 1 << 20
 USER = {"filename": "/home/someone/train.py", "line": 7, "name": "step"}
@@ -247,3 +247,8 @@ def test_the_same_in_every_process() -> None:
         "print(t); print(t.html()); p = viz.allocator('cuda'); print(p); print(p.html())\n"
     )
     assert "simulated" in same_in_two_processes(program)
+
+
+def test_a_long_name_is_cut_where_it_still_tells_something() -> None:
+    assert _fitting("mm", 20) == "mm" and _fitting("threshold_backward", 60).startswith("thre")
+    assert _fitting("threshold_backward", 60).endswith("…") and _fitting("threshold_backward", 15) == ""

@@ -270,7 +270,7 @@ def segments_canvas(scene: SegmentsScene) -> Canvas:
     if not scene.segments:
         canvas.text(0, y + 10, "no segments", 12, paint="muted")
         y += 20
-    roles = [("storage", "in use (empty: rounded up)"), ("shared", "given back, awaiting events"), ("free", "free")]
+    roles = [("storage", "in use (blank: rounded up)"), ("shared", "given back, awaiting events"), ("free", "free")]
     end = canvas.key(0, y + 2, roles)
     canvas.text(end.right, y + 13, "to scale, but each wide enough for its label", 11, paint="muted")
     return canvas

@@ -334,7 +334,18 @@ def _draw_band(canvas: Canvas, t: MemoryTimeline, number: int, band: Band, left:
                 True,
                 f"awaiting events: {what}",
             )
-        label = life.who.operator or short(life.size)
-        if text_width(label, 9, "mono") + 6 <= box.w and height >= 12:
+        label = _fitting(life.who.operator or short(life.size), box.w - 6)
+        if label and height >= 12:
             canvas.text(x + 4, top + min(height, 20.0) / 2 + 3.5, label, 9, font="mono", tip=what)
     return y + tall
+
+
+def _fitting(label: str, room: float) -> str:
+    """As much of a label as there is room for; nothing if that is not enough to recognise it."""
+    if text_width(label, 9, "mono") <= room:
+        return label
+    while len(label) > 4:
+        label = label[:-1]
+        if text_width(label + "…", 9, "mono") <= room:
+            return label + "…"
+    return ""
