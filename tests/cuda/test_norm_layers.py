@@ -127,6 +127,18 @@ def test_single_parameters_for_half_input() -> None:
     assert result[1].dtype is internals.float32
 
 
+def test_copies_in_row_major_order_live_until_the_launch() -> None:
+    """Input, gradient and weight are all copied first; memory of the first copy must not be given to the last."""
+    x, w = values((2, 4, 6), "float64").transpose(1, 2), values((1,), "float64").expand(4) + 1
+    compare(lambda x, w: F.layer_norm(x, (4,), w[:1].expand(4)), x, w)
+    compare(lambda x, w: F.group_norm(x.transpose(1, 2)[..., ::2], 2, w[:1].expand(4)), x, w)
+    compare(
+        lambda g, y: ops._softmax_backward_data(g, y, 1, internals.float64),
+        x,
+        x.transpose(1, 2).softmax(1).transpose(1, 2),
+    )
+
+
 def test_errors() -> None:
     same_error(lambda x: F.layer_norm(x, (4,)), values((3, 5)))
     same_error(lambda x, w: F.layer_norm(x, (5,), w), values((3, 5)), values((4,)))

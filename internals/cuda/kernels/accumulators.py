@@ -45,7 +45,7 @@ def shuffle_number(acc, distance):
 @device_function
 def pair_slots():
     first = cuda.shared.array(THREADS, T)
-    second = cuda.shared.array(THREADS, S)  # (in a line of its own: numba's simulator tells arrays apart by their lines)
+    second = cuda.shared.array(THREADS, S)  # numba's simulator tells shared arrays apart by their lines
     return first, second, 0
 
 
