@@ -120,6 +120,23 @@ def test_a_synchronous_copy_makes_the_host_wait(simulator: SimulatedDriver) -> N
     assert_good(picture)
 
 
+def test_other_work_of_the_host_is_shown_from_its_beginning(simulator: SimulatedDriver) -> None:
+    host = torch.ones(1000).pin_memory()
+
+    def decode_and_send() -> None:
+        simulator.query_stream(0, 0)  # a call before all that: left out
+        simulator.host_works(50_000, "decode")
+        host.to("cuda", non_blocking=True)
+
+    picture = viz.timeline(decode_and_send)
+    assert (picture.bars[0].name, picture.bars[0].length, picture.hidden) == ("decode", 50, 1)
+    assert picture.text().splitlines()[3].strip().startswith("host                   ***********")
+    assert [words for _, words, _ in picture.looks()] == [
+        "copy to the device", "call of the driver", "other work of the host",
+    ]  # fmt: skip
+    assert_good(picture)
+
+
 def test_saved_as_a_chrome_trace_and_read_again(simulator: SimulatedDriver, tmp_path: Path) -> None:
     with record_activity() as recording:
         overlapping()

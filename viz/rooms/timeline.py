@@ -32,7 +32,8 @@ KINDS = {
 }
 COPIES = ("h2d", "d2h", "d2d")
 ROW, BAR = 40.0, 24.0
-WIDTH, WIDEST = 860.0, 1200.0
+WORK = ("key", "other work of the host", "*")  # on the host's row, between the calls
+WIDTH = 780.0
 TEXT_WIDTH, ROWS_AT_MOST = 72, 80
 HOST = "host"
 
@@ -54,6 +55,11 @@ class Bar:
     @property
     def length(self) -> float:
         return self.end - self.start
+
+    @property
+    def look(self) -> tuple[str, str, str]:
+        """Colour, words and sign for it."""
+        return WORK if self.kind == HOST and not self.name.startswith("cu") else KINDS[self.kind]
 
 
 @dataclass
@@ -106,13 +112,7 @@ class Timeline(Picture):
         lines = ["timeline", *(f"    {fact}" for fact in self.facts())]
         wide = max(map(len, self.rows))
         lines += [f"    {row.ljust(wide)}  {self._strip(row)}" for row in self.rows]
-        shown = {b.kind for b in self.bars}
-        lines.append(
-            "    "
-            + " " * wide
-            + "  "
-            + ", ".join(f"{sign} {words}" for k, (_, words, sign) in KINDS.items() if k in shown)
-        )
+        lines.append(" " * (wide + 6) + ", ".join(f"{sign} {words}" for _, words, sign in self.looks()))
         rows = [
             [f"{b.start:.1f}", f"{b.length:.1f}", b.row, b.name, b.details]
             for b in self.bars[:ROWS_AT_MOST]
@@ -123,6 +123,11 @@ class Timeline(Picture):
             lines.append(f"    (only of the first {ROWS_AT_MOST} things)")
         return "\n".join(lines)
 
+    def looks(self) -> list[tuple[str, str, str]]:
+        """What is to be explained below the picture."""
+        used = {b.look for b in self.bars}
+        return [look for look in (*KINDS.values(), WORK) if look in used]
+
     def _strip(self, row: str) -> str:
         cells = [" "] * TEXT_WIDTH
         per = (self.end - self.start) / TEXT_WIDTH or 1.0
@@ -131,7 +136,7 @@ class Timeline(Picture):
                 first = min(TEXT_WIDTH - 1, int((b.start - self.start) / per))
                 last = min(TEXT_WIDTH - 1, max(first, int((b.end - self.start) / per - 1e-9)))
                 for n in range(first, last + 1):
-                    cells[n] = KINDS[b.kind][2]
+                    cells[n] = b.look[2]
         return "".join(cells).rstrip()
 
     def canvas(self) -> Canvas:
@@ -181,7 +186,8 @@ def scene(trace: Any, host: bool) -> Timeline:
     bars = [bar for event in trace["traceEvents"] if event.get("ph") == "X" and (bar := _bar(event)) is not None]
     bars.sort(key=lambda b: (b.start, b.end, b.correlation, b.kind != HOST))
     queued = {b.correlation for b in bars if b.kind != HOST and b.correlation}
-    first = min([b.start for b in bars if b.kind != HOST or b.correlation in queued], default=0.0)
+    begin = [b.start for b in bars if b.kind != HOST or b.correlation in queued or b.look is WORK]
+    first = min(begin, default=0.0)
     shown = [b for b in bars if b.kind != HOST or b.end > first]
     hidden = len(bars) - len(shown) if host else 0
     links = _links(shown)
@@ -281,9 +287,7 @@ def timeline_canvas(t: Timeline) -> Canvas:
         y += 18
     left = max(text_width(row, 12, "mono") for row in t.rows) + 16
     span = max(t.end - t.start, 1e-9)
-    shortest = sorted(b.length for b in t.bars if b.length > 0)
-    wanted = 60 * span / shortest[len(shortest) // 2] if shortest else WIDTH
-    scale = min(WIDEST, max(WIDTH, wanted)) / span
+    scale = WIDTH / span
     top = y + 34
     place = {row: top + n * ROW for n, row in enumerate(t.rows)}
     bottom = top + len(t.rows) * ROW
@@ -314,8 +318,7 @@ def timeline_canvas(t: Timeline) -> Canvas:
             0, y + 10, f"{plural(t.hidden, 'call')} of the host before the first work not shown", 11, paint="muted"
         )
         y += 18
-    used = [(role, words) for kind, (role, words, _) in KINDS.items() if any(b.kind == kind for b in t.bars)]
-    canvas.key(0, y + 4, used)
+    canvas.key(0, y + 4, [(role, words) for role, words, _ in t.looks()])
     return canvas
 
 
@@ -327,7 +330,7 @@ def _draw_axis(canvas: Canvas, t: Timeline, across: Callable[[float], float], to
 
 
 def _draw_bar(canvas: Canvas, b: Bar, across: Callable[[float], float], y: float) -> None:
-    role = KINDS[b.kind][0]
+    role = b.look[0]
     x, width = across(b.start), max(across(b.end) - across(b.start), 3.0)
     tip = f"{b.name}: {micro(b.start)} to {micro(b.end)}, {micro(b.length)}{f'; {b.details}' if b.details else ''}"
     if b.kind == "event":
