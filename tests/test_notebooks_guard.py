@@ -34,6 +34,7 @@ EXPECTED = [
     "16_serialization",
     "17_other_languages",
     "18_torchscript_to_today",
+    "19_gpu_memory",
 ]
 
 
