@@ -31,7 +31,8 @@ from internals.core.dtype import dtype
 from internals.core.tensor_impl import TensorImpl
 
 from .device_array import DeviceArray
-from .language import DeviceFunction, cuda
+from .foreign import as_kernel
+from .language import cuda
 from .ptx_text import Ptx
 
 FIX = "pip install 'numba-cuda[cu13]'"
@@ -49,13 +50,15 @@ class PtxUnavailable(RuntimeError):
 
 
 def ptx(
-    kernel: DeviceFunction,
+    kernel: Any,
     *argument_types: Any,
     cc: tuple[int, int] = CAPABILITY,
     fastmath: bool = False,
     lineinfo: bool = False,
 ) -> Ptx:
     """The PTX of `kernel`, with its template parameters bound, for arguments of these types and compute capability `cc`.
+
+    `kernel` may also be one that numba's `@cuda.jit` made.
 
     "float32[:]" is an array whose elements lie one after the other, as `flat()` gives; "float32[:, :]" one with any strides. With
     `lineinfo` the text says which line of the source each instruction comes from. Raises PtxUnavailable without a compiler,
@@ -68,7 +71,7 @@ def ptx(
 
 
 def compile_all(
-    items: Iterable[tuple[DeviceFunction, Sequence[Any]]],
+    items: Iterable[tuple[Any, Sequence[Any]]],
     cc: tuple[int, int] = CAPABILITY,
     fastmath: bool = False,
     lineinfo: bool = False,
@@ -79,7 +82,9 @@ def compile_all(
     except ImportError:
         raise PtxUnavailable(f"compiling to PTX needs numba: {FIX}") from None
 
-    work = [(kernel, [t if hasattr(t, "_fields") else type_name(t) for t in types]) for kernel, types in items]
+    work = [
+        (as_kernel(kernel), [t if hasattr(t, "_fields") else type_name(t) for t in types]) for kernel, types in items
+    ]
     order = cloudpickle.dumps((work, cc, fastmath, lineinfo))
     done = subprocess.run(
         [sys.executable, "-c", "from internals.cuda.ptx_compiler import main; main()"],

@@ -30,8 +30,8 @@ from internals.core.tensor_impl import TensorImpl
 
 from .access_log import Access, AccessLog, ArrayInfo, Place
 from .device_array import DeviceArray
+from .foreign import as_kernel
 from .interpreter import CheckedArray, run
-from .language import DeviceFunction, Kernel
 from .launch import dim3, is_numbers
 
 ALIGNED = 512  # every allocation of a GPU begins at a multiple of this many bytes
@@ -44,7 +44,7 @@ def record(kernel: Any, grid: Any, block: Any, *args: Any) -> AccessLog:
     on any device; `flat(t)` is taken too. Those on a device are copied to the host for the time of the run. Raises TypeError for
     other arguments, and what a failing kernel raises.
     """
-    program = _as_kernel(kernel)
+    program = as_kernel(kernel)
     names = list(inspect.signature(program.function).parameters)
     memory = _Memory()
     values = tuple(memory.take(name, a) for name, a in zip(names, args)) + args[len(names) :]
@@ -267,21 +267,6 @@ def _start(a: np.ndarray[Any, Any]) -> int:
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     return int(a.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) % ALIGNED
-
-
-def _as_kernel(kernel: Any) -> DeviceFunction:
-    """A kernel of this package for what is one of numba's, or a function."""
-    if isinstance(kernel, DeviceFunction):
-        return kernel
-    function = getattr(kernel, "py_func", None) or getattr(kernel, "fn", None) or kernel
-    if not inspect.isfunction(function):
-        raise TypeError(
-            f"a kernel is a function, marked with @kernel or numba's @cuda.jit, not {type(kernel).__name__}"
-        )
-    plain = Kernel(function)
-    called = {name: plain.meaning(name) for name in plain.names() if name != "cuda"}
-    inner = {n: DeviceFunction(v.py_func) for n, v in called.items() if inspect.isfunction(getattr(v, "py_func", None))}
-    return Kernel(function, tuple(sorted(inner.items()))) if inner else plain
 
 
 def _describe(number: int, code: CodeType, position: Any) -> Place:

@@ -4,7 +4,7 @@ A GPU keeps the indices of a thread and of its block in special registers; here 
 before it lets a thread run. Shared memory is one array a block for each place in the source that asks for it.
 
 How the real one differs: shared memory is on the chip and holds what the last block left there; here it holds NaN (or 113), so
-that reading what was never written is seen. """
+that reading what was never written is seen."""
 
 from __future__ import annotations
 
@@ -155,7 +155,9 @@ class DeviceMath:
 
 def _unwritten(shape: Any, dtype: Any) -> Any:
     """Memory nobody wrote to yet, filled with what is noticed."""
-    kind = np.dtype(dtype)
+    kind = np.dtype(
+        dtype if isinstance(dtype, (type, np.dtype)) else str(dtype)
+    )  # numba's types are called as numpy's are
     data = np.empty(shape if isinstance(shape, tuple) else (shape,), kind)
     if prod(data.shape):
         data.fill(np.nan if kind.kind in "fc" else kind.type(113 if kind.kind in "iu" else 1))

@@ -225,19 +225,25 @@ def test_tensors_are_written_in_place_wherever_they_are() -> None:
     assert whole[:20].tolist() == [*range(16, 36)]
 
 
-def test_functions_that_numba_would_take() -> None:
+def test_kernels_of_numba_and_plain_functions() -> None:
+    numba_cuda = pytest.importorskip("numba.cuda", reason="numba is not installed")
+
+    def double(value):  # type: ignore[no-untyped-def]
+        return 2 * value
+
+    device_double = numba_cuda.jit(device=True)(double)
+
     def plain(out, a):  # type: ignore[no-untyped-def]
+        kept = cuda.shared.array(32, numba_cuda.types.float32)
         i = cuda.grid(1)
         if i < out.size:
-            out[i] = 2 * a[i]
+            kept[i] = device_double(a[i])
+            out[i] = kept[i]
 
-    class Dispatcher:
-        py_func = staticmethod(plain)
-
-    for given_kernel in (plain, Dispatcher()):
+    for given_kernel in (plain, numba_cuda.jit(plain)):
         out = np.zeros(5, np.float32)
         log = record(given_kernel, 1, 32, out, np.ones(5, np.float32))
-        assert out.tolist() == [2] * 5 and log.kernel == "plain" and len(log.accesses) == 10
+        assert out.tolist() == [2] * 5 and log.kernel == "plain" and len(log.accesses) == 20
 
 
 def test_what_is_refused() -> None:

@@ -121,3 +121,5 @@ def test_a_compiled_kernel() -> None:
     )
     assert "1 bar.sync" in picture.text()
     assert_good(picture)
+    numba_cuda = pytest.importorskip("numba.cuda", reason="numba is not installed")
+    assert viz.ptx(numba_cuda.jit(reverse.function), "float32[:]", "float32[:]").text() == picture.text()

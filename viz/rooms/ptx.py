@@ -103,10 +103,12 @@ def ptx(
     Of each line `fold` instructions are shown; the whole text is `.ptx`. Raises PtxUnavailable (of `internals.cuda.ptx`) where
     there is no compiler, and PtxError if the kernel does not compile.
     """
+    from internals.cuda.foreign import as_kernel
     from internals.cuda.ptx import ptx as compiled
 
-    text = compiled(kernel, *argument_types, cc=cc, fastmath=fastmath, lineinfo=True)
-    lines, first = inspect.getsourcelines(kernel.function)
+    program = as_kernel(kernel)
+    text = compiled(program, *argument_types, cc=cc, fastmath=fastmath, lineinfo=True)
+    lines, first = inspect.getsourcelines(program.function)
     return scene(text, lines, first, fold)
 
 

@@ -1,0 +1,51 @@
+"""Kernels that were written for numba.cuda itself, taken as kernels of this package.
+
+    from numba import cuda
+
+    @cuda.jit
+    def add(out, a, b): ...
+
+    record(add, grid, block, out, a, b)     # or the undecorated function
+
+What numba decorated keeps the function it was made from, and a kernel here is nothing but a function whose global names get a
+meaning: `cuda` is whatever executor runs it.
+
+How the real one differs: PyTorch takes no kernels in Python; `torch.utils.cpp_extension` compiles sources of C++ and CUDA.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .language import DeviceFunction, Kernel
+
+
+def as_kernel(kernel: Any) -> DeviceFunction:
+    """`kernel` itself, or one made from a function, decorated by numba or not. Raises TypeError for anything else."""
+    if isinstance(kernel, DeviceFunction):
+        return kernel
+    function = _source(kernel)
+    if not inspect.isfunction(function):
+        raise TypeError(
+            f"a kernel is a function, marked with @kernel or numba's @cuda.jit, not {type(kernel).__name__}"
+        )
+    return Kernel(function, _called(function))
+
+
+def _called(function: Any) -> tuple[tuple[str, Any], ...]:
+    """The device functions of numba that `function` calls, as ours: bindings of their names."""
+    plain = DeviceFunction(function)
+    found = {}
+    for name in plain.names():
+        value = plain.meaning(name)
+        if name != "cuda" and not inspect.isfunction(value) and inspect.isfunction(inner := _source(value)):
+            found[name] = DeviceFunction(inner, _called(inner))
+    return tuple(sorted(found.items()))
+
+
+def _source(value: Any) -> Any:
+    """The function that a dispatcher of numba, or of its simulator, was made from; otherwise `value`."""
+    if type(value).__module__.startswith("numba."):
+        return getattr(value, "py_func", value)
+    return value
