@@ -47,6 +47,12 @@ def column(out, a):  # type: ignore[no-untyped-def]
     out[i] = tile[31 - i, 0]
 
 
+@kernel
+def square(out, unused):  # type: ignore[no-untyped-def]
+    x, y = cuda.grid(2)
+    out[y, x] = y * x
+
+
 def floats(*sizes: int) -> Any:
     return np.arange(int(np.prod(sizes)), dtype=np.float32).reshape(sizes)
 
@@ -94,6 +100,28 @@ def test_one_array_by_warps_in_another_shape() -> None:
     assert [picture.grids[0].marks[e].role for e in (0, 32, 64, 96)] == ["view", "copied", "owner", "allocator"]
     assert ("view", "warp 0") in picture.groups() and [i.array.name for i in picture.instructions] == ["a"]
     assert_good(picture)
+
+
+def test_only_what_is_asked_for_and_touched_is_drawn() -> None:
+    a, untouched = np.zeros((32, 32), np.float32), np.zeros(4, np.float32)
+    for rows in (0, 3, 16):
+        picture = viz.access(square, 1, (32, 32), a, untouched, rows=rows)
+        assert [g.name for g in picture.grids] == ["out"]
+        assert f"({32 - min(rows, 8)} rows hidden)" in picture.text()
+        assert f"{32 - rows} rows hidden" in [text.text for text in picture.canvas().texts()]
+        assert_good(picture)
+    assert (
+        len(viz.access(square, 1, (32, 32), a, untouched, rows=3).canvas().marks) < 250
+    )  # one box for a row of one warp
+
+
+def test_banks_are_drawn_where_threads_wait_or_are_asked_for() -> None:
+    def boxes(**options: Any) -> int:
+        picture = viz.access(tiled, (2, 2), (TILE, TILE), *(floats(8, 8) for _ in range(3)), **options)
+        assert_good(picture)
+        return sum(getattr(mark, "tip", "").startswith("bank ") for mark in picture.canvas().marks)
+
+    assert boxes() == 0 and boxes(array="left") == 2 * 32
 
 
 def test_many_groups_share_colours_and_say_so() -> None:

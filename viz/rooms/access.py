@@ -65,6 +65,7 @@ class AccessPicture(Picture):
     whole: bool = True  # and not a frame of a stepper
     array: str | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    rows: int = ROWS  # of each array, drawn at most
 
     def title(self) -> str:
         return f"viz.access: {self.log.kernel}"
@@ -126,7 +127,7 @@ class AccessPicture(Picture):
         return LeanStepper(frames, title + _rest(len(requests)))
 
     def _frame(self, grids: list[Grid]) -> AccessPicture:
-        return AccessPicture(self.log, grids, self.by, self.block, self.warp, [], whole=False)
+        return AccessPicture(self.log, grids, self.by, self.block, self.warp, [], whole=False, rows=self.rows)
 
 
 def access(
@@ -139,13 +140,15 @@ def access(
     of_block: int = 0,
     by: str | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    rows: int = ROWS,
 ) -> AccessPicture:
     """Run `kernel[grid, block](*args)` with a recorder, and show who touched what.
 
     Arguments are numpy arrays, tensors on any device, and numbers; they are written to. `array` shows one array only, `warp` and
     `of_block` choose whose transactions are drawn; `by` is what colours mean: "thread", "warp" or "block". `shapes` draws an
-    array that the kernel indexes flatly as rows and columns: `shapes={"a": (8, 8)}`. The picture has `.phases()` and `.steps()`,
-    which step from barrier to barrier and from instruction to instruction, and `.log`.
+    array that the kernel indexes flatly as rows and columns: `shapes={"a": (8, 8)}`; of each at most `rows` rows are drawn. What
+    no thread touched is left out. The picture has `.phases()` and `.steps()`, which step from barrier to barrier and from
+    instruction to instruction, and `.log`.
 
     Raises ValueError for a warp or block that the launch does not have, KeyError for an unknown array, and what a failing kernel
     raises.
@@ -163,7 +166,7 @@ def access(
     for name in [*([array] if array else []), *(shapes or {})]:
         log.array(name)
     several = "block" if log.blocks > 1 else "warp" if warps(log) > 1 else "thread"
-    picture = AccessPicture(log, [], by or several, of_block, warp, [], True, array, dict(shapes or {}))
+    picture = AccessPicture(log, [], by or several, of_block, warp, [], True, array, dict(shapes or {}), rows)
     picture.grids = _grids(picture, log.accesses, [])
     picture.instructions = chosen(log.instructions, of_block, warp, array)
     return picture
@@ -205,8 +208,9 @@ def conflict_text(degree: int) -> str:
 def _grids(p: AccessPicture, now: Sequence[Any], before: Sequence[Any]) -> list[Grid]:
     """The arrays, with marks on what the accesses `now` touch, and faint ones on what those `before` did."""
     grids = []
+    touched_ever = {a.array for a in p.log.accesses}
     for number, info in enumerate(p.log.arrays):
-        if p.array not in (None, info.name):
+        if p.array != info.name and (p.array is not None or number not in touched_ever):
             continue
         sizes = p.shapes.get(info.name, info.sizes)
         if prod(sizes) != info.numel:

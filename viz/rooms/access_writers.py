@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from viz.canvas import Canvas, text_width
-from viz.rooms.access import COLUMNS, CYCLE, ROWS, TEXT_ROWS, AccessPicture, Grid, conflict_text, request_caption, worst
+from viz.rooms.access import COLUMNS, CYCLE, TEXT_ROWS, AccessPicture, Grid, conflict_text, request_caption, worst
 from viz.text import plural, table
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _grid_text(p: AccessPicture, grid: Grid) -> str:
     letters = {role: chr(ord("A") + n) for n, role in enumerate(CYCLE)}
     tagged = len({m.role for g in p.grids for m in g.marks.values()} - {"shared"}) > 1 and p.by != "thread"
     lines = []
-    for r in range(min(grid.rows, TEXT_ROWS)):
+    for r in range(min(grid.rows, TEXT_ROWS, p.rows)):
         cells = []
         for c in range(min(grid.columns, COLUMNS)):
             mark = grid.marks.get(r * grid.columns + c)
@@ -63,10 +63,10 @@ def _grid_text(p: AccessPicture, grid: Grid) -> str:
     colours = ", ".join(f"{letters[role]} is {name}" for role, name in p.groups() if role in letters) if tagged else ""
     words = "a number is a thread" + (f", {colours}" if colours else "") + ", × how many threads"
     head = f"{grid.name}: {grid.facts}" + (f" ({words})" if p.whole and grid is p.grids[0] else "")
-    return "\n".join([head, table(lines, indent=4, right=range(COLUMNS)), *_hidden(grid, TEXT_ROWS)])
+    return "\n".join([head, table(lines, indent=4, right=range(COLUMNS)), *_hidden(grid, min(TEXT_ROWS, p.rows))])
 
 
-def _hidden(grid: Grid, limit: int = ROWS) -> list[str]:
+def _hidden(grid: Grid, limit: int) -> list[str]:
     rows, columns = max(0, grid.rows - limit), max(0, grid.columns - COLUMNS)
     words = [plural(n, what) for n, what in ((rows, "row"), (columns, "column")) if n]
     return [f"    ({' and '.join(words)} hidden)"] if words else []
@@ -100,7 +100,7 @@ def access_canvas(p: AccessPicture) -> Canvas:
             canvas.text(head.right + 10, y + 12, heading, 11, paint="muted")
             y += 26
         for i in here:
-            y = _draw_instruction(canvas, i, y)
+            y = _draw_instruction(canvas, i, y, p.array == i.array.name)
     return canvas
 
 
@@ -111,7 +111,7 @@ def _draw_grids(canvas: Canvas, p: AccessPicture, y: float) -> float:
         wide = max(_grid_width(grid), text_width(grid.name, 13, "mono", True) + 10 + text_width(grid.facts, 11))
         if x and x + wide > WIDTH:
             x, y, tall = 0.0, y + tall + 18, 0.0
-        tall = max(tall, _draw_grid(canvas, grid, x, y) - y)
+        tall = max(tall, _draw_grid(canvas, grid, x, y, p.rows) - y)
         x += wide + 34
     return y + tall + 12
 
@@ -120,36 +120,53 @@ def _grid_width(grid: Grid) -> float:
     return min(grid.columns, COLUMNS) * CELL
 
 
-def _draw_grid(canvas: Canvas, grid: Grid, x: float, y: float) -> float:
+def _draw_grid(canvas: Canvas, grid: Grid, x: float, y: float, most: int) -> float:
     name = canvas.text(x, y + 12, grid.name, 13, font="mono", bold=True)
     canvas.text(name.right + 10, y + 12, grid.facts, 11, paint="muted")
     y += 20
-    rows, columns = min(grid.rows, ROWS), min(grid.columns, COLUMNS)
+    rows, columns = min(grid.rows, most), min(grid.columns, COLUMNS)
     canvas.rect(x - 1, y - 1, columns * CELL + 1, rows * LOW + 1, "panel", "line", 2, 0.6)
+    for r in range(rows):
+        for c, wide in _runs(grid, r, columns):
+            mark = grid.marks[r * grid.columns + c]
+            left, top = x + c * CELL, y + r * LOW
+            if mark.fresh:
+                canvas.rect(left, top, wide * CELL - 1, LOW - 1, f"{mark.role}-soft", mark.role, 2)
+            else:
+                canvas.rect(left + 8, top + 6, wide * CELL - 17, LOW - 13, f"{mark.role}-soft", None, 2)
     for r in range(1, rows):
         canvas.line([(x - 1, y - 0.5 + r * LOW), (x + columns * CELL, y - 0.5 + r * LOW)], "line", 0.5)
     for c in range(1, columns):
         canvas.line([(x - 0.5 + c * CELL, y - 1), (x - 0.5 + c * CELL, y + rows * LOW)], "line", 0.5)
     for element, mark in sorted(grid.marks.items()):
         r, c = divmod(element, grid.columns)
-        if r >= rows or c >= columns:
-            continue
-        left, top = x + c * CELL, y + r * LOW
-        if not mark.fresh:
-            canvas.rect(left + 8, top + 6, CELL - 17, LOW - 13, f"{mark.role}-soft", None, 2)
-            continue
-        tip = f"{grid.name}, element {element}: {mark.tip}"
-        box = canvas.rect(left, top, CELL - 1, LOW - 1, f"{mark.role}-soft", mark.role, 2, tip=tip)
-        canvas.label(box, mark.label, 10, pad=1)
+        if r < rows and c < columns and mark.fresh:
+            size = 10 if len(mark.label) < 4 else 8.5
+            tip = f"{grid.name}[{element}], {mark.tip}"
+            canvas.text(x + c * CELL + 12, y + r * LOW + 13, mark.label, size, "middle", "mono", tip=tip)
     y += rows * LOW
-    for line in _hidden(grid):
+    for line in _hidden(grid, most):
         canvas.text(x, y + 12, line.strip(" ()"), 11, paint="muted")
         y += 16
     return y
 
 
-def _draw_instruction(canvas: Canvas, i: Instruction, y: float) -> float:
-    """What one load or store of the source costs the warp: its worst request, drawn."""
+def _runs(grid: Grid, row: int, columns: int) -> list[tuple[int, int]]:
+    """(first column, how many): neighbours in a row that look the same are one box."""
+    found: list[tuple[int, int]] = []
+    look = None
+    for c in range(columns):
+        mark = grid.marks.get(row * grid.columns + c)
+        before, look = look, mark and (mark.role, mark.fresh)
+        if look and look == before:
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+        elif look:
+            found.append((c, 1))
+    return found
+
+
+def _draw_instruction(canvas: Canvas, i: Instruction, y: float, drawn: bool) -> float:
+    """What a load or store of the source costs the warp: its worst request. `drawn` shows banks where nobody waits, too."""
     r = worst(i)
     head = canvas.text(0, y + 12, f"line {i.place.line}  {i.kind}  {i.place.text}", 12, font="mono", bold=True)
     many = "" if len(i.requests) == 1 else f", {len(i.requests)} times"
@@ -160,6 +177,8 @@ def _draw_instruction(canvas: Canvas, i: Instruction, y: float) -> float:
         bad = i.efficiency < 0.75
     at = head.right + 12
     canvas.text(at, y + 12, cost, 12, bold=bad, paint="warning-text" if bad else "ink", tip=request_caption(r))
+    if i.array.space == "shared" and not (drawn or r.conflict > 1):
+        return y + 24
     return (_draw_banks if i.array.space == "shared" else _draw_sectors)(canvas, r, y + 20)
 
 
