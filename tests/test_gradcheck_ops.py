@@ -65,6 +65,7 @@ NOT_SAMPLED = {
     "_native_multi_head_attention|_transformer_encoder_layer_fwd": "the same; and tests/test_archive_operators.py",
     "_reshape_alias": "it believes that its strides fit; reshape, which computed them, is tested",
     "resize_as_": "refused where gradients are wanted",
+    "_?pin_memory": "it needs a GPU: tests/cuda/test_pinned_memory.py",
     r"normal\..*Tensor.*": "chance has no gradient: zero by convention",
 }
 

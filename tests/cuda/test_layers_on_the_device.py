@@ -23,7 +23,7 @@ from tests.test_nn_transformer import CASES as TRANSFORMERS
 
 CASES = [*LAYERS, *LOSSES, *RECURRENT, *TRANSFORMERS]
 SAMPLE = CASES if full() else sorted(np.random.default_rng(19).choice(CASES, 70, replace=False))
-RANDOM = r"[Dd]ropout|RReLU|Transformer|MultiheadAttention|fractional"  # those draw numbers when they train
+RANDOM = r"[Dd]ropout|RReLU|Transformer|MultiheadAttention|fractional|0\.4, True"  # those draw numbers when they train
 
 
 class Moved(Inputs):

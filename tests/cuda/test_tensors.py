@@ -318,3 +318,10 @@ def test_accelerator_device_blocks(second_device: int) -> None:
         with torch.accelerator.device_index(None):
             assert torch.cuda.current_device() == second_device
     assert torch.cuda.current_device() == 0
+
+
+def test_expanded_tensors_are_filled_with_a_tensor() -> None:
+    x = torch.zeros(2, 1, device="cuda")
+    x.expand(2, 3).fill_(torch.tensor(4.0))
+    x[0].expand(5).fill_(torch.tensor(5, device="cuda"))
+    assert x.tolist() == [[5.0], [4.0]]

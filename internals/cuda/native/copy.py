@@ -74,7 +74,12 @@ def fill__Tensor(self: Any, value: TensorImpl) -> Any:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
         )
-    return copy_(self, value)
+    distinct = self
+    for d, (n, stride) in enumerate(zip(self.shape, self.stride())):
+        if n > 1 and not stride:  # expanded: the same elements again
+            distinct = distinct.narrow(d, 0, 1)
+    copy_(distinct, value)
+    return self
 
 
 def zero_(self: Any) -> Any:

@@ -25,7 +25,6 @@ from ..kernels import dropout as kernels
 from ..launch import THREADS, launch_1d, threads_for
 from ..random import generator_for
 from .copy import clone, fill__Scalar, zero_
-from .explicit_fallback import on_cpu
 from .random import execution_blocks
 
 AT_ONCE = 4
@@ -40,7 +39,7 @@ def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any
     if p == 1:
         return zero_(ops.empty_like(input, None, None, None, None, None)), zero_(mask)
     if input.dtype.category != dt.FLOATING:
-        result: tuple[Any, Any] = on_cpu("aten::native_dropout", input, p, train)
+        result: tuple[Any, Any] = on_cpu(ops.native_dropout_op, input, p, train)
         return result
     source = _dense(input)
     out = empty(geometry(g.sizes, strides_like(input), g.dtype, g.device))
@@ -68,8 +67,8 @@ def together(n: int, step: int) -> tuple[int, int, int, int]:
 
 def native_dropout_backward(grad_output: TensorImpl, mask: TensorImpl, scale: float) -> Any:
     """`grad_output * mask * scale`."""
-    if grad_output.dtype.category != dt.FLOATING:
-        return on_cpu("aten::native_dropout_backward", grad_output, mask, scale)
+    if grad_output.dtype.category != dt.FLOATING or mask.shape != grad_output.shape:
+        return on_cpu(ops.native_dropout_backward_op, grad_output, mask, scale)
     kind = grad_output.dtype
     compute = np.float64 if kind is dt.float64 else np.float32
     grad = clone(grad_output, contiguous_format)
