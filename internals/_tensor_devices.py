@@ -49,7 +49,9 @@ class OnDevice:
             return type_name(self.dtype, self.device.type)
         if isinstance(dtype, Dtype):
             return self.to(dtype, non_blocking=non_blocking)
-        kind, where = type_named(dtype) if isinstance(dtype, str) else (dtype.dtype, getattr(dtype, "device_type", "cpu"))
+        kind, where = (
+            type_named(dtype) if isinstance(dtype, str) else (dtype.dtype, getattr(dtype, "device_type", "cpu"))
+        )
         return self.to(where if where != self.device.type else self.device, kind, non_blocking=non_blocking)
 
     def is_shared(self: Any) -> bool:

@@ -21,7 +21,9 @@ HEAD = "| case | of the copy's bandwidth | of PyTorch's speed | µs | goal | |\n
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cuda", description="the CUDA backend beside the GPU's limits")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.cuda", description="the CUDA backend beside the GPU's limits"
+    )
     parser.add_argument("words", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--rounds", type=int, default=30, help="how often each side has its turn")
     parser.add_argument("--simulator", action="store_true", help="run everything once, tiny, on the simulated device")
@@ -70,8 +72,12 @@ def setting() -> str:
     if importlib.util.find_spec("torch"):
         import torch
 
-        beside = f", PyTorch {torch.__version__}" + ("" if torch.cuda.is_available() else " (not built for this GPU: left out)")
-    return f"{properties.name}, {properties.multi_processor_count} multiprocessors{beside}. Medians of interleaved rounds."
+        beside = f", PyTorch {torch.__version__}" + (
+            "" if torch.cuda.is_available() else " (not built for this GPU: left out)"
+        )
+    return (
+        f"{properties.name}, {properties.multi_processor_count} multiprocessors{beside}. Medians of interleaved rounds."
+    )
 
 
 def row(result: Result) -> str:

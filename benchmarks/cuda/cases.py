@@ -39,7 +39,9 @@ def cases(libraries: Mapping[str, Any], sizes: Sizes) -> list[Case]:
     """All of them, each with a side for every library of `libraries`."""
     n, rows, columns, side = sizes.n, sizes.rows, sizes.columns, sizes.side
 
-    def case(name: str, make: Callable[[Any], Callable[[], object]], nbytes: int | None, goal: Goal | None = None) -> Case:
+    def case(
+        name: str, make: Callable[[Any], Callable[[], object]], nbytes: int | None, goal: Goal | None = None
+    ) -> Case:
         return Case(name, {key: make(library) for key, library in libraries.items()}, nbytes, goal)
 
     return [
@@ -50,8 +52,15 @@ def cases(libraries: Mapping[str, Any], sizes: Sizes) -> list[Case]:
         case("a.sum()", lambda T: reduced(T, (n,), lambda a: a.sum()), FLOAT * n, BANDWIDTH),
         case("a.sum(1)", lambda T: reduced(T, (rows, columns), lambda a: a.sum(1)), FLOAT * rows * columns, BANDWIDTH),
         case("a.sum(0)", lambda T: reduced(T, (rows, columns), lambda a: a.sum(0)), FLOAT * rows * columns, BANDWIDTH),
-        case("a.amax(1)", lambda T: reduced(T, (rows, columns), lambda a: a.amax(1)), FLOAT * rows * columns, BANDWIDTH),
-        case("softmax(a, 1)", lambda T: reduced(T, (rows, columns), lambda a: a.softmax(1)), 2 * FLOAT * rows * columns, ROWS),
+        case(
+            "a.amax(1)", lambda T: reduced(T, (rows, columns), lambda a: a.amax(1)), FLOAT * rows * columns, BANDWIDTH
+        ),
+        case(
+            "softmax(a, 1)",
+            lambda T: reduced(T, (rows, columns), lambda a: a.softmax(1)),
+            2 * FLOAT * rows * columns,
+            ROWS,
+        ),
         case("layer_norm(a)", lambda T: layer_norm(T, rows, columns), 2 * FLOAT * rows * columns, ROWS),
         case("a @ b", lambda T: product(T, side), None, Goal("torch", 0.50)),
         # Eager PyTorch reads and writes 8 n floats in three kernels, one fused kernel 4 n.
@@ -81,7 +90,11 @@ def reduced(T: Any, shape: tuple[int, ...], operation: Callable[[Any], object]) 
 
 
 def layer_norm(T: Any, rows: int, columns: int) -> Callable[[], object]:
-    a, weight, bias = T.ones(rows, columns, device="cuda"), T.ones(columns, device="cuda"), T.zeros(columns, device="cuda")
+    a, weight, bias = (
+        T.ones(rows, columns, device="cuda"),
+        T.ones(columns, device="cuda"),
+        T.zeros(columns, device="cuda"),
+    )
     return lambda: T.nn.functional.layer_norm(a, (columns,), weight, bias)
 
 

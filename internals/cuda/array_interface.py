@@ -40,7 +40,9 @@ def from_cuda_array_interface(obj: Any) -> Any:
             raise TypeError(f"attribute `{name}` must exist")
     kind = BY_NUMPY.get(np.dtype(interface["typestr"]))
     if kind is None:
-        raise TypeError(f"can't convert an array of type {interface['typestr']}. The only supported types are: {SUPPORTED}.")
+        raise TypeError(
+            f"can't convert an array of type {interface['typestr']}. The only supported types are: {SUPPORTED}."
+        )
     n, sizes = kind.itemsize, tuple(interface["shape"])
     given = interface.get("strides")
     if given is not None and any(s % n for s in given):
@@ -53,7 +55,9 @@ def from_cuda_array_interface(obj: Any) -> Any:
     pointer = int(interface["data"][0] or 0)
     where = device("cuda", backend.driver().device_of(pointer) if pointer else backend.current_device())
     if is_simulated(where):
-        raise BufferError(f"the memory is that of a real GPU, and '{where}' is a simulated one here: copy it to the host first")
+        raise BufferError(
+            f"the memory is that of a real GPU, and '{where}' is a simulated one here: copy it to the host first"
+        )
     stream = interface.get("stream")
     if stream:
         current_stream(where).wait_stream(ExternalStream(int(stream), where))

@@ -92,7 +92,9 @@ def run(op: OperatorHandle, values: dict[str, Any], where: device) -> tuple[Any,
     internals.manual_seed(1)
     result, error = outcome(lambda: op(*built.values()))
     if where.type == "cuda" and error is None:
-        error = outcome(lambda: internals.cuda.synchronize(where))[1]  # an index out of range is found out by the kernel
+        error = outcome(lambda: internals.cuda.synchronize(where))[
+            1
+        ]  # an index out of range is found out by the kernel
     written = [built[a.name] for a in op.schema.arguments if a.is_write]
     return (result, *written), error
 
@@ -128,7 +130,8 @@ def difference(
     if error_b is not None and "device-side assert triggered" in str(error_a):
         return ""
     if error_b is not None:
-        return "" if isinstance(error_a, type(error_b)) or isinstance(error_b, type(error_a)) else f"cuda: {error_a!r}\ncpu: {error_b!r}"
+        alike = isinstance(error_a, type(error_b)) or isinstance(error_b, type(error_a))
+        return "" if alike else f"cuda: {error_a!r}\ncpu: {error_b!r}"
     given = [v.values.dtype.name for v in dict(values).values() if isinstance(v, TensorSpec)][:1]
     return unlike(op, a, b, *given)
 

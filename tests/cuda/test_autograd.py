@@ -58,7 +58,9 @@ def test_grad_takes_gradients_of_the_right_device() -> None:
     assert g.is_cuda
     with pytest.raises(RuntimeError, match="invalid gradient at index 0 - expected device cuda:0 but got cpu"):
         (x * 2).backward(torch.ones(3))
-    with pytest.raises(RuntimeError, match="attempting to assign a gradient with device type 'cpu' to a tensor with device ty"):
+    with pytest.raises(
+        RuntimeError, match="attempting to assign a gradient with device type 'cpu' to a tensor with device ty"
+    ):
         x.grad = torch.ones(3)
 
 

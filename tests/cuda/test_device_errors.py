@@ -65,8 +65,14 @@ CHECKED_CALLS: list[tuple[Callable[[Any, Any], Any], tuple[str, str, str, str]]]
 ]
 
 OTHER_CALLS: list[tuple[Callable[[Any, Any], Any], str]] = [
-    (lambda h, t: t(x).masked_fill(h(x) > 1, 0.0), "expected self and mask to be on the same device, but got mask on cpu and "),
-    (lambda h, t: h(x).masked_fill(t(x) > 1, 0.0), "expected self and mask to be on the same device, but got mask on cuda:0 a"),
+    (
+        lambda h, t: t(x).masked_fill(h(x) > 1, 0.0),
+        "expected self and mask to be on the same device, but got mask on cpu and ",
+    ),
+    (
+        lambda h, t: h(x).masked_fill(t(x) > 1, 0.0),
+        "expected self and mask to be on the same device, but got mask on cuda:0 a",
+    ),
     (lambda h, t: h(x)[t(one)], "indices should be either on cpu or on the same device as the indexed tensor (cpu)"),
     (lambda h, t: torch.equal(t(x), h(x)), "Cannot compare two tensors on different devices. Got: cuda:0 and cpu"),
     (
@@ -110,7 +116,9 @@ def test_two_gpus(second_device: int) -> None:
     a, b = x.cuda(), x.cuda(second_device)
     with pytest.raises(RuntimeError, match=f"at least two devices, cuda:0 and cuda:{second_device}!"):
         a + b
-    with pytest.raises(RuntimeError, match=f"but got mat2 is on cuda:{second_device}, different from other tensors on cuda:0"):
+    with pytest.raises(
+        RuntimeError, match=f"but got mat2 is on cuda:{second_device}, different from other tensors on cuda:0"
+    ):
         a @ b.T
     a.copy_(b * 2)
     assert torch.equal(a.cpu(), x * 2)
@@ -118,7 +126,15 @@ def test_two_gpus(second_device: int) -> None:
 
 def test_numbers_of_the_cpu_may_join() -> None:
     y, two = x.cuda(), torch.tensor(2.0)
-    for result in (y * two, two * y, y.mul(two), torch.where(y > 1, y, two), y.clamp(two), y + torch.tensor(3), two - y):
+    for result in (
+        y * two,
+        two * y,
+        y.mul(two),
+        torch.where(y > 1, y, two),
+        y.clamp(two),
+        y + torch.tensor(3),
+        two - y,
+    ):
         assert result.is_cuda
     assert torch.equal((y * two).cpu(), x * 2)
     assert (torch.tensor(1.0) + y[0, 0]).is_cuda
@@ -146,5 +162,10 @@ def test_names_of_the_check_are_operators() -> None:
 
 
 def test_names_of_wrappers() -> None:
-    wanted = {"mm": "mm", "index_select": "_index_select", "index_select.out": "out_index_select_out", "addmm_": "addmm_"}
+    wanted = {
+        "mm": "mm",
+        "index_select": "_index_select",
+        "index_select.out": "out_index_select_out",
+        "addmm_": "addmm_",
+    }
     assert {name: method_name(dispatcher.find(name)).removeprefix("wrapper_CUDA_") for name in wanted} == wanted

@@ -57,6 +57,10 @@ def on_device(op: OperatorHandle, move: Callable[[Any], Any]) -> Callable[..., A
     def moved_one(value: Any) -> Any:
         if isinstance(value, list):
             return [moved_one(v) for v in value]
-        return move(value) if isinstance(value, TensorImpl) and value.device.type == "cpu" and not value.requires_grad else value
+        return (
+            move(value)
+            if isinstance(value, TensorImpl) and value.device.type == "cpu" and not value.requires_grad
+            else value
+        )
 
     return lambda *values: op(*map(moved_one, values))

@@ -56,7 +56,9 @@ def run(case: str, where: str, training: bool) -> dict[str, Any]:
 
 def backward(outputs: list[Any]) -> None:
     weights = [np.cos(np.arange(t.numel())).reshape(tuple(t.shape)) for t in outputs]
-    torch.autograd.backward(outputs, [torch.tensor(w, dtype=t.dtype, device=t.device) for w, t in zip(weights, outputs)])
+    torch.autograd.backward(
+        outputs, [torch.tensor(w, dtype=t.dtype, device=t.device) for w, t in zip(weights, outputs)]
+    )
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])

@@ -53,7 +53,9 @@ def test_map_location(second_device: int) -> None:
     x, y = torch.ones(2, device="cuda"), torch.zeros(2)
 
     def load(where: Any) -> Any:
-        return [t.device.type if t.device.index in (None, 0) else str(t.device) for t in torch.load(saved([x, y]), where)]
+        return [
+            t.device.type if t.device.index in (None, 0) else str(t.device) for t in torch.load(saved([x, y]), where)
+        ]
 
     other = f"cuda:{second_device}"
     assert load(None) == ["cuda", "cpu"]
@@ -160,7 +162,10 @@ def test_compiled_modules(compiled: str, without_cuda: Any) -> None:
     up = jit.load(file(), map_location=torch.device("cuda"))
     assert up.weight.is_cuda
     f = file()
-    with backend.installed(None), pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
+    with (
+        backend.installed(None),
+        pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"),
+    ):
         jit.load(f)
 
 

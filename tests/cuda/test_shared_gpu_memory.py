@@ -1,7 +1,7 @@
 """Sharing GPU memory with other libraries: DLPack and `__cuda_array_interface__`.
 
-A simulated device refuses: nobody else could read its memory. So that the rest can be tested without a GPU, some tests let it pass
-for a real one, as this package itself can read it.
+A simulated device refuses: nobody else could read its memory. So that the rest can be tested without a GPU, some tests let it
+pass for a real one, as this package itself can read it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def test_tensors_of_the_cpu_have_no_such_interface() -> None:
     x = torch.ones(2)
     assert not hasattr(x, "__cuda_array_interface__")
     with pytest.raises(AttributeError) as error:
-        x.__cuda_array_interface__
+        getattr(x, "__cuda_array_interface__")  # noqa: B009
     assert str(error.value) == (
         "Can't get __cuda_array_interface__ on non-CUDA tensor type: internals.FloatTensor If CUDA data is required use "
         "tensor.cuda() to copy tensor to device memory."
@@ -52,15 +52,17 @@ def test_the_interface(passes_for_real: None) -> None:
     assert x.T.__cuda_array_interface__["strides"] == (4, 12)
     assert x[:0].__cuda_array_interface__["data"] == (0, False)
     assert x.bool().__cuda_array_interface__["typestr"] == "|b1"
-    with pytest.raises(RuntimeError, match="on Variable that requires grad. If gradients aren't required, use var.detach"):
-        x.requires_grad_().__cuda_array_interface__
+    with pytest.raises(
+        RuntimeError, match="on Variable that requires grad. If gradients aren't required, use var.detach"
+    ):
+        getattr(x.requires_grad_(), "__cuda_array_interface__")  # noqa: B009
 
 
 @simulated_only
 def test_a_simulated_device_refuses() -> None:
     x = torch.ones(2, device="cuda")
     with pytest.raises(BufferError, match="'cuda:0' is a simulated device, and no other library can read its memory"):
-        x.__cuda_array_interface__
+        getattr(x, "__cuda_array_interface__")  # noqa: B009
     with pytest.raises(BufferError, match=r"__dlpack__: 'cuda:0' is a simulated device.*with \.cpu\(\)"):
         x.__dlpack__()
     with pytest.raises(BufferError, match="is a simulated one here"):
@@ -93,7 +95,14 @@ def test_arrays_of_others_are_taken_as_they_are(passes_for_real: None) -> None:
     copied[0, 0] = 1
     assert copied.is_cuda and x[0, 0].item() == 9
     assert torch.as_tensor(Array(x), dtype=torch.float32, device="cpu").device.type == "cpu"
-    assert torch.as_tensor(Array(x, strides=None, shape=(6,), data=(x.data_ptr(), False))).tolist() == [9, 1, 2, 3, 4, 5]
+    assert torch.as_tensor(Array(x, strides=None, shape=(6,), data=(x.data_ptr(), False))).tolist() == [
+        9,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_the_current_stream_waits_for_theirs(passes_for_real: None, simulator: Any) -> None:

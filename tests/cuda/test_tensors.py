@@ -137,7 +137,11 @@ def test_constructors() -> None:
         assert torch.tensor(x).device is CUDA
     made = [torch.zeros_like(x), torch.rand_like(x), torch.full_like(x, 2), torch.empty_like(x), x.new_ones(2)]
     made += [x.new_tensor([1]), x.new_full((2,), 3), x.new_zeros(1), x.new_empty(3), x.new(2), x.new([1.0])]
-    made += [torch.full((2,), 1.0, device="cuda"), torch.arange(3, device="cuda"), torch.linspace(0, 1, 3, device="cuda")]
+    made += [
+        torch.full((2,), 1.0, device="cuda"),
+        torch.arange(3, device="cuda"),
+        torch.linspace(0, 1, 3, device="cuda"),
+    ]
     made += [torch.eye(2, device="cuda"), torch.randn(2, device="cuda"), torch.randperm(3, device="cuda")]
     assert all(t.device is CUDA for t in made)
     assert torch.zeros_like(x, device="cpu").device.type == "cpu"
@@ -188,7 +192,9 @@ def test_indexing_reads() -> None:
     on_host = torch.tensor([2, 0])
     assert torch.equal(x[on_host].cpu(), y[on_host]) and torch.equal(x[on_host.cuda()].cpu(), y[on_host])
     assert x[1].data_ptr() == x.data_ptr() + 16 and x[1]._base is not None
-    with pytest.raises(RuntimeError, match="indices should be either on cpu or on the same device as the indexed tensor"):
+    with pytest.raises(
+        RuntimeError, match="indices should be either on cpu or on the same device as the indexed tensor"
+    ):
         y[on_host.cuda()]
 
 

@@ -70,7 +70,9 @@ def test_a_small_cnn_trains_as_on_the_cpu() -> None:
     there = copy.deepcopy(model).to("cuda")
     x, y = torch.randn(3, 1, 4, 4), torch.tensor([0, 1, 2])
     expected = train(model, x, y, SGD(model.parameters(), lr=0.1), steps=2)
-    assert train(there, x.cuda(), y.cuda(), SGD(there.parameters(), lr=0.1), steps=2) == pytest.approx(expected, rel=1e-4)
+    assert train(there, x.cuda(), y.cuda(), SGD(there.parameters(), lr=0.1), steps=2) == pytest.approx(
+        expected, rel=1e-4
+    )
     for (name, a), b in zip(there.state_dict().items(), model.state_dict().values()):
         assert a.is_cuda and torch.allclose(a.cpu(), b, rtol=1e-3, atol=1e-5), name
     assert torch.allclose(there.eval()(x.cuda()).cpu(), model.eval()(x), rtol=1e-3, atol=1e-5)
