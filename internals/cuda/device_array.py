@@ -9,7 +9,7 @@ How the real one differs: kernels take raw pointers, and `PackedTensorAccessor64
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -19,13 +19,22 @@ from internals.core.geometry import is_contiguous
 
 @dataclass(frozen=True, slots=True)
 class DeviceArray:
-    """Memory of device `device` as an array. `pointer` is the address of the first element; strides are in elements."""
+    """Memory of device `device` as an array. `pointer` is the address of the first element; strides are in elements.
+
+    `owner` keeps the memory until the launch is queued: in `kernel[...](flat(a.contiguous()), flat(b.contiguous()))` nobody else
+    holds the first copy while the second is made. After that the order of the stream protects it (`queued`).
+    """
 
     pointer: int
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: dtype
     device: int = 0
+    owner: Any = field(default=None, compare=False, repr=False)
+
+    def queued(self) -> DeviceArray:
+        """The same without an owner, for a launch that is on its stream."""
+        return self if self.owner is None else replace(self, owner=None)
 
     @property
     def nbytes(self) -> int:
@@ -52,13 +61,13 @@ def flat(t: Any) -> DeviceArray:
     """The elements from the tensor's first one to the end of its storage, one after the other."""
     g = t._geometry
     count = t._storage._nbytes // g.dtype.itemsize - t._offset
-    return DeviceArray(t.data_ptr(), (max(count, 0),), (1,), g.dtype, _index(t))
+    return DeviceArray(t.data_ptr(), (max(count, 0),), (1,), g.dtype, _index(t), t._storage)
 
 
 def whole(t: Any) -> DeviceArray:
     """The tensor with its own sizes and strides."""
     g = t._geometry
-    return DeviceArray(t.data_ptr(), tuple(g.sizes), tuple(g.strides), g.dtype, _index(t))
+    return DeviceArray(t.data_ptr(), tuple(g.sizes), tuple(g.strides), g.dtype, _index(t), t._storage)
 
 
 def _index(t: Any) -> int:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import internals as torch
 from internals.cuda.device_array import flat, whole
+from internals.cuda.language import cuda, kernel
+
+
+@kernel
+def add(out, a, b):
+    i = cuda.grid(1)
+    out[i] = a[i] + b[i]
 
 
 def test_flat_begins_at_the_first_element_and_ends_with_the_storage() -> None:
@@ -39,3 +48,24 @@ def test_numba_types_it_as_a_dense_array() -> None:
 def test_the_host_has_none() -> None:
     with pytest.raises(RuntimeError, match="move the tensor on 'cpu' there"):
         flat(torch.zeros(2))
+
+
+def test_a_temporary_lives_until_the_launch_is_queued() -> None:
+    """Each copy is made and handed over within the call: without an owner the second would get the memory of the first."""
+    x, y, out = torch.arange(8.0, device="cuda")[::2], torch.full((8,), 10.0, device="cuda")[::2], torch.empty(4, device="cuda")
+    add[1, 4](out, flat(x.contiguous()), flat(y.contiguous()))
+    assert out.cpu().tolist() == [10, 12, 14, 16]
+
+
+def test_a_queued_launch_owns_nothing() -> None:
+    x = torch.zeros(4, device="cuda")
+    storage = x.untyped_storage()
+    before = sys.getrefcount(storage)
+    a = flat(x)
+    held = sys.getrefcount(storage)
+    add[1, 4](x, a, a)
+    assert a.queued() == a
+    del a
+    after = sys.getrefcount(storage)
+    torch.cuda.synchronize()
+    assert (held, after) == (before + 1, before)

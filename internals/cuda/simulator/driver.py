@@ -25,6 +25,7 @@ from typing import Any
 
 from ..activity import Activity
 from ..backend import explain
+from ..device_array import DeviceArray
 from ..driver import COPY_KINDS, CudaError, DeviceProperties, Dim3, Driver, DriverEvent, IllegalMemoryAccess
 from .execution import Runner, as_cuda_error, runner
 from .memory import AddressSpace, PinnedMemory
@@ -151,6 +152,7 @@ class SimulatedDriver(Driver):
             detail = f"kernel {name}, grid {grid}, block {block}"
             raise CudaError(explain("invalid configuration argument", "cudaErrorInvalidConfiguration", detail))
         memory = self._memory[device]
+        args = tuple(a.queued() if isinstance(a, DeviceArray) else a for a in args)
         task = Task(
             name, "kernel", device, stream, lambda: self._run_kernel(kernel, grid, block, args, memory),
             self.model.kernel(args), "kernels", min(blocks, self.model.multi_processors), grid=grid, block=block,
