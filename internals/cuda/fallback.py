@@ -5,6 +5,9 @@ the operator writes to gets its new elements back. It is slow, as each copy wait
 silent: `viz.dispatch` shows it as a step of its own, `fallbacks()` counts it, and `allow_fallback(False)` or
 INTERNALS_CUDA_FALLBACK=error makes it an error.
 
+There are two ways in. The dispatcher calls `cpu_fallback` where an operator has no CUDA kernel. One that has a kernel may meet
+arguments that it was not written for, such as complex numbers, which no kernel of this package computes with: it calls `on_cpu`.
+
 How the real one differs: PyTorch has kernels for nearly everything on CUDA; its MPS and XLA backends fall back in this way
 (PYTORCH_ENABLE_MPS_FALLBACK=1).
 """
@@ -17,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from internals.aten.writing import write_out, write_outs
 from internals.core.device import CPU, device
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import OperatorHandle, dispatcher, tls
@@ -31,46 +35,32 @@ _allowed = os.environ.get("INTERNALS_CUDA_FALLBACK", "") != "error"
 
 
 def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
-    """Run `op` on the CPU for arguments of the device. Raises NotImplementedError if not allowed, or if `op` makes a view."""
-    if not _allowed:
-        raise NotImplementedError(
-            f"'{op.name}' has no CUDA kernel here, and the CPU fallback is switched off. Allow it with "
-            "internals.cuda.allow_fallback(True), or run the operator on .cpu() tensors"
-        )
+    """Run `op`, which has no CUDA kernel, on the CPU: the fallback of the CUDA key.
+
+    Raises NotImplementedError if not allowed, or if `op` makes a view.
+    """
+    _count(op.name, f"'{op.name}' has no CUDA kernel here")
     if op.schema.is_view:
         raise NotImplementedError(f"'{op.name}' returns a view, which cannot be computed on a copy: it needs a CUDA kernel")
     check_before_fallback(op, args)
-    _counts[op.name] += 1
-    return run_on_cpu(op, *args)
+    return _on_copies(op, args)
 
 
-def run_on_cpu(op: OperatorHandle, *args: Any) -> Any:
-    """`op` on copies of its arguments on the host, its results on the device again."""
-    moved: dict[int, Any] = {}
-    where = _device_of(op, args)
-    on_cpu = [_to_cpu(a, moved) for a in args]
-    for i, argument in enumerate(op.schema.arguments):
-        if argument.name == "device":
-            on_cpu[i] = CPU
-    result = dispatcher.redispatch(op, _CPU_KEYS, *on_cpu)
-    originals = {id(copy): a for a, copy in moved.values()}
-    for argument, given, copy in zip(op.schema.arguments, args, on_cpu):
-        if argument.is_write:
-            _write_back(given, copy)
-    return _to_device(result, originals, where)
+def on_cpu(op: OperatorHandle, *args: Any, out: Any = None) -> Any:
+    """For a CUDA kernel that was not written for these dtypes or sizes: the CPU's kernel of `op`, as if it had none.
+
+    `op` is the functional form; its result is written to `out`, if that is given. Raises NotImplementedError if not allowed.
+    """
+    _count(op.name, f"'{op.name}' has no CUDA kernel for these arguments", shown=True)
+    result = _on_copies(op, args)
+    if out is None:
+        return result
+    return write_out(out, result) if isinstance(result, TensorImpl) else write_outs(out, result)
 
 
 def count_loop(name: str) -> None:
     """Say that an operator with a CUDA kernel runs its loop `name` on the CPU. Raises NotImplementedError if not allowed."""
-    if not _allowed:
-        raise NotImplementedError(
-            f"there is no CUDA kernel for {name} here, and the CPU fallback is switched off. Allow it with "
-            "internals.cuda.allow_fallback(True), or run the operator on .cpu() tensors"
-        )
-    _counts[name] += 1
-    if tls.trace is not None:
-        kind = {"kernel": "fallback.count_loop", "kind": "kernel", "rule": "backend fallback"}
-        tls.trace.append({"op": name, "key": DispatchKey.CUDA, **kind})
+    _count(name, f"there is no CUDA kernel for {name} here", shown=True)
 
 
 def fallbacks() -> dict[str, int]:
@@ -93,6 +83,35 @@ def no_fallback() -> Iterator[None]:
         yield
     finally:
         allow_fallback(before)
+
+
+def _count(name: str, reason: str, shown: bool = False) -> None:
+    """Count a fallback, or refuse it; `shown`: as a step of the dispatch trace that the dispatcher does not make by itself."""
+    if not _allowed:
+        raise NotImplementedError(
+            f"{reason}, and the CPU fallback is switched off. Allow it with internals.cuda.allow_fallback(True), or run the "
+            "operator on .cpu() tensors"
+        )
+    _counts[name] += 1
+    if shown and tls.trace is not None:
+        kernel = {"kernel": "fallback.cpu_fallback", "kind": "kernel", "rule": "backend fallback"}
+        tls.trace.append({"op": name, "key": DispatchKey.CUDA, **kernel})
+
+
+def _on_copies(op: OperatorHandle, args: tuple[Any, ...]) -> Any:
+    """`op` on copies of its arguments on the host, its results on the device again."""
+    moved: dict[int, Any] = {}
+    where = _device_of(op, args)
+    on_host = [_to_cpu(a, moved) for a in args]
+    for i, argument in enumerate(op.schema.arguments):
+        if argument.name == "device":
+            on_host[i] = CPU
+    result = dispatcher.redispatch(op, _CPU_KEYS, *on_host)
+    originals = {id(copy): a for a, copy in moved.values()}
+    for argument, given, copy in zip(op.schema.arguments, args, on_host):
+        if argument.is_write:
+            _write_back(given, copy)
+    return _to_device(result, originals, where)
 
 
 def _to_cpu(value: Any, moved: dict[int, Any]) -> Any:

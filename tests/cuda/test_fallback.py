@@ -92,3 +92,17 @@ def test_it_can_be_made_an_error(ops: Any) -> None:
 def test_the_dispatcher_shows_it(ops: Any) -> None:
     text = str(viz.dispatch(ops.twice, torch.ones(2, device="cuda")))
     assert "cpu_fallback" in text and "CUDA" in text
+
+
+def test_a_kernel_that_leaves_complex_numbers_to_the_cpu_says_so() -> None:
+    """Each of the two ways: a kernel of its own, and a loop of the iterator."""
+    z = torch.ones(2, 2, dtype=torch.complex64, device="cuda")
+    before = fallbacks()
+    for function, name in ((torch.mm, "aten::mm"), (torch.add, "add of complex64")):
+        picture = viz.dispatch(function, z, z)
+        assert f"no CUDA kernel for {name.removeprefix('aten::')}: CPU fallback" in picture.summary()
+        assert fallbacks()[name] == before.get(name, 0) + 1
+        with no_fallback(), pytest.raises(NotImplementedError, match="the CPU fallback is switched off"):
+            function(z, z)
+    out = torch.empty(2, 2, dtype=torch.complex64, device="cuda")
+    assert torch.mm(z, z, out=out) is out and out.cpu().tolist() == [[2, 2], [2, 2]]

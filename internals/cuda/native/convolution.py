@@ -26,6 +26,7 @@ from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from .. import backend
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import convolution as kernels
 from ..kernels import depthwise
 from ..kernels import row_products as rows
@@ -34,7 +35,6 @@ from ..kernels.convolution import Windows
 from ..kernels.gemm import Blocking
 from ..language import Kernel
 from ..launch import launch_1d
-from .explicit_fallback import on_cpu
 from .matmul import LARGE, LAST_BLOCK, MEDIUM, accumulate_type, blocking, forced, lanes_for
 
 FORWARD, INPUT, WEIGHT = "forward", "input", "weight"  # which of the three products
@@ -60,7 +60,7 @@ def convolution(
     )
     if not has_kernel(input.dtype):
         call = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-        return on_cpu("aten::convolution", *call)
+        return on_cpu(ops.convolution_op, *call)
     result = empty_as(input, sizes)
     x, y = (result, input) if transposed else (input, result)
     how = windows(x, y, weight, stride, padding, dilation, groups)
@@ -87,7 +87,7 @@ def convolution_backward(
     """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
     if not has_kernel(input.dtype):
         call = (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups)
-        result: tuple[Any, Any, Any] = on_cpu("aten::convolution_backward", *call, output_mask)
+        result: tuple[Any, Any, Any] = on_cpu(ops.convolution_backward_op, *call, output_mask)
         return result
     x, y = (grad_output, input) if transposed else (input, grad_output)
     how = windows(x, y, weight, stride, padding, dilation, groups)

@@ -21,6 +21,7 @@ from internals.core.geometry import geometry
 from internals.core.tensor_impl import TensorImpl, empty
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import dropout as kernels
 from ..launch import THREADS, launch_1d, threads_for
 from ..random import generator_for

@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.native.embedding import check_indices, check_matrix, check_table
 from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import embedding as kernels
 from ..kernels import gather as gathering
 from ..launch import launch_1d
 from .accumulating import add_atomically
 from .copy import clone, zero_
-from .explicit_fallback import on_cpu
 
 
 def embedding(
@@ -79,7 +80,7 @@ def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, no
     check_matrix(self)
     check_indices("embedding_renorm_", indices)
     if self.dtype.category != dt.FLOATING or not norm_type > 0:  # what is no norm, the CPU may count
-        result: TensorImpl = on_cpu("aten::embedding_renorm_", self, indices, max_norm, norm_type)
+        result: TensorImpl = on_cpu(ops.embedding_renorm__op, self, indices, max_norm, norm_type)
         return result
     rows, width = self.shape
     marks = zero_(empty_contiguous((rows,), dt.uint8, self.device))

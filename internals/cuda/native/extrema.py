@@ -19,10 +19,11 @@ from internals.aten.native import extrema as cpu
 from internals.core import dtype as dt
 from internals.core import return_types
 
+from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
 from ..kernels import reduction_functors_wide as w
 from ..kernels.block_reduction import accumulator
-from .reducing import Recipe, Reduction, examples, number, on_cpu, reduce_into, scalar_type, wide
+from .reducing import Recipe, Reduction, examples, number, reduce_into, scalar_type, wide
 
 LARGEST = {True: Recipe(f.itself, f.larger, -np.inf), False: Recipe(f.itself, f.larger, -(2**63))}  # by: is it floating
 SMALLEST = {True: Recipe(f.itself, f.smaller, np.inf), False: Recipe(f.itself, f.smaller, 2**63 - 1)}

@@ -30,11 +30,11 @@ from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import indexing as kernels
 from ..launch import launch_1d
 from .accumulating import ATOMIC, add_atomically
 from .device_index import DeviceIndex
-from .explicit_fallback import on_cpu
 
 
 def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = None) -> Any:
@@ -76,7 +76,7 @@ def _index_put_impl_(
         values = ops._to_copy(values, None, None, self.device, None, False, None)
     check_sources(self, indices, values)
     if accumulate and self.is_complex():
-        return on_cpu("aten::_index_put_impl_", self, indices, values, accumulate, unsafe)
+        return on_cpu(ops._index_put_impl__op, self, indices, values, accumulate, unsafe)
     wanted = DeviceIndex(self, indices)
     check_values(wanted, values)
     if not np.prod(wanted.shape):

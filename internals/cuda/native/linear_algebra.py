@@ -17,30 +17,30 @@ from internals.core import dtype as dt
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl
 
+from ..fallback import on_cpu
 from . import matmul
-from .explicit_fallback import on_cpu
 
 
 def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     """The matrix product, (n, k) by (k, m). Raises RuntimeError for other shapes or two dtypes."""
-    return _product("mm", checks.mm(self, mat2, out), self, mat2)
+    return _product(ops.mm_op, checks.mm(self, mat2, out), self, mat2)
 
 
 def bmm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     """One matrix product for each batch: (b, n, k) by (b, k, m)."""
-    return _product("bmm", checks.bmm(self, mat2, out), self, mat2)
+    return _product(ops.bmm_op, checks.bmm(self, mat2, out), self, mat2)
 
 
 def mv(self: TensorImpl, vec: TensorImpl, out: Any = None) -> Any:
     """Matrix times vector, (n, m) by (m)."""
-    return _product("mv", checks.mv(self, vec, out), self, vec)
+    return _product(ops.mv_op, checks.mv(self, vec, out), self, vec)
 
 
 def dot(self: TensorImpl, tensor: TensorImpl, out: Any = None) -> Any:
     """The sum of the products of two vectors, as a 0-d tensor."""
     result = checks.dot(self, tensor, out)
     if self.dtype.is_complex:
-        return ops.copy_(result, on_cpu("aten::dot", self, tensor), False)
+        return on_cpu(ops.dot_op, self, tensor, out=result)
     matmul.dot(result, self, tensor)
     return result
 
@@ -49,7 +49,7 @@ def addmm(self: TensorImpl, mat1: TensorImpl, mat2: TensorImpl, beta: Any = 1, a
     """beta * self + alpha * (mat1 @ mat2); `self` is broadcast to the product's shape."""
     result, addend = checks.addmm(self, mat1, mat2, out)
     if self.dtype.is_complex:
-        return ops.copy_(result, on_cpu("aten::addmm", self, mat1, mat2, beta, alpha), False)
+        return on_cpu(ops.addmm_op, self, mat1, mat2, beta, alpha, out=result)
     return _scale_and_add(result, addend, mat1, mat2, beta, alpha)
 
 
@@ -57,7 +57,7 @@ def addmv(self: TensorImpl, mat: TensorImpl, vec: TensorImpl, beta: Any = 1, alp
     """beta * self + alpha * (mat @ vec)."""
     result, addend = checks.addmv(self, mat, vec, out)
     if self.dtype.is_complex:
-        return ops.copy_(result, on_cpu("aten::addmv", self, mat, vec, beta, alpha), False)
+        return on_cpu(ops.addmv_op, self, mat, vec, beta, alpha, out=result)
     return _scale_and_add(result, addend, mat, vec, beta, alpha)
 
 
@@ -67,7 +67,7 @@ def baddbmm(
     """beta * self + alpha * (batch1 @ batch2), batch by batch."""
     result, addend = checks.baddbmm(self, batch1, batch2, out)
     if self.dtype.is_complex:
-        return ops.copy_(result, on_cpu("aten::baddbmm", self, batch1, batch2, beta, alpha), False)
+        return on_cpu(ops.baddbmm_op, self, batch1, batch2, beta, alpha, out=result)
     return _scale_and_add(result, addend, batch1, batch2, beta, alpha)
 
 
@@ -77,16 +77,16 @@ def addbmm(
     """beta * self + alpha * (the sum over the batches of batch1 @ batch2)."""
     result, addend = checks.addbmm(self, batch1, batch2, out)
     if self.dtype.is_complex:
-        return ops.copy_(result, on_cpu("aten::addbmm", self, batch1, batch2, beta, alpha), False)
+        return on_cpu(ops.addbmm_op, self, batch1, batch2, beta, alpha, out=result)
     b, n, k = batch1.shape
     left = ops.reshape(ops.permute(batch1, [1, 0, 2]), [n, b * k])
     return _scale_and_add(result, addend, left, ops.reshape(batch2, [b * k, batch2.shape[2]]), beta, alpha)
 
 
-def _product(name: str, result: Any, a: Any, b: Any) -> Any:
-    """result = a @ b, for the operator `name`."""
+def _product(op: Any, result: Any, a: Any, b: Any) -> Any:
+    """result = a @ b, for the operator `op`."""
     if a.dtype.is_complex:
-        return ops.copy_(result, on_cpu(f"aten::{name}", a, b), False)
+        return on_cpu(op, a, b, out=result)
     return _fill(result, a, b, None, 1, 0)
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.native import moments as cpu
 
+from ..fallback import on_cpu
 from ..kernels import reduction_functors_wide as w
 from ..kernels.block_reduction import accumulator
-from .reducing import Reduction, examples, on_cpu, reduce_into, scalar_type, wide
+from .reducing import Reduction, examples, reduce_into, scalar_type, wide
 
 Dim = Sequence[int] | None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.layout import strides_like
 from internals.aten.native.shape import check_flip, check_roll, check_triangle, repeated_sizes
 from internals.aten.set_output import set_output
@@ -19,10 +20,10 @@ from internals.core.geometry import contiguous_strides, geometry, wrap_dim
 from internals.core.tensor_impl import TensorImpl, alias, empty, empty_contiguous
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import moving as kernels
 from ..launch import launch_1d
 from .copy import clone, copy_
-from .explicit_fallback import on_cpu
 
 
 def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
@@ -84,7 +85,7 @@ def triu(self: TensorImpl, diagonal: int = 0, out: Any = None) -> Any:
 def unfold_backward(grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, size: int, step: int) -> Any:
     """The gradients of all windows, added at the places the windows showed."""
     if grad_in.is_complex():
-        return on_cpu("aten::unfold_backward", grad_in, input_sizes, dim, size, step)
+        return on_cpu(ops.unfold_backward_op, grad_in, input_sizes, dim, size, step)
     result = empty_contiguous(input_sizes, grad_in.dtype, grad_in.device)
     n = result.numel()
     d = wrap_dim(dim, len(input_sizes))

@@ -16,10 +16,11 @@ from internals._generated import ops
 from internals.aten.native import norms as cpu
 from internals.core.dtype import dtype
 
+from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
 from ..kernels import reduction_functors_wide as w
 from ..kernels.block_reduction import accumulator
-from .reducing import Recipe, Reduction, converted, examples, number, on_cpu, reduce_into, scalar_type, wide
+from .reducing import Recipe, Reduction, converted, examples, number, reduce_into, scalar_type, wide
 
 BY_ORDER = {
     0.0: Recipe(f.truth, f.add, 0),

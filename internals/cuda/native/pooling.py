@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
 from internals.aten.native.pooling import (
     avg_pool2d_arguments,
@@ -25,11 +26,11 @@ from internals.aten.native.pooling import (
 from internals.core import dtype as dt
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import pooling as kernels
 from ..kernels.pooling import Pool, Strides
 from ..language import Kernel
 from ..launch import launch_1d
-from .explicit_fallback import on_cpu
 from .matmul import accumulate_type
 
 
@@ -67,7 +68,7 @@ def max_pool2d_with_indices_backward(
     kernel, stride, padding, dilation = pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
     if self.dtype.is_complex or self.dtype is dt.bool_:
         call = (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
-        return on_cpu("aten::max_pool2d_with_indices_backward", *call)
+        return on_cpu(ops.max_pool2d_with_indices_backward_op, *call)
     result = empty_as(self, self.shape)
     how = geometry_of(result, grad_output, kernel, stride, padding, dilation)
     arrays, n = (flat(result), flat(grad_output), flat(indices)), result.numel()
@@ -87,7 +88,7 @@ def avg_pool2d(
     """The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it."""
     if not self.dtype.is_floating_point:
         call = (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        return on_cpu("aten::avg_pool2d", *call)
+        return on_cpu(ops.avg_pool2d_op, *call)
     kernel, stride, padding, size = avg_pool2d_arguments(
         self, kernel_size, stride, padding, ceil_mode, divisor_override
     )
@@ -110,7 +111,7 @@ def avg_pool2d_backward(
     """Each gradient, over its window's divisor, at all elements of the window."""
     if not self.dtype.is_floating_point:
         call = (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        return on_cpu("aten::avg_pool2d_backward", *call)
+        return on_cpu(ops.avg_pool2d_backward_op, *call)
     kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
     result = empty_as(self, self.shape)
     how = geometry_of(result, grad_output, kernel, stride, padding, (1, 1), divisor_override, count_include_pad)
@@ -130,7 +131,7 @@ def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
 def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     """Each gradient, over its window's size, at all elements of the window."""
     if not self.dtype.is_floating_point:
-        return on_cpu("aten::_adaptive_avg_pool2d_backward", grad_output, self)
+        return on_cpu(ops._adaptive_avg_pool2d_backward_op, grad_output, self)
     result = empty_as(self, self.shape)
     n, how = result.numel(), geometry_of(result, grad_output)
     launch_1d(avg_pool_backward(self.dtype.np.type, True), n, flat(result), flat(grad_output), n, how)

@@ -25,14 +25,12 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.native.reduction_tools import reduced_sizes
 from internals.aten.set_output import set_output
-from internals.aten.writing import write_out
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
 from .. import backend
 from ..device_array import flat
-from ..fallback import cpu_fallback
 from ..kernels import reduction as kernels
 from ..kernels import reduction_functors as functors
 from ..kernels.accumulators import THREADS
@@ -241,12 +239,6 @@ def converted(self: Any, d: dtype) -> Any:
     if self.dtype.is_floating_point and not d.is_floating_point:
         return ops._to_copy(self, d, None, None, None, False, None)
     return self
-
-
-def on_cpu(op: Any, *args: Any, out: Any = None) -> Any:
-    """`op` on the CPU, as for an operator without a kernel."""
-    result = cpu_fallback(op, 0, *args)
-    return result if out is None else write_out(out, result)
 
 
 def examples(

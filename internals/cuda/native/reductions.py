@@ -20,8 +20,9 @@ from internals.aten.native.reduction_tools import reduced_dims
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 
+from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
-from .reducing import Recipe, converted, examples, number, on_cpu, reduce_into, scalar_type, wide
+from .reducing import Recipe, converted, examples, number, reduce_into, scalar_type, wide
 
 SUM = Recipe(f.itself, f.add, 0)
 MEAN = Recipe(f.itself, f.add, 0, f.divided)

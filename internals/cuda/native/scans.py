@@ -18,12 +18,13 @@ from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import scan as kernels
 from ..kernels.accumulators import THREADS
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.reduction_functors import add, multiply
 from ..launch import launch_1d, threads_for
-from .reducing import BLOCKS_PER_PROCESSOR, DTYPES, converted, on_cpu, processors, scalar_type, wide
+from .reducing import BLOCKS_PER_PROCESSOR, DTYPES, converted, processors, scalar_type, wide
 
 TILE = THREADS * kernels.ITEMS
 

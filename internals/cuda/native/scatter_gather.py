@@ -33,10 +33,10 @@ from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import gather as kernels
 from ..launch import launch_1d
 from .accumulating import add_atomically, compute_type
-from .explicit_fallback import on_cpu
 
 
 def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = False, out: Any = None) -> Any:
@@ -91,7 +91,7 @@ def index_add(
     """A copy of `self` with `alpha` times the slices of `source` added at the positions `index` along `dim`."""
     d = check_index_add(self, dim, index, source)
     if self.is_complex():
-        return _complex("aten::index_add", out, self, dim, index, source, alpha)
+        return on_cpu(ops.index_add_op, self, dim, index, source, alpha, out=out)
     target = _copy_of(self, out)
     sizes = sizes_of(source)
     factor = compute_type(self.dtype)(checked(alpha, self.dtype))
@@ -102,9 +102,8 @@ def index_add(
 def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, reduce: str = "") -> Any:
     d = check_scatter(self, dim, index, src, out, reduce)
     if reduce and self.is_complex():
-        if isinstance(src, TensorImpl):
-            return _complex("aten::scatter.reduce", out, self, dim, index, src, reduce)
-        return _complex("aten::scatter.value_reduce", out, self, dim, index, src, reduce)
+        op = ops.scatter_reduce_op if isinstance(src, TensorImpl) else ops.scatter_value_reduce_op
+        return on_cpu(op, self, dim, index, src, reduce, out=out)
     if not isinstance(src, TensorImpl):
         number = empty_contiguous((), self.dtype, self.device)
         src = expand(ops.fill__Scalar(number, src), index.shape)
@@ -161,12 +160,6 @@ def _copy_of(self: Any, out: Any) -> Any:
     if target is not self and target.numel():
         ops.copy_(target, self, False)
     return target
-
-
-def _complex(name: str, out: Any, *args: Any) -> Any:
-    """No kernel here adds or multiplies complex numbers: the CPU does."""
-    result = on_cpu(name, *args)
-    return result if out is None else ops.copy_(out, result, False)
 
 
 def _strides(t: Any) -> tuple[int, ...]:

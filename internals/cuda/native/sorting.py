@@ -15,13 +15,12 @@ from typing import Any
 from internals._generated import ops
 from internals.aten.native import sorting as cpu
 from internals.aten.set_output import set_output
-from internals.aten.writing import write_outs
 from internals.core import dtype as dt
 from internals.core import return_types
 from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
-from ..fallback import cpu_fallback
+from ..fallback import on_cpu
 from ..kernels import sort as kernels
 from ..kernels.sort import LONGEST
 from .reducing import scalar_type, wide
@@ -36,7 +35,7 @@ def sort_stable(self: Any, stable: bool | None, dim: int = -1, descending: bool 
     """`sort`; equal elements keep their order whatever `stable` says."""
     d = cpu.check_sort(self, dim)
     if self.dim() and self.shape[d] > LONGEST:
-        return _on_cpu(ops.sort_stable_op, (self, stable, dim, descending), out)
+        return on_cpu(ops.sort_stable_op, self, stable, dim, descending, out=out)
     values, indices = cpu.sort_outputs(self, out)
     _first(values, indices, self, self.shape[d] if self.dim() else 1, d, descending)
     return (return_types.sort if out is None else return_types.sort_out)(values, indices)
@@ -46,7 +45,7 @@ def topk(self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = 
     """The `k` largest (or smallest) along `dim`, in order, and their positions. Raises RuntimeError when there are fewer."""
     d = cpu.check_topk(self, k, dim)
     if self.dim() and self.shape[d] > LONGEST:
-        return _on_cpu(ops.topk_op, (self, k, dim, largest, sorted), out)
+        return on_cpu(ops.topk_op, self, k, dim, largest, sorted, out=out)
     sizes = (*self.shape[:d], k, *self.shape[d + 1 :]) if self.dim() else ()
     values = set_output(sizes, self.dtype, out and out[0], device=self.device)
     indices = set_output(sizes, dt.int64, out and out[1], device=self.device)
@@ -73,11 +72,6 @@ def _first(values: Any, indices: Any, self: Any, k: int, d: int, descending: boo
 def sort_kernel(descending: bool, T: Any, OUT: Any) -> Any:
     precedes = kernels.larger_first if descending else kernels.smaller_first
     return kernels.sort_rows.bind(T=T, OUT=OUT, precedes=precedes)
-
-
-def _on_cpu(op: Any, args: tuple[Any, ...], out: Any) -> Any:
-    result = cpu_fallback(op, 0, *args)
-    return result if out is None else write_outs(out, result)
 
 
 def instances() -> list[tuple[Any, tuple[Any, ...]]]:

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.native.memory_format import empty_as
 from internals.aten.native.resampling import checked_size
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import upsampling as kernels
 from ..kernels.upsampling import Resize
 from ..language import Kernel
 from ..launch import launch_1d
-from .explicit_fallback import on_cpu
 from .pooling import four
 
 NEAREST, LINEAR = "nearest", "linear"
@@ -39,7 +40,7 @@ def upsample_bilinear2d(
     """(N, C, H, W) at (N, C, *output_size), mixing the four nearest pixels by distance."""
     sizes = checked_size(self, output_size, "upsample_bilinear2d_out_frame")
     if not self.dtype.is_floating_point:  # bytes are rounded
-        return on_cpu("aten::upsample_bilinear2d", self, output_size, align_corners, scales_h, scales_w)
+        return on_cpu(ops.upsample_bilinear2d_op, self, output_size, align_corners, scales_h, scales_w)
     return _forward(LINEAR, self, sizes, align_corners, (scales_h, scales_w))
 
 
@@ -52,7 +53,7 @@ def upsample_nearest2d_backward(
 ) -> Any:
     """The adjoint of `upsample_nearest2d`: every pixel of the input gets the sum over the outputs that read it."""
     if not grad_output.dtype.is_floating_point:
-        return on_cpu("aten::upsample_nearest2d_backward", grad_output, output_size, input_size, scales_h, scales_w)
+        return on_cpu(ops.upsample_nearest2d_backward_op, grad_output, output_size, input_size, scales_h, scales_w)
     return _backward(NEAREST, grad_output, input_size, False, (scales_h, scales_w))
 
 
@@ -67,7 +68,7 @@ def upsample_bilinear2d_backward(
     """The adjoint of `upsample_bilinear2d`: every pixel gets its share of the outputs that it is mixed into."""
     if not grad_output.dtype.is_floating_point:
         call = (grad_output, output_size, input_size, align_corners, scales_h, scales_w)
-        return on_cpu("aten::upsample_bilinear2d_backward", *call)
+        return on_cpu(ops.upsample_bilinear2d_backward_op, *call)
     return _backward(LINEAR, grad_output, input_size, align_corners, (scales_h, scales_w))
 
 

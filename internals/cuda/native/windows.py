@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.native.windows import col2im_places, im2col_places
 from internals.core import dtype as dt
 from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
+from ..fallback import on_cpu
 from ..kernels import windows as kernels
 from ..kernels.convolution import Windows, window_element
 from ..language import Kernel
 from ..launch import launch_1d
 from .convolution import has_kernel
-from .explicit_fallback import on_cpu
 from .matmul import accumulate_type
 from .pooling import four
 
@@ -31,7 +32,7 @@ Pair = Sequence[int]
 def im2col(self: Any, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Any:
     """The windows of (N, C, H, W) as columns (N, C · kernel, windows). Raises RuntimeError for sizes that do not fit."""
     if not has_kernel(self.dtype):
-        return on_cpu("aten::im2col", self, kernel_size, dilation, padding, stride)
+        return on_cpu(ops.im2col_op, self, kernel_size, dilation, padding, stride)
     places = im2col_places(self, kernel_size, dilation, padding, stride)
     taps, windows = kernel_size[0] * kernel_size[1], places[0] * places[1]
     rows = self.shape[-3] * taps
@@ -45,7 +46,7 @@ def im2col(self: Any, kernel_size: Pair, dilation: Pair, padding: Pair, stride: 
 def col2im(self: Any, output_size: Pair, kernel_size: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Any:
     """The adjoint of `im2col`: columns (N, C · kernel, windows) added up into (N, C, *output_size)."""
     if self.dtype.is_complex:
-        return on_cpu("aten::col2im", self, output_size, kernel_size, dilation, padding, stride)
+        return on_cpu(ops.col2im_op, self, output_size, kernel_size, dilation, padding, stride)
     places = col2im_places(self, output_size, kernel_size, dilation, padding, stride)
     channels = self.shape[-2] // (kernel_size[0] * kernel_size[1])
     out = empty_contiguous((*self.shape[:-2], channels, *output_size), self.dtype, self.device)
