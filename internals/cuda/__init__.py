@@ -34,7 +34,7 @@ from .device import (
     set_device,
     synchronize,
 )
-from .driver import CudaError
+from .driver import AcceleratorError, CudaError
 from .fallback import allow_fallback, fallbacks, no_fallback
 from .memory import (
     OutOfMemoryError,
@@ -92,5 +92,4 @@ from .streams import (
 )
 from .sync_debug import get_sync_debug_mode, set_sync_debug_mode
 
-AcceleratorError = CudaError
 globals().update(CUDA_TENSOR_TYPES)  # FloatTensor and its like

@@ -26,8 +26,11 @@ Dim3 = tuple[int, int, int]
 COPY_KINDS = ("h2d", "d2h", "d2d")
 
 
-class CudaError(RuntimeError):
-    """A CUDA call or a kernel failed (`torch.AcceleratorError`)."""
+class AcceleratorError(RuntimeError):
+    """A CUDA call or a kernel failed."""
+
+
+CudaError = AcceleratorError  # as it is called here, where there is one kind of accelerator
 
 
 class IllegalMemoryAccess(CudaError):

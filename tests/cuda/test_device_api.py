@@ -97,6 +97,7 @@ def test_devices_that_are_not_there(call: Any, error: type[Exception], text: str
 
 def test_errors_are_accelerator_errors() -> None:
     assert cuda.AcceleratorError is CudaError and issubclass(CudaError, RuntimeError)
+    assert CudaError.__name__ == "AcceleratorError"  # what PyTorch shows in front of the message
 
 
 def test_peers(second_device: int) -> None:
