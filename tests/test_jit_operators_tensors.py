@@ -192,6 +192,9 @@ def test_what_shares_memory_says_so() -> None:
                     result = operator.fn(x, *(a.default_value for a in formals[1:]))
             except (RuntimeError, TypeError, IndexError, NotImplementedError, ValueError, AttributeError):
                 continue
+            except AssertionError as error:
+                assert "CUDA" in str(error)
+                continue
             if isinstance(result, TensorImpl):
                 checked += 1
                 if result.untyped_storage() is x.untyped_storage():
