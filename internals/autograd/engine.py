@@ -7,6 +7,8 @@ what arrives at each in an input buffer. Nothing recurses: a graph may be a hund
 `GraphTask` is one call of `backward`, and can be watched: `step()` runs a single node; `ready`, `dependencies` and `buffers` show
 what is left.
 
+Where streams of a GPU are in use, each node runs on those of its forward (`streams.py`).
+
 How the real one differs: a thread for each GPU, fed by ready queues, and locks; a backward inside a backward inside ... moves to
 a thread of its own when the nesting gets too deep for one stack.
 """
@@ -19,7 +21,9 @@ from itertools import count
 from typing import Any
 
 from internals.core.grad_mode import set_grad_mode
+from internals.core.side_streams import side_streams
 
+from . import streams
 from .anomaly import anomaly, check_for_nan, show_traceback
 from .node_hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .validation import validated
@@ -48,6 +52,9 @@ def execute(
             pass
     finally:
         set_grad_mode(was)
+        if side_streams.in_use:
+            streams.become(task.caller)
+            streams.wait_for_all(task.caller, task.streams_used)
     return task.captured
 
 
@@ -59,7 +66,7 @@ class GraphTask:
     `captured`: the results asked for by `inputs`.
     """
 
-    __slots__ = ("ready", "dependencies", "buffers", "keep_graph", "needed", "captures", "captured", "done", "_ties")
+    __slots__ = ("ready", "dependencies", "buffers", "keep_graph", "needed", "captures", "captured", "done", "_ties", "caller", "streams_used")
 
     def __init__(
         self,
@@ -75,6 +82,8 @@ class GraphTask:
         self.buffers: dict[Any, list[Any]] = {}
         self.captured: list[Any] = [None] * len(inputs)
         self.done = 0
+        self.caller = streams.current() if side_streams.in_use else {}
+        self.streams_used: set[tuple[int, int]] = set()
         self._ties = count()
         self.dependencies = count_dependencies([node for node, _ in roots])
         self.needed: set[Any] | None = None
@@ -82,6 +91,8 @@ class GraphTask:
         if inputs:
             self._plan(inputs, accumulate)
         for (node, nr), grad in zip(roots, grads):
+            if grad is not None and side_streams.in_use:
+                streams.hand_over(grad, self.caller, streams.streams_of(node))
             self._deliver(node, nr, grad)
         for node in dict.fromkeys(node for node, _ in roots):
             if not self.dependencies.get(node):
@@ -98,6 +109,8 @@ class GraphTask:
             grads = [None] * len(node.input_metadata)
         self.done += 1
         extras = node.extras
+        if side := side_streams.in_use:
+            self._go_to_streams_of(node)
         if needed is not None and not self._capture(node, grads):
             return node
         if extras is not None:
@@ -119,6 +132,9 @@ class GraphTask:
                 expected = target.input_metadata[nr]
                 if grad._geometry.without_grad is not expected:
                     grad = validated(grad, expected, nr, node)
+                if side:
+                    streams.hand_over(grad, streams.streams_of(node), streams.streams_of(target))
+                    streams.become(streams.streams_of(target))
                 buffer = buffers.get(target)
                 if buffer is None:
                     buffer = buffers[target] = [None] * len(target.input_metadata)
@@ -127,6 +143,14 @@ class GraphTask:
             if not left:
                 heappush(ready, (-target.sequence_nr, next(self._ties), target))
         return node
+
+    def _go_to_streams_of(self, node: Any) -> None:
+        """What the node computes goes where its forward went."""
+        on = streams.streams_of(node)
+        self.streams_used.update(on.items())
+        if any(g is not None and g.device.type == "cuda" for g in node.input_metadata):
+            self.streams_used.update((g.device.index, on.get(g.device.index, 0)) for g in node.input_metadata if g is not None)
+        streams.become(on)
 
     def _capture(self, node: Any, grads: list[Any]) -> bool:
         """Keep what was asked for at `node`; whether the node itself has to run, and its hooks with it."""

@@ -18,8 +18,10 @@ from itertools import count
 from typing import Any, ClassVar
 
 from internals.core.geometry import Geometry
+from internals.core.side_streams import side_streams
 from internals.utils.hooks import RemovableHandle
 
+from . import streams
 from .anomaly import anomaly, remember_traceback
 from .saved_variable import SavedVariable
 
@@ -35,10 +37,10 @@ class NodeExtras:
 
     `tensor_pre_hooks` are pairs (output number, hook) that `Tensor.register_hook` installs; `retain_grad_hooks` maps an output
     number to what stores the final gradient; `pre_hooks` and `post_hooks` see all gradients of the node; `post_accumulate` is for
-    an `AccumulateGrad`, called with the leaf.
+    an `AccumulateGrad`, called with the leaf; `streams` are those it was made on, if others than the default ones were.
     """
 
-    __slots__ = ("tensor_pre_hooks", "retain_grad_hooks", "pre_hooks", "post_hooks", "post_accumulate", "metadata")
+    __slots__ = ("tensor_pre_hooks", "retain_grad_hooks", "pre_hooks", "post_hooks", "post_accumulate", "metadata", "streams")
 
     def __init__(self) -> None:
         self.tensor_pre_hooks: OrderedDict[int, tuple[int, Callable[..., Any]]] = OrderedDict()
@@ -47,6 +49,7 @@ class NodeExtras:
         self.post_hooks: Hooks = OrderedDict()
         self.post_accumulate: Hooks = OrderedDict()
         self.metadata: dict[str, Any] = {}
+        self.streams: dict[int, int] = {}
 
 
 class Node:
@@ -71,6 +74,8 @@ class Node:
         node.sequence_nr, node.next_edges, node.input_metadata, node.extras = next_sequence_nr(), (), (), None
         if anomaly.enabled:
             remember_traceback(node)
+        if side_streams.in_use:
+            streams.remember(node)
         return node
 
     def apply(self, grads: Sequence[Any]) -> Sequence[Any]:

@@ -59,6 +59,17 @@ class BackendHooks:
         """Stream `stream` of device `index` uses the memory of `storage`: not to be handed out again before it is done."""
         raise NotImplementedError
 
+    def current_streams(self) -> dict[int, int]:
+        """The streams of this thread that are not default ones, by index of the device."""
+        return {}
+
+    def set_streams(self, streams: dict[int, int]) -> None:
+        """Make these the current ones, and the default stream on all other devices."""
+
+    def wait_stream(self, index: int, waiting: int, other: int) -> None:
+        """Whatever is queued on stream `waiting` from now on runs after what is queued on `other` already."""
+        raise NotImplementedError
+
     def is_pinned(self, pointer: int) -> bool:
         """Whether the device can reach this host memory by itself."""
         return False

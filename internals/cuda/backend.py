@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from internals.core.side_streams import side_streams
+
 from .driver import CudaError, Driver
 
 VARIABLE = "INTERNALS_CUDA"
@@ -130,10 +132,16 @@ def current_stream(device: int | None = None) -> int:
     return streams.get(current_device() if device is None else device, 0) if streams else 0
 
 
+def side_streams_of_thread() -> dict[int, int]:
+    """The current streams that are not default ones, by device."""
+    return dict(getattr(_local, "streams", None) or {})
+
+
 def set_stream(device: int, stream: int) -> None:
     """Make `stream` the current one of `device`. The current device stays."""
     streams: dict[int, int] = _local.__dict__.setdefault("streams", {})
     if stream:
+        side_streams.in_use = True
         streams[device] = stream
     else:
         streams.pop(device, None)

@@ -65,6 +65,17 @@ class CUDAHooks(BackendHooks):
         if isinstance(storage.allocator, CachingAllocator):
             storage.allocator.record_stream(storage.data_ptr_object, stream, index)
 
+    def current_streams(self) -> dict[int, int]:
+        return backend.side_streams_of_thread()
+
+    def set_streams(self, streams: dict[int, int]) -> None:
+        for index in {*backend.side_streams_of_thread(), *streams}:
+            backend.set_stream(index, streams.get(index, 0))
+
+    def wait_stream(self, index: int, waiting: int, other: int) -> None:
+        driver = backend.driver()
+        driver.stream_wait_event(index, waiting, driver.record_event(index, other))
+
     def is_pinned(self, pointer: int) -> bool:
         return backend.initialized() and backend.driver().is_pinned(pointer)
 
