@@ -63,10 +63,13 @@ class GraphTask:
 
     `ready`: heap of (-sequence number, tie breaker, node). `dependencies`: node → edges that have yet to deliver. `buffers`:
     node → the gradients that have arrived so far, one for each of its forward outputs. `done`: nodes run so far.
-    `captured`: the results asked for by `inputs`.
+    `captured`: the results asked for by `inputs`. `caller`, `streams_used`: see `streams.py`.
     """
 
-    __slots__ = ("ready", "dependencies", "buffers", "keep_graph", "needed", "captures", "captured", "done", "_ties", "caller", "streams_used")
+    __slots__ = (
+        "ready", "dependencies", "buffers", "keep_graph", "needed", "captures", "captured", "done", "_ties", "caller",
+        "streams_used",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -2,8 +2,8 @@
 
 A node remembers which streams were current when it was made, one for each device, and the engine makes them current again while
 it runs the node. Where a gradient goes from a node on one stream to a node on another, the second stream waits for the first, by
-an event, and the gradient's memory is marked as used by both. When all is done, the streams that `backward` was called on wait for
-all that took part: so the caller may use the gradients at once.
+an event, and the gradient's memory is marked as used by both. When all is done, the streams that `backward` was called on wait
+for all that took part: so the caller may use the gradients at once.
 
 How the real one differs: gradients of several producers are added up on a stream chosen by device and by where the producers ran;
 here it is always the consumer's.
