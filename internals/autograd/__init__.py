@@ -14,7 +14,7 @@ The parts, in the order in which they are met:
     grad_mode.py         no_grad and its kind           anomaly.py          which forward line is to blame
     graph.py             the graph in users' hands      variable.py         the name tensors had before 0.4
     gradcheck.py         formulas against differences   functional.py       jacobian, hessian, vjp, ...
-    not_implemented.py   operators that say nothing
+    not_implemented.py   operators that say nothing     streams.py          on which stream of a GPU
 
 How the real one differs: forward-mode differentiation, complex numbers, a profiler, and batched gradients (vmap).
 """
