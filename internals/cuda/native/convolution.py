@@ -35,7 +35,8 @@ from ..kernels.convolution import Windows
 from ..kernels.gemm import Blocking
 from ..language import Kernel
 from ..launch import launch_1d
-from .matmul import LARGE, LAST_BLOCK, MEDIUM, accumulate_type, blocking, forced, lanes_for
+from .matmul import LARGE, LAST_BLOCK, MEDIUM, blocking, forced, lanes_for
+from .opmath import acc_type, dtype_of
 
 FORWARD, INPUT, WEIGHT = "forward", "input", "weight"  # which of the three products
 
@@ -141,7 +142,7 @@ def fill_weight(w: Any, y: Any, x: Any, how: Windows, groups: int) -> None:
     if parts == 1:
         _multiply(WEIGHT, w, y, x, None, groups, m, n, k, how)
         return
-    wide = dt.BY_NUMPY[np.dtype(accumulate_type(w.dtype))]
+    wide = dtype_of(acc_type(w.dtype))
     partial = empty_contiguous((parts, *w.shape), wide, w.device)
     _multiply(WEIGHT, partial, y, x, None, groups, m, n, k, how, parts)
     ops.copy_(w, ops.sum_dim_IntList(partial, [0], False, wide), False)
@@ -166,7 +167,7 @@ def _multiply(
     """Launch one of the three products, on tiles if a group has enough rows to fill them."""
     if not c.numel():
         return
-    T, acc = c.dtype.np.type, accumulate_type(c.dtype)
+    T, acc = c.dtype.np.type, acc_type(c.dtype)
     arrays = flat(c), flat(a), flat(b), flat(c if bias is None else bias.contiguous())
     scaling = acc(1), acc(0 if bias is None else 1)
     if parts == 1 and (groups > LAST_BLOCK or not is_tiled(m)):
@@ -186,7 +187,7 @@ def is_tiled(m: int) -> bool:
 @cache
 def functions(which: str, T: Any) -> dict[str, Any]:
     """What the product `which` reads and writes."""
-    acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+    acc = acc_type(dtype_of(T))
     element = kernels.window_element.bind(ACC=acc)
     if which == FORWARD:
         store = kernels.store_output.bind(T=T, ACC=acc)
@@ -200,7 +201,7 @@ def functions(which: str, T: Any) -> dict[str, Any]:
 
 @cache
 def direct(which: str, T: Any) -> Kernel:
-    acc, parts = accumulate_type(dt.BY_NUMPY[np.dtype(T)]), functions(which, T)
+    acc, parts = acc_type(dtype_of(T)), functions(which, T)
     return (
         kernels.gathered.bind(ACC=acc, STORE=parts["STORE"])
         if which == INPUT
@@ -210,12 +211,12 @@ def direct(which: str, T: Any) -> Kernel:
 
 @cache
 def tiles(which: str, T: Any, cut: Blocking) -> Kernel:
-    return cut.bind(accumulate_type(dt.BY_NUMPY[np.dtype(T)]), True, which == WEIGHT, **functions(which, T))
+    return cut.bind(acc_type(dtype_of(T)), True, which == WEIGHT, **functions(which, T))
 
 
 @cache
 def depthwise_gradient(T: Any) -> Kernel:
-    acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+    acc = acc_type(dtype_of(T))
     return depthwise.weight_gradient.bind(
         T=T, ACC=acc, OUTPUT_ELEMENT=kernels.output_element, WINDOW_ELEMENT=kernels.window_element.bind(ACC=acc),
         block_sum=block_total(accumulator("number", acc), rows.add, True),
@@ -228,7 +229,7 @@ def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
     for T, dims in ((np.float32, 2), (np.float32, 3), (np.float16, 1)):
         sizes, strides = (1,) * dims, (1,) * (dims + 2)
         how = Windows(sizes, sizes, sizes, sizes, sizes, sizes, strides, strides, 1, 1, 1)
-        acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+        acc = acc_type(dtype_of(T))
         array = f"{np.dtype(T).name}[:]"
         for which in (FORWARD, INPUT, WEIGHT):
             found.append((direct(which, T), (*(array,) * 4, *(int,) * 4, how, acc, acc)))

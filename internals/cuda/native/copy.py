@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes, broadcast_strides, coalesce, memory_order
 from internals.aten.layout import strides_like
@@ -114,7 +112,7 @@ def _on_device(target: Any, source: Any) -> None:
     if target.dtype.is_complex or source.dtype.is_complex:
         _complex_copy(target, source)
         return
-    n, to = target.numel(), _caster(target.dtype)
+    n, to = target.numel(), target.dtype.np.type
     sizes, (target_strides, source_strides) = walk(target, source)
     if len(sizes) == 1 and target_strides == source_strides == (1,):
         launch_1d(kernels.copy_contiguous.bind(T=to), n, flat(target), flat(source), n)
@@ -229,9 +227,3 @@ def _same_order(a: Any, b: Any) -> bool:
     if g.is_contiguous and h.is_contiguous:
         return True
     return g.strides == h.strides and is_non_overlapping_and_dense(g.sizes, g.strides)
-
-
-def _caster(d: dt.dtype) -> Any:
-    """The numpy scalar type that converts to `d`."""
-    kind: type[np.generic] = d.np.type
-    return kind

@@ -26,6 +26,7 @@ from ..kernels import dropout as kernels
 from ..launch import THREADS, launch_1d, threads_for
 from ..random import generator_for
 from .copy import clone, fill__Scalar, zero_
+from .opmath import opmath_type
 from .random import execution_blocks
 
 AT_ONCE = 4
@@ -50,7 +51,7 @@ def native_dropout(input: TensorImpl, p: float, train: bool | None) -> tuple[Any
     blocks = execution_blocks(n, g.device)
     step = THREADS * blocks
     seed, position = generator_for(None, g.device).philox_state(((n - 1) // (step * AT_ONCE) + 1) * AT_ONCE)
-    compute = np.float64 if g.dtype is dt.float64 else np.float32
+    compute = opmath_type(g.dtype)
     keep, scale = compute(1 - p), compute(1 / compute(1 - p))
     arrays = (flat(out), flat(mask), flat(source))
     kernel = kernels.dropout.bind(T=g.dtype.np.type, C=compute)
@@ -71,7 +72,7 @@ def native_dropout_backward(grad_output: TensorImpl, mask: TensorImpl, scale: fl
     if grad_output.dtype.category != dt.FLOATING or mask.shape != grad_output.shape:
         return on_cpu(ops.native_dropout_backward_op, grad_output, mask, scale)
     kind = grad_output.dtype
-    compute = np.float64 if kind is dt.float64 else np.float32
+    compute = opmath_type(kind)
     grad = clone(grad_output, contiguous_format)
     kept = mask if mask.is_contiguous() else clone(mask, contiguous_format)
     n = grad.numel()
@@ -90,7 +91,7 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
     found: list[tuple[Any, tuple[Any, ...]]] = []
     for kind in (dt.float16, dt.float32, dt.float64):
-        C = np.float64 if kind is dt.float64 else np.float32
+        C = opmath_type(kind)
         array, bound = f"{kind.name}[:]", {"T": kind.np.type, "C": C}
         numbers = (int, np.uint64, np.uint64, *(int,) * 5, C, C)
         found.append((kernels.dropout.bind(**bound), (array, "bool[:]", array, *numbers)))

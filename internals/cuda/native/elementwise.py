@@ -35,6 +35,7 @@ from ..language import DeviceFunction, Kernel
 from ..launch import Launch, blocks_for, threads_for
 from . import loops
 from .copy import walk
+from .opmath import opmath_dtype, opmath_type
 
 KERNELS = (kernels.unary, kernels.binary, kernels.ternary)
 INDEX_LIMIT = 1 << 31  # more elements than that are counted in 64 bits
@@ -100,7 +101,7 @@ def _plan(iterator: TensorIterator, decisions: Any, base: Any) -> _Plan:
         elements=tuple((i, targets[i]) for i in elements),
         numbers=tuple((i, targets[i]) for i in numbers),
         own=tuple(own),
-        compute=_in_single(decisions.common_dtype),
+        compute=opmath_dtype(decisions.common_dtype),
         sizes=sizes,
         strides=tuple(strides),
     )
@@ -126,12 +127,12 @@ def instance(
         "op": functor,
         "call": kernels.CALLS[call],
         "place": kernels.dense if is_dense else kernels.strided,
-        "T": _in_single(common).np.type,
+        "T": opmath_type(common),
         "R": result.np.type,
         "WORK": _elements_under_way(out, *dtypes),
     }
     for convert, kept, d, target in zip("ABC", "XYZ", dtypes, targets):
-        names[kept] = _in_single(target).np.type
+        names[kept] = opmath_type(target)
         through_half = target is dt.float16 and d is not dt.float16
         names[convert] = kernels.half_to_single if through_half else names[kept]
     if not is_dense:
@@ -161,11 +162,6 @@ def _value(x: Any) -> Any:
 
 def _single(value: Any) -> Any:
     return np.float32(value) if value.dtype == np.float16 else value
-
-
-def _in_single(d: dtype) -> dtype:
-    """The dtype that numbers of dtype `d` are computed in (`opmath_t`)."""
-    return dt.float32 if d is dt.float16 else d
 
 
 def _elements_under_way(*dtypes: dtype) -> int:
@@ -225,4 +221,4 @@ def _example(loop: Any, d: dtype, rank: int) -> tuple[Kernel, tuple[Any, ...]]:
     bound = instance(functor, _call(count, list(range(count)), own), d, d, targets, targets, d, not rank, 1)
     arrays = [f"{x.np.name}[:]" for x in (d, *targets)]
     strides = (int,) * (rank or 1)
-    return bound, (*arrays, (_in_single(d).np.type,) * own or (int,), int, strides, *[strides] * (count + 1))
+    return bound, (*arrays, (opmath_type(d),) * own or (int,), int, strides, *[strides] * (count + 1))

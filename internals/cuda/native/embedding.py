@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from internals._generated import ops
 from internals.aten.native.embedding import check_indices, check_matrix, check_table
 from internals.core import dtype as dt
@@ -24,6 +22,7 @@ from ..kernels import gather as gathering
 from ..launch import launch_1d
 from .accumulating import add_atomically
 from .copy import clone, zero_
+from .opmath import opmath_type
 
 
 def embedding(
@@ -86,7 +85,7 @@ def embedding_renorm_(self: TensorImpl, indices: TensorImpl, max_norm: float, no
     marks = zero_(empty_contiguous((rows,), dt.uint8, self.device))
     index, n = _in_a_row(indices), indices.numel()
     launch_1d(kernels.mark_rows, n, flat(marks), flat(index), n, rows)
-    C = np.float64 if self.dtype is dt.float64 else np.float32
+    C = opmath_type(self.dtype)
     kernel = kernels.shorten_rows.bind(T=self.dtype.np.type, C=C)
     launch_1d(kernel, rows, flat(self), flat(marks), rows, width, *self.stride(), C(max_norm), C(norm_type))
     return self
@@ -105,7 +104,7 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
             found.append((kernels.add_rows.bind(T=T), (table, grad, "int64[:]", int, int, int, int)))
         found.append((kernels.divide_rows.bind(T=T), (table, "int32[:]", int, int)))
     for kind in (dt.float16, dt.float32, dt.float64):
-        C = np.float64 if kind is dt.float64 else np.float32
+        C = opmath_type(kind)
         kernel = kernels.shorten_rows.bind(T=kind.np.type, C=C)
         found.append((kernel, (f"{kind.name}[:]", "uint8[:]", int, int, int, int, C, C)))
     found.append((kernels.mark_rows, ("uint8[:]", "int64[:]", int, int)))

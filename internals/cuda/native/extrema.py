@@ -23,7 +23,8 @@ from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
 from ..kernels import reduction_functors_wide as w
 from ..kernels.block_reduction import accumulator
-from .reducing import Recipe, Reduction, examples, number, reduce_into, scalar_type, wide
+from .opmath import acc_type, scalar_type
+from .reducing import Recipe, Reduction, examples, number, reduce_into
 
 LARGEST = {True: Recipe(f.itself, f.larger, -np.inf), False: Recipe(f.itself, f.larger, -(2**63))}  # by: is it floating
 SMALLEST = {True: Recipe(f.itself, f.smaller, np.inf), False: Recipe(f.itself, f.smaller, 2**63 - 1)}
@@ -87,19 +88,19 @@ def _extreme_of_all(name: str, op: Any, recipe: Any, self: Any) -> Any:
 
 def _with_indices(name: str, self: Any, dim: int, keepdim: bool, out: Any) -> Any:
     d = cpu.check_extreme_along(name, self, dim)
-    reduction = _places(name == "max", wide(self.dtype), scalar_type(self.dtype))
+    reduction = _places(name == "max", acc_type(self.dtype), scalar_type(self.dtype))
     dtypes = (self.dtype, dt.int64)
     return reduce_into(reduction, self, (d,) if self.dim() else (), keepdim, dtypes, out or (None, None), ordered=True)
 
 
 def _index(name: str, self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
     dims = cpu.check_index(name, self, dim)
-    reduction = _places(name == "argmax", wide(self.dtype), None)
+    reduction = _places(name == "argmax", acc_type(self.dtype), None)
     return reduce_into(reduction, self, dims, keepdim, (dt.int64,), (out,), ordered=True)[0]
 
 
 def _values(recipe: Any, d: dt.dtype) -> Reduction:
-    T = wide(d)
+    T = acc_type(d)
     return number(recipe[d.is_floating_point], T, T, scalar_type(d))
 
 

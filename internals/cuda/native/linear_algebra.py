@@ -13,12 +13,12 @@ from typing import Any
 
 from internals._generated import ops
 from internals.aten.native import linear_algebra_checks as checks
-from internals.core import dtype as dt
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl
 
 from ..fallback import on_cpu
 from . import matmul
+from .opmath import opmath_dtype
 
 
 def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
@@ -92,8 +92,8 @@ def _product(op: Any, result: Any, a: Any, b: Any) -> Any:
 
 def _scale_and_add(result: Any, addend: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     """result = beta * addend + alpha * (a @ b). With alpha 0 the factors are not looked at, as in BLAS."""
-    wide = dt.float32 if result.dtype is dt.float16 else result.dtype
-    alpha, beta = checked(alpha, wide), checked(beta, wide)
+    compute = opmath_dtype(result.dtype)
+    alpha, beta = checked(alpha, compute), checked(beta, compute)
     if alpha == 0:
         a, b = a.narrow(-1, 0, 0), b.narrow(0 if b.dim() == 1 else -2, 0, 0)
     return _fill(result, a, b, addend, alpha, beta)

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
@@ -32,6 +31,7 @@ from ..kernels.gemm import Blocking
 from ..kernels.matmul import Product
 from ..language import Kernel
 from ..launch import threads_for
+from .opmath import acc_type, dtype_of
 
 FORMS = ("naive", "tiled", "blocked")
 LARGE, MEDIUM, TINY = Blocking(128, 128, 8, 8, 8), Blocking(64, 64, 8, 4, 4), Blocking(8, 8, 4, 4, 4)
@@ -88,7 +88,7 @@ def multiply(result: Any, a: Any, b: Any, addend: Any = None, alpha: Any = 1, be
     if n == 1 or m > 8 * LAST_BLOCK > n:  # (a @ b).T is b.T @ a.T, and threads are best along the longer side
         a, b, m, n = b, a, n, m
         where = Product(*map(_turned, (where.b, where.a, where.c, where.addend)))
-    T, acc = result.dtype.np.type, accumulate_type(result.dtype)
+    T, acc = result.dtype.np.type, acc_type(result.dtype)
     arrays = flat(result), flat(a), flat(b), flat(addend)
     scaling = where, acc(alpha), acc(beta)
     form = choose(m, n, k)
@@ -121,7 +121,7 @@ def launch_rows(result: Any, a: Any, x: Any, addend: Any = None, alpha: Any = 1,
     addend = result if addend is None else addend
     out_strides = (0, result.stride(0), result.stride(1) if parts > 1 else 0)
     where = Product((0, *a.stride()), (0, x.stride(0), 0), out_strides, (0, addend.stride(0), 0))
-    T, acc = result.dtype.np.type, accumulate_type(a.dtype)
+    T, acc = result.dtype.np.type, acc_type(a.dtype)
     share = -(-k // parts)
     arrays = flat(result), flat(a), flat(x), flat(addend)
     row_products(T, acc)[(m, parts), lanes_for(share)](*arrays, k, share, where, acc(alpha), acc(beta))
@@ -135,18 +135,11 @@ def dot(result: Any, a: Any, x: Any, longest: int = 1 << 14) -> None:
     if parts == 1:
         launch_rows(total, row, x)
         return
-    wide = dt.BY_NUMPY[np.dtype(accumulate_type(a.dtype))]
+    wide = dtype_of(acc_type(a.dtype))
     partial = empty_contiguous((1, parts), wide, a.device)
     launch_rows(partial, row, x, parts=parts)
     one = empty_contiguous((), wide, a.device).fill_(1)
     launch_rows(total, partial, one.expand(parts))
-
-
-def accumulate_type(d: dtype) -> Any:
-    """The numpy scalar type in which products of `d` are added up: float32 for float16, int64 for all ints."""
-    if d.is_floating_point:
-        return np.float32 if d is dt.float16 else d.np.type
-    return np.int64
 
 
 def blocking(m: int, n: int, batch: int, d: dtype) -> Blocking:
@@ -155,7 +148,7 @@ def blocking(m: int, n: int, batch: int, d: dtype) -> Blocking:
         return TINY
     processors = backend.driver().properties(backend.current_device()).multi_processor_count
     enough = np.prod(LARGE.grid(m, n, batch)) >= processors
-    return LARGE if enough and np.dtype(accumulate_type(d)).itemsize <= 4 else MEDIUM
+    return LARGE if enough and np.dtype(acc_type(d)).itemsize <= 4 else MEDIUM
 
 
 def tile_side() -> int:
@@ -193,7 +186,7 @@ def row_products(T: Any, acc: Any) -> Kernel:
 
 
 def _types(T: Any) -> dict[str, Any]:
-    acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+    acc = acc_type(dtype_of(T))
     return {"ACC": acc, "STORE": kernels.store.bind(T=T, ACC=acc)}
 
 
@@ -219,7 +212,7 @@ def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
     found: list[tuple[Kernel, tuple[Any, ...]]] = []
     where = Product(*[(1, 1, 1)] * 4)
     for T in (np.float32, np.float64, np.float16, np.int64):
-        acc = accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+        acc = acc_type(dtype_of(T))
         arrays = (f"{np.dtype(T).name}[:]",) * 4
         simple, cut = [tiled(T, 16)], [blocked(T, MEDIUM, True, False)]
         if T is np.float32:

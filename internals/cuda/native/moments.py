@@ -19,7 +19,8 @@ from internals.aten.native import moments as cpu
 from ..fallback import on_cpu
 from ..kernels import reduction_functors_wide as w
 from ..kernels.block_reduction import accumulator
-from .reducing import Reduction, examples, reduce_into, scalar_type, wide
+from .opmath import acc_type, scalar_type
+from .reducing import Reduction, examples, reduce_into
 
 Dim = Sequence[int] | None
 
@@ -49,7 +50,7 @@ def _moment(name: str, op: Any, self: Any, dim: Dim, correction: Any, keepdim: b
         result = on_cpu(op, self, dim, correction, keepdim)
         return result if isinstance(result, tuple) else (result,)
     dims, _, freedom = cpu.check_moments(name, self, dim, correction)
-    T, with_mean = wide(self.dtype), name.endswith("_mean")
+    T, with_mean = acc_type(self.dtype), name.endswith("_mean")
     count = 2 if with_mean else 1
     reduction = _welford(name.startswith("std"), with_mean, T, scalar_type(self.dtype))
     return reduce_into(reduction, self, dims, keepdim, (self.dtype,) * count, (None,) * count, T(freedom))

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from internals._generated import ops
 from internals.aten.layout import strides_like
 from internals.aten.native.shape import check_flip, check_roll, check_triangle, repeated_sizes
@@ -24,6 +22,7 @@ from ..fallback import on_cpu
 from ..kernels import moving as kernels
 from ..launch import launch_1d
 from .copy import clone, copy_
+from .opmath import opmath_type
 
 
 def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
@@ -92,7 +91,7 @@ def unfold_backward(grad_in: TensorImpl, input_sizes: Sequence[int], dim: int, s
     *strides, within = grad_in.stride()
     windows = grad_in.shape[d] if strides else 1
     along = strides[d] if strides else 0
-    kernel = kernels.unfold_backward.bind(T=_sum_type(grad_in.dtype))
+    kernel = kernels.unfold_backward.bind(T=opmath_type(grad_in.dtype))
     sizes, strides_ = tuple(input_sizes) or (1,), tuple(strides) or (0,)
     launch_1d(kernel, n, flat(result), flat(grad_in), n, sizes, strides_, d, windows, size, step, along, within)
     return result
@@ -108,10 +107,6 @@ def _triangle(name: str, lower: bool, self: TensorImpl, diagonal: int, out: Any)
     return out
 
 
-def _sum_type(kind: dt.dtype) -> Any:
-    return np.float32 if kind is dt.float16 else kind.np.type
-
-
 def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
     two = (int, int)
@@ -122,6 +117,6 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
         found.append((kernels.roll, (array, array, int, two, two, two)))
         found.append((kernels.triangle.bind(T=number), (array, array, int, two, two, two, int, bool)))
         if not kind.is_complex:
-            kernel = kernels.unfold_backward.bind(T=_sum_type(kind))
+            kernel = kernels.unfold_backward.bind(T=opmath_type(kind))
             found.append((kernel, (array, array, int, two, two, *(int,) * 6)))
     return found

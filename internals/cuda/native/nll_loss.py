@@ -22,7 +22,8 @@ from ..kernels import nll_loss as kernels
 from ..kernels.block_reduction import accumulator
 from ..kernels.normalization_backward import add_pairs
 from ..launch import launch_1d
-from .reducing import Reduction, examples, reduce, scalar_type, wide
+from .opmath import acc_type, scalar_type
+from .reducing import Reduction, examples, reduce
 
 
 def nll_loss_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> tuple[Any, Any]:
@@ -53,7 +54,7 @@ def nll_loss2d_backward(
 
 def _pick(self: Any, target: Any, weight: Any, reduction: int, ignored: int, class_dim: int) -> tuple[Any, Any]:
     check_targets(self, target, weight, class_dim)
-    T, OUT = wide(self.dtype), scalar_type(self.dtype)
+    T, OUT = acc_type(self.dtype), scalar_type(self.dtype)
     numbers = (ignored, self.shape[class_dim], prod(self.shape[class_dim + 1 :]))
     output = empty_contiguous(target.shape if reduction == NONE else (), self.dtype, self.device)
     total = empty_contiguous((), self.dtype, self.device)
@@ -71,7 +72,7 @@ def _pick(self: Any, target: Any, weight: Any, reduction: int, ignored: int, cla
 def _put(
     grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignored: int, total: Any, class_dim: int
 ) -> Any:
-    T, n = wide(self.dtype), target.numel()
+    T, n = acc_type(self.dtype), target.numel()
     result = ops.zero_(empty_contiguous(self.shape, self.dtype, self.device))
     if result.numel():
         numbers = (ignored, self.shape[class_dim], prod(self.shape[class_dim + 1 :]))
@@ -118,7 +119,7 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     """Kernels of this file, with the types of their arguments."""
     found: list[tuple[Any, tuple[Any, ...]]] = []
     for d in (dt.float16, dt.float32, dt.float64):
-        types, x, t = (wide(d), scalar_type(d)), f"{d.name}[:]", "int64[:]"
+        types, x, t = (acc_type(d), scalar_type(d)), f"{d.name}[:]", "int64[:]"
         numbers = (int, int, int)
         found.append((pick_kernel(*types, True), (x, x, t, x, int, *numbers)))
         found.append((put_kernel(*types, False, MEAN), (x, x, t, int, x, int, *numbers)))

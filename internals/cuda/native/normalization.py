@@ -29,7 +29,8 @@ from ..kernels import reduction_functors_wide as functors
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.reduction_functors import add
 from ..launch import launch_1d
-from .reducing import DTYPES, Reduction, contiguous_rows, examples, plan_for, processors, reduce, scalar_type, wide
+from .opmath import acc_type, dtype_of, scalar_type
+from .reducing import Reduction, contiguous_rows, examples, plan_for, processors, reduce
 
 
 def native_layer_norm(
@@ -86,12 +87,12 @@ def native_batch_norm(
     """
     check_floating("batch_norm", input)
     d = check_mixed(input, weight, bias, running_mean, running_var)
-    channels, T = input.shape[1], wide(input.dtype)
+    channels, T = input.shape[1], acc_type(input.dtype)
     output = empty_as(input, input.shape)
     saved = [empty_contiguous((channels if training else 0,), d, input.device) for _ in range(2)]
     x = dense(input)
     if training:
-        mean, rstd, variance = (empty_contiguous((channels,), DTYPES[T], input.device) for _ in range(3))
+        mean, rstd, variance = (empty_contiguous((channels,), dtype_of(T), input.device) for _ in range(3))
         reduce(_statistics(T), x, [k for k in range(x.dim()) if k != 1], (mean, rstd, variance), T(eps))
         for target, value in zip(saved, (mean, rstd)):
             ops.copy_(target, value, False)
@@ -103,7 +104,7 @@ def native_batch_norm(
             if running is not None:
                 _move_average(running, value, momentum, factor, T)
     else:
-        mean, rstd = running_mean, reciprocal_deviation(running_var, eps, DTYPES[T])
+        mean, rstd = running_mean, reciprocal_deviation(running_var, eps, dtype_of(T))
     if input.numel():
         kernel = _bound(kernels.normalize_channels, weight, bias, T=T, OUT=scalar_type(input.dtype))
         n, inner = input.numel(), distance_of_channels(x)
@@ -143,7 +144,7 @@ def _normalize_rows(
     channel: str, output: Any, mean: Any, rstd: Any, input: Any, weight: Any, bias: Any, rows: int, eps: float,
     numbers: tuple[int, int, int],
 ) -> None:  # fmt: skip
-    n, T = input.numel() // rows, wide(input.dtype)
+    n, T = input.numel() // rows, acc_type(input.dtype)
     plan = plan_for(contiguous_rows(rows, n, 1), processors(input.device.index), False)
     kernel = rows_kernel(
         channel, plan.along_x, T, scalar_type(input.dtype), scalar_type(mean.dtype), weight is None, bias is None
@@ -201,15 +202,15 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     """Kernels of this file, with the types of their arguments."""
     found: list[tuple[Any, tuple[Any, ...]]] = []
     for d in (dt.float16, dt.float32, dt.float64):
-        T, OUT, x = wide(d), scalar_type(d), f"{d.name}[:]"
+        T, OUT, x = acc_type(d), scalar_type(d), f"{d.name}[:]"
         for along_x in (True, False):
             types: tuple[Any, ...] = (x, x, x, x, x, int, int, int, T, int, int, int)
             found.append((rows_kernel("by_element", along_x, T, OUT, OUT, False, True), types))
             types = (x, x, x, x, x, x, int, int, T, int, int, int)
             found.append((rows_kernel("by_group", along_x, T, OUT, OUT, False, False), types))
-        wide_array = f"{DTYPES[T].name}[:]"
+        wide_array = f"{dtype_of(T).name}[:]"
         types = (x, x, wide_array, wide_array, int, int, int, int, int)
         found.append((_bound(kernels.normalize_channels, None, None, T=T, OUT=OUT), types))
         found.append((kernels.move_average.bind(T=T, OUT=OUT), (x, wide_array, T, T, int)))
-        found += examples(_statistics(T), d.name, (DTYPES[T].name,) * 3, T)
+        found += examples(_statistics(T), d.name, (dtype_of(T).name,) * 3, T)
     return found

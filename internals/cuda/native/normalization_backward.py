@@ -21,7 +21,8 @@ from ..kernels.copy import offset_of
 from ..kernels.reduction import evenly
 from ..launch import launch_1d
 from .normalization import arrays, contiguous, dense, distance_of_channels, reciprocal_deviation
-from .reducing import DTYPES, Rows, as_rows, contiguous_rows, plan_for, processors, scalar_type, wide
+from .opmath import acc_type, dtype_of, scalar_type
+from .reducing import Rows, as_rows, contiguous_rows, plan_for, processors
 
 Numbers = tuple[int, int, int]  # groups, channels of a group, elements of a channel
 
@@ -88,12 +89,12 @@ def native_batch_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
-    channels, T = input.shape[1], wide(input.dtype)
+    channels, T = input.shape[1], acc_type(input.dtype)
     order = suggests_channels_last(input)
     x, g = dense(input, order), dense(grad_out, order)
     mean, rstd = save_mean, save_invstd
     if not train:
-        mean, rstd = running_mean, reciprocal_deviation(running_var, eps, DTYPES[T])
+        mean, rstd = running_mean, reciprocal_deviation(running_var, eps, dtype_of(T))
     dx = dw = db = None
     if output_mask[1] or output_mask[2] or output_mask[0] and train:
         layout = as_rows(tuple(x.shape), tuple(x.stride()), tuple(k for k in range(x.dim()) if k != 1))
@@ -119,7 +120,7 @@ def native_batch_norm_backward(
 
 def _rows_gradient(channel: str, g: Any, x: Any, mean: Any, rstd: Any, weight: Any, rows: int, numbers: Numbers) -> Any:
     """The gradient of the input of a layer or group norm."""
-    T = wide(x.dtype)
+    T = acc_type(x.dtype)
     out = empty_contiguous(x.shape, x.dtype, x.device)
     if x.numel():
         n = x.numel() // rows
@@ -134,9 +135,9 @@ def _parameter_gradients(
     statistic: str, g: Any, x: Any, mean: Any, rstd: Any, layout: Rows, numbers: Numbers
 ) -> tuple[Any, Any]:
     """The sums of g * x̂ and of g for each row of `layout`, in the type that sums are taken in."""
-    T = wide(x.dtype)
+    T = acc_type(x.dtype)
     plan = plan_for(layout, processors(x.device.index))
-    dw, db = (empty_contiguous((plan.splits, layout.height), DTYPES[T], x.device) for _ in range(2))
+    dw, db = (empty_contiguous((plan.splits, layout.height), dtype_of(T), x.device) for _ in range(2))
     if layout.height:
         kernel = sums_kernel(statistic, plan.along_x, len(layout.gone) == 1, T)
         tensors = [dw, db, g, x, *contiguous(mean, rstd)]
@@ -180,8 +181,8 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     found: list[tuple[Any, tuple[Any, ...]]] = []
     numbers = (int, int, int)
     for d in (dt.float16, dt.float32, dt.float64):
-        T, OUT, x = wide(d), scalar_type(d), f"{d.name}[:]"
-        sums = f"{DTYPES[T].name}[:]"
+        T, OUT, x = acc_type(d), scalar_type(d), f"{d.name}[:]"
+        sums = f"{dtype_of(T).name}[:]"
         for along_x in (True, False):
             types: tuple[Any, ...] = (x, x, x, x, x, x, int, int, *numbers)
             found.append((rows_kernel("by_element", along_x, T, OUT, False), types))

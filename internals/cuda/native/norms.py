@@ -20,7 +20,8 @@ from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
 from ..kernels import reduction_functors_wide as w
 from ..kernels.block_reduction import accumulator
-from .reducing import Recipe, Reduction, converted, examples, number, reduce_into, scalar_type, wide
+from .opmath import acc_type, scalar_type
+from .reducing import Recipe, Reduction, converted, examples, number, reduce_into
 
 BY_ORDER = {
     0.0: Recipe(f.truth, f.add, 0),
@@ -45,8 +46,8 @@ def linalg_vector_norm(
     if self.is_complex():
         return on_cpu(ops.linalg_vector_norm_op, self, ord, dim, keepdim, dtype, out=out)
     d = dtype or self.dtype
-    T = wide(d)
-    reduction = number(BY_ORDER.get(p, ANY_ORDER), T, wide(self.dtype), scalar_type(d))
+    T = acc_type(d)
+    reduction = number(BY_ORDER.get(p, ANY_ORDER), T, acc_type(self.dtype), scalar_type(d))
     return reduce_into(reduction, self, dims, keepdim, (d,), (out,), T(p))[0]
 
 
@@ -78,7 +79,7 @@ def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = N
     d = d if out is None else out.dtype
     if d.is_complex:
         return on_cpu(ops.logsumexp_op, self, dim, keepdim, out=out)
-    return reduce_into(_logsumexp(wide(d), scalar_type(d)), converted(self, d), dims, keepdim, (d,), (out,))[0]
+    return reduce_into(_logsumexp(acc_type(d), scalar_type(d)), converted(self, d), dims, keepdim, (d,), (out,))[0]
 
 
 @cache

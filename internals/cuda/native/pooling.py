@@ -31,7 +31,7 @@ from ..kernels import pooling as kernels
 from ..kernels.pooling import Pool, Strides
 from ..language import Kernel
 from ..launch import launch_1d
-from .matmul import accumulate_type
+from .opmath import acc_type, dtype_of
 
 
 def max_pool2d_with_indices(
@@ -48,7 +48,7 @@ def max_pool2d_with_indices(
     )
     y = empty_as(self, (*self.shape[:-2], *size))
     indices = empty_as(self, y.shape, dt.int64)
-    T, acc = self.dtype.np.type, accumulate_type(self.dtype)
+    T, acc = self.dtype.np.type, acc_type(self.dtype)
     how = geometry_of(self, y, kernel, stride, padding, dilation)
     launch_1d(max_pool(T), y.numel(), flat(y), flat(indices), flat(self), y.numel(), acc(lowest_of(self.dtype)), how)
     return y, indices
@@ -164,29 +164,25 @@ def four(t: Any) -> Strides:
 
 @cache
 def max_pool(T: Any) -> Kernel:
-    return kernels.max_pool.bind(T=T, ACC=_acc(T))
+    return kernels.max_pool.bind(T=T, ACC=acc_type(dtype_of(T)))
 
 
 @cache
 def max_pool_backward(T: Any) -> Kernel:
-    return kernels.max_pool_backward.bind(T=T, ACC=_acc(T))
+    return kernels.max_pool_backward.bind(T=T, ACC=acc_type(dtype_of(T)))
 
 
 @cache
 def avg_pool(T: Any, adaptive: bool) -> Kernel:
     window = kernels.adaptive_window if adaptive else kernels.fixed_window
-    return kernels.avg_pool.bind(T=T, ACC=_acc(T), WINDOW=window)
+    return kernels.avg_pool.bind(T=T, ACC=acc_type(dtype_of(T)), WINDOW=window)
 
 
 @cache
 def avg_pool_backward(T: Any, adaptive: bool) -> Kernel:
     window = kernels.adaptive_window if adaptive else kernels.fixed_window
     covering = kernels.adaptive_covering if adaptive else kernels.fixed_covering
-    return kernels.avg_pool_backward.bind(T=T, ACC=_acc(T), WINDOW=window, COVERING=covering)
-
-
-def _acc(T: Any) -> Any:
-    return accumulate_type(dt.BY_NUMPY[np.dtype(T)])
+    return kernels.avg_pool_backward.bind(T=T, ACC=acc_type(dtype_of(T)), WINDOW=window, COVERING=covering)
 
 
 def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
@@ -196,7 +192,7 @@ def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
     how = Pool(1, pair, pair, pair, pair, pair, pair, strides, strides, 0, 0)
     for T in (np.float32, np.float16):
         array = f"{np.dtype(T).name}[:]"
-        found.append((max_pool(T), (array, "int64[:]", array, int, _acc(T), how)))
+        found.append((max_pool(T), (array, "int64[:]", array, int, acc_type(dtype_of(T)), how)))
         found.append((max_pool_backward(T), (array, array, "int64[:]", int, how, strides, strides)))
         for adaptive in (False, True):
             found.append((avg_pool(T, adaptive), (array, array, int, how)))

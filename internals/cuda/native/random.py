@@ -69,7 +69,7 @@ def exponential_(self: Any, rate: float, generator: Generator | None) -> Any:
 def bernoulli__float(self: Any, p: float, generator: Generator | None) -> Any:
     """1 with probability `p`, else 0. Raises RuntimeError unless 0 <= p <= 1."""
     check_bernoulli(self, p, "bernoulli_scalar_cuda_")
-    compute = np.float64 if self.dtype is dt.float64 else np.float32
+    compute = _compute_type(self.dtype)
     transform = kernels.below.bind(T=self.dtype.np.type)
     return _draw(self, generator, "uniform", transform, compute(p), compute(0))
 

@@ -25,7 +25,6 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.native.reduction_tools import reduced_sizes
 from internals.aten.set_output import set_output
-from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
@@ -36,6 +35,7 @@ from ..kernels import reduction_functors as functors
 from ..kernels.accumulators import THREADS
 from ..kernels.block_reduction import Accumulator, accumulator, block_total
 from ..kernels.copy import offset_of
+from .opmath import dtype_of
 
 UNROLL = 4  # elements that a thread has on their way at once
 LEAST = 4 * UNROLL  # elements for which it is worth to have one more lane's block
@@ -154,7 +154,7 @@ def reduce(
     if plan.splits == 1:
         _launch(reduction, plan, rows, elements, outs, parameter, True)
         return
-    parts = [empty_contiguous((plan.splits * rows.height,), DTYPES[t], self.device) for t in reduction.kind.parts]
+    parts = [empty_contiguous((plan.splits * rows.height,), dtype_of(t), self.device) for t in reduction.kind.parts]
     between = [flat(t) for t in parts]
     _launch(reduction, plan, rows, elements, between, parameter, True, False)
     last = Rows((rows.height,), (1,), (plan.splits,), (rows.height,))
@@ -222,18 +222,6 @@ def instance(reduction: Reduction, along_x: bool, evenly: bool, first: bool, las
     )
 
 
-def scalar_type(d: dtype) -> Any:
-    """The numpy scalar type of `d`, which kernels use as a cast."""
-    return d.np.type
-
-
-def wide(d: dtype) -> Any:
-    """The type to accumulate `d` in: half in single precision, integers and bools in int64."""
-    if not d.is_floating_point:
-        return np.int64
-    return np.float64 if d is dt.float64 else np.float32
-
-
 def converted(self: Any, d: dtype) -> Any:
     """`self`, or a copy of dtype `d` where a kernel should not convert as it reads: from floating point to integers."""
     if self.dtype.is_floating_point and not d.is_floating_point:
@@ -285,6 +273,3 @@ def _power_of_two(n: int) -> int:
 @cache
 def processors(index: int) -> int:
     return backend.driver().properties(index).multi_processor_count
-
-
-DTYPES = {d.np.type: d for d in dt.ALL}

@@ -22,7 +22,8 @@ from internals.core.dtype import dtype
 
 from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
-from .reducing import Recipe, converted, examples, number, reduce_into, scalar_type, wide
+from .opmath import acc_type, scalar_type
+from .reducing import Recipe, converted, examples, number, reduce_into
 
 SUM = Recipe(f.itself, f.add, 0)
 MEAN = Recipe(f.itself, f.add, 0, f.divided)
@@ -117,10 +118,10 @@ def _reduced(
     recipe: Recipe, self: Any, dims: tuple[int, ...], keepdim: bool, d: dtype, out: Any, parameter: int = 0
 ) -> Any:
     if recipe in (ANY, ALL):
-        T, R = np.int32, wide(self.dtype)
+        T, R = np.int32, acc_type(self.dtype)
     else:
         self = converted(self, d)
-        T, R = wide(d), wide(d) if d is self.dtype else scalar_type(d)
+        T, R = acc_type(d), acc_type(d) if d is self.dtype else scalar_type(d)
     reduction = number(recipe, T, R, scalar_type(d))
     return reduce_into(reduction, self, dims, keepdim, (d,), (out,), T(parameter))[0]
 
@@ -137,6 +138,6 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
         (ANY, dt.bool_, dt.bool_),
         (ALL, dt.float16, dt.bool_),
     ):
-        T = np.int32 if recipe in (ANY, ALL) else wide(to)
-        found += examples(number(recipe, T, wide(source), scalar_type(to)), source.name, (to.name,), T)
+        T = np.int32 if recipe in (ANY, ALL) else acc_type(to)
+        found += examples(number(recipe, T, acc_type(source), scalar_type(to)), source.name, (to.name,), T)
     return found

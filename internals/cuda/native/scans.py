@@ -24,7 +24,8 @@ from ..kernels.accumulators import THREADS
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.reduction_functors import add, multiply
 from ..launch import launch_1d, threads_for
-from .reducing import BLOCKS_PER_PROCESSOR, DTYPES, converted, processors, scalar_type, wide
+from .opmath import acc_type, dtype_of, scalar_type
+from .reducing import BLOCKS_PER_PROCESSOR, converted, processors
 
 TILE = THREADS * kernels.ITEMS
 
@@ -56,7 +57,7 @@ def _scan(name: str, op: Any, combine: Any, self: Any, dim: int, dtype: dtype | 
 
 def _launch(combine: Any, result: Any, source: Any, n: int, inner: int) -> None:
     """Scan contiguous `source`, rows of `n` elements that lie `inner` apart, into `result`."""
-    T, R, OUT = wide(result.dtype), _read_as(source.dtype, result.dtype), scalar_type(result.dtype)
+    T, R, OUT = acc_type(result.dtype), _read_as(source.dtype, result.dtype), scalar_type(result.dtype)
     rows = result.numel() // n
     if inner > 1:
         launch_1d(column_kernel(combine, T, R, OUT), rows, flat(result), flat(source), rows, n, inner)
@@ -65,7 +66,7 @@ def _launch(combine: Any, result: Any, source: Any, n: int, inner: int) -> None:
     chunks = -(-n // chunk)
     totals = None
     if chunks > 1:
-        totals = empty_contiguous((rows, chunks), DTYPES[T], result.device)
+        totals = empty_contiguous((rows, chunks), dtype_of(T), result.device)
         kernel = total_kernel(combine, T, R)
         kernel[rows * chunks, THREADS](flat(totals), flat(source), n, chunk, chunks)
         _launch(combine, totals, totals, chunks, 1)
@@ -81,7 +82,7 @@ def _chunk(n: int, rows: int, blocks: int) -> int:
 
 
 def _read_as(source: dtype, result: dtype) -> Any:
-    return wide(source) if source is result else scalar_type(result)
+    return acc_type(source) if source is result else scalar_type(result)
 
 
 def _types(combine: Any, T: Any, R: Any) -> dict[str, Any]:
@@ -114,8 +115,8 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
         (multiply, dt.float64, dt.float64),
         (add, dt.int32, dt.int8),
     ):
-        types = (combine, wide(result), _read_as(source, result))
-        x, y, totals = f"{source.name}[:]", f"{result.name}[:]", f"{np.dtype(wide(result)).name}[:]"
+        types = (combine, acc_type(result), _read_as(source, result))
+        x, y, totals = f"{source.name}[:]", f"{result.name}[:]", f"{np.dtype(acc_type(result)).name}[:]"
         found.append((row_kernel(*types, scalar_type(result)), (y, x, totals, int, int, int)))
         found.append((column_kernel(*types, scalar_type(result)), (y, x, int, int, int)))
         found.append((total_kernel(*types), (totals, x, int, int, int)))

@@ -20,7 +20,8 @@ from ..device_array import flat
 from ..kernels import softmax as kernels
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.reduction_functors import add, larger
-from .reducing import Plan, contiguous_rows, plan_for, processors, scalar_type, wide
+from .opmath import acc_type, scalar_type
+from .reducing import Plan, contiguous_rows, plan_for, processors
 
 
 def _softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
@@ -49,7 +50,7 @@ def _forward(name: str, self: Any, dim: int, half_to_float: bool, out: Any) -> A
     result = target if direct else empty_contiguous(target.shape, target.dtype, target.device)
     if self.numel():
         rows, n, inner, plan = _layout(result, d)
-        kernel = forward_kernel(name, plan.along_x, wide(self.dtype), scalar_type(self.dtype))
+        kernel = forward_kernel(name, plan.along_x, acc_type(self.dtype), scalar_type(self.dtype))
         x = self.contiguous()
         kernel[plan.grid, plan.block](flat(result), flat(x), rows, n, inner)
     return target if direct else ops.copy_(target, result, False)
@@ -59,7 +60,7 @@ def _backward(name: str, grad_output: Any, output: Any, dim: int) -> Any:
     result = empty_contiguous(output.shape, output.dtype, output.device)
     if result.numel():
         rows, n, inner, plan = _layout(result, wrap_dim(dim, result.dim()))
-        kernel = backward_kernel(name, plan.along_x, wide(output.dtype), scalar_type(output.dtype))
+        kernel = backward_kernel(name, plan.along_x, acc_type(output.dtype), scalar_type(output.dtype))
         grad, y = grad_output.contiguous(), output.contiguous()
         kernel[plan.grid, plan.block](flat(result), flat(grad), flat(y), rows, n, inner)
     return result
@@ -104,7 +105,7 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     for name in ("softmax", "log_softmax"):
         for d in (dt.float16, dt.float32, dt.float64):
             for along_x in (True, False):
-                types, array = (along_x, wide(d), scalar_type(d)), f"{d.name}[:]"
+                types, array = (along_x, acc_type(d), scalar_type(d)), f"{d.name}[:]"
                 found.append((forward_kernel(name, *types), (array, array, int, int, int)))
                 found.append((backward_kernel(name, *types), (array, array, array, int, int, int)))
     return found

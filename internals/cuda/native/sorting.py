@@ -23,7 +23,7 @@ from ..device_array import flat
 from ..fallback import on_cpu
 from ..kernels import sort as kernels
 from ..kernels.sort import LONGEST
-from .reducing import scalar_type, wide
+from .opmath import acc_type, scalar_type
 
 
 def sort(self: Any, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
@@ -62,7 +62,7 @@ def _first(values: Any, indices: Any, self: Any, k: int, d: int, descending: boo
     x = self.contiguous()
     n, inner = (self.shape[d], prod(self.shape[d + 1 :])) if self.dim() else (1, 1)
     size = max(2, 1 << (n - 1).bit_length())
-    kernel = sort_kernel(descending, wide(self.dtype), scalar_type(self.dtype))
+    kernel = sort_kernel(descending, acc_type(self.dtype), scalar_type(self.dtype))
     kernel[x.numel() // n, max(32, size // 2)](*map(flat, results), flat(x), n, size, k, inner)
     for target, result in zip(targets, results):
         ops.copy_(target, result, False)
@@ -80,6 +80,6 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     for d in (dt.float16, dt.float32, dt.float64, dt.int64, dt.uint8, dt.bool_):
         array = f"{d.name}[:]"
         for descending in (True, False):
-            kernel = sort_kernel(descending, wide(d), scalar_type(d))
+            kernel = sort_kernel(descending, acc_type(d), scalar_type(d))
             found.append((kernel, (array, "int64[:]", array, int, int, int, int)))
     return found

@@ -13,7 +13,6 @@ import numpy as np
 
 from internals._generated import ops
 from internals.aten.native.windows import col2im_places, im2col_places
-from internals.core import dtype as dt
 from internals.core.tensor_impl import empty_contiguous
 
 from ..device_array import flat
@@ -23,7 +22,7 @@ from ..kernels.convolution import Windows, window_element
 from ..language import Kernel
 from ..launch import launch_1d
 from .convolution import has_kernel
-from .matmul import accumulate_type
+from .opmath import acc_type, dtype_of
 from .pooling import four
 
 Pair = Sequence[int]
@@ -72,7 +71,7 @@ def _im2col(T: Any) -> Kernel:
 
 @cache
 def _col2im(T: Any) -> Kernel:
-    return kernels.col2im.bind(T=T, ACC=accumulate_type(dt.BY_NUMPY[np.dtype(T)]))
+    return kernels.col2im.bind(T=T, ACC=acc_type(dtype_of(T)))
 
 
 def instances() -> list[tuple[Kernel, tuple[Any, ...]]]:
