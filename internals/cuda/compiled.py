@@ -61,7 +61,7 @@ def bound_function(instance: DeviceFunction) -> Any:
         if isinstance(value, DeviceFunction):
             value = _device_function(value)
         if isinstance(value, Intrinsic):
-            value = value.load()
+            value = value.elsewhere if _simulated() else value.load()
         scope[name] = value
     scope["cuda"] = cuda
     if _simulated() and scope.get("math") is math:

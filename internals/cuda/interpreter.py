@@ -2,24 +2,27 @@
 
 Between two barriers the threads of a block do not depend on each other, so they may run one after the other. A thread is a
 Python generator: `cuda.syncthreads()` becomes a `yield`, and a block is a round of `next` over its threads until all are done.
-Nothing else about the source changes, and its line numbers stay, so that an error points at the line of the kernel.
+A shuffle is a `yield` too, at which the 32 threads of a warp wait for each other; kernels do without unless `hardware_forms()` is
+asked for. Nothing else about the source changes, and its line numbers stay, so that an error points at the line of the kernel.
 
 Whoever wants to look gets to see every access: with an `observer`, arrays tell it who reads and writes which element
 (`recorder.py`). Without one they still check every index, as NVIDIA's compute-sanitizer does.
 
 How the real one differs: a GPU runs 32 threads in lock step and thousands of them at once, and two of them that touch the same
 element without a barrier in between do so in any order. numba's simulator has the same purpose and uses a thread of the
-operating system for each thread of the GPU: exact as well, a hundred times slower. """
+operating system for each thread of the GPU: exact as well, a hundred times slower."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import math
+import os
 import textwrap
 import threading
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -27,14 +30,34 @@ import numpy as np
 
 from .device_array import DeviceArray
 from .driver import CudaError, IllegalMemoryAccess
-from .language import Choice, DeviceFunction
+from .language import Choice, DeviceFunction, Intrinsic
 from .registers import DeviceMath, Dim3, Registers
+from .warp import SHUFFLES, Request, exchange
 
 Observer = Any  # see recorder.Recorder
+Warp = list[tuple[Dim3, Iterator[Any]]]  # threads that are not done, each with the rest of its program
+
+VARIABLE = "INTERNALS_CUDA_FORMS"  # in the environment: "hardware" is hardware_forms() from beginning to end
+WAITING = frozenset({"syncthreads", *SHUFFLES})
 
 _lock = threading.RLock()
 _registers = Registers()
 _math = DeviceMath()
+_hardware = os.environ.get(VARIABLE) == "hardware"
+
+
+@contextmanager
+def hardware_forms() -> Iterator[None]:
+    """Run kernels in the forms for a GPU (`by_executor`), such as shuffles. They are slower here; that they work is what counts.
+
+    It is about kernels as they run: on the simulated device, wait for it before the end (`torch.cuda.synchronize()`).
+    """
+    global _hardware
+    before, _hardware = _hardware, True
+    try:
+        yield
+    finally:
+        _hardware = before
 
 
 def run(
@@ -74,29 +97,48 @@ def _run_through(function: Callable[..., Any], values: list[Any], threads: list[
 
 
 def _run_waiting(function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer) -> None:
-    """A block with barriers: each thread runs to the next one; when all that are left have arrived, they go on."""
-    registers = _registers
-    running: list[tuple[Dim3, Iterator[int]]] = [(thread, function(*values)) for thread in threads]
+    """A block with barriers: each warp runs to the next one; when all that are left have arrived, they go on."""
+    lanes = _registers.warpsize
+    warps = [[(t, function(*values)) for t in threads[i : i + lanes]] for i in range(0, len(threads), lanes)]
     phase = 0
-    while running:
-        waiting = []
-        barrier = None
-        for thread, steps in running:
+    while any(warps):
+        barrier: list[int] = []
+        warps = [_to_barrier(warp, barrier, phase, observer) for warp in warps]
+        phase += 1
+
+
+def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer) -> Warp:
+    """Run the threads of a warp to the next barrier, exchanging what they shuffle on the way; those that wait there.
+
+    `barrier` has the line of the barrier once a thread has come to one.
+    """
+    registers = _registers
+    waiting: Warp = []
+    while warp:
+        shuffling: Warp = []
+        requests: list[Request] = []
+        for thread, steps in warp:
             registers.threadIdx = thread
             if observer is not None:
                 observer.begin_thread(thread, phase)
-            line = next(steps, None)
-            if line is None:
+            wait = next(steps, None)
+            if wait is None:
                 continue
-            if barrier is not None and line != barrier:
+            if wait.__class__ is Request:
+                shuffling.append((thread, steps))
+                requests.append(wait)
+                continue
+            if not barrier:
+                barrier.append(wait)
+            elif wait != barrier[0]:
                 raise CudaError(
-                    f"threads of one block wait at different barriers, in lines {barrier} and {line}: every thread of a block "
+                    f"threads of one block wait at different barriers, in lines {barrier[0]} and {wait}: every thread of a block "
                     "has to reach the same cuda.syncthreads()"
                 )
-            barrier = line
             waiting.append((thread, steps))
-        running = waiting
-        phase += 1
+        exchange(requests)
+        warp = shuffling
+    return waiting
 
 
 class CheckedArray:
@@ -132,18 +174,20 @@ class _Lowered(NamedTuple):
     waits: bool  # whether there is a barrier in it, so that calling it gives a generator
 
 
-_done: dict[DeviceFunction, _Lowered] = {}
+_done: dict[tuple[DeviceFunction, bool], _Lowered] = {}
 
 
 def lowered(instance: DeviceFunction) -> _Lowered:
     """The Python function to run for `instance`, its names bound to what they mean on this executor."""
-    found = _done.get(instance)
+    found = _done.get((instance, _hardware))
     if found is None:
         meanings: dict[str, Any] = {}
         suspending = set()
         for name in instance.names():
             value = instance.meaning(name)
             if isinstance(value, Choice):
+                value = value.gpu if _hardware else value.elsewhere
+            if isinstance(value, Intrinsic):
                 value = value.elsewhere
             if isinstance(value, DeviceFunction):
                 inner = lowered(value)
@@ -152,9 +196,9 @@ def lowered(instance: DeviceFunction) -> _Lowered:
                     suspending.add(name)
             meanings[name] = _math if value is math else value
         meanings["cuda"] = _registers
-        waits = bool(suspending) or "syncthreads" in instance.function.__code__.co_names
+        waits = bool(suspending) or not WAITING.isdisjoint(instance.function.__code__.co_names)
         make = _with_yields if waits else _rebound
-        found = _done[instance] = _Lowered(make(instance.function, meanings, suspending), waits)
+        found = _done[instance, _hardware] = _Lowered(make(instance.function, meanings, suspending), waits)
     return found
 
 
@@ -166,7 +210,7 @@ def _rebound(function: Any, meanings: dict[str, Any], suspending: set[str]) -> C
 
 
 def _with_yields(function: Any, meanings: dict[str, Any], suspending: set[str]) -> Callable[..., Any]:
-    """The same source with its barriers made into `yield`, compiled with its own line numbers."""
+    """The same source with its barriers and shuffles made into `yield`, compiled with its own line numbers."""
     lines, first = inspect.getsourcelines(function)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     definition = tree.body[0]
@@ -176,8 +220,8 @@ def _with_yields(function: Any, meanings: dict[str, Any], suspending: set[str]) 
     definition.returns = None
     for argument in definition.args.args:
         argument.annotation = None
-    _Barriers(suspending).visit(tree)
     ast.increment_lineno(tree, first - 1)
+    _Barriers(suspending).visit(tree)
     scope = {"__builtins__": __builtins__, "__name__": function.__module__, **meanings}
     exec(compile(ast.fix_missing_locations(tree), inspect.getfile(function), "exec"), scope)
     made: Callable[..., Any] = scope[function.__name__]
@@ -185,7 +229,7 @@ def _with_yields(function: Any, meanings: dict[str, Any], suspending: set[str]) 
 
 
 class _Barriers(ast.NodeTransformer):
-    """`cuda.syncthreads()` → `yield LINE`; `f(...)` → `(yield from f(...))` for device functions that wait."""
+    """`cuda.syncthreads()` → `yield LINE`; `f(...)` → `(yield from f(...))` for device functions that wait, and for shuffles."""
 
     def __init__(self, suspending: set[str]) -> None:
         self.suspending = suspending
@@ -195,6 +239,9 @@ class _Barriers(ast.NodeTransformer):
         called = node.func
         if isinstance(called, ast.Attribute) and called.attr == "syncthreads":
             return ast.copy_location(ast.Yield(ast.Constant(node.lineno)), node)
+        if isinstance(called, ast.Attribute) and called.attr in SHUFFLES:
+            node.args.insert(0, ast.copy_location(ast.Constant(node.lineno), node))
+            return ast.copy_location(ast.YieldFrom(node), node)
         if isinstance(called, ast.Name) and called.id in self.suspending:
             return ast.copy_location(ast.YieldFrom(node), node)
         return node
@@ -213,7 +260,9 @@ def _value(argument: Any, memory: Any, name: str, observer: Observer) -> Any:
 def _located(error: Exception, kernel: DeviceFunction) -> Exception:
     """`error`, saying where it happened; asserts and bad indices under the names CUDA has for them."""
     block, thread = _registers.blockIdx, _registers.threadIdx
-    where = f"kernel {kernel.name}, block ({block.x}, {block.y}, {block.z}), thread ({thread.x}, {thread.y}, {thread.z})"
+    where = (
+        f"kernel {kernel.name}, block ({block.x}, {block.y}, {block.z}), thread ({thread.x}, {thread.y}, {thread.z})"
+    )
     if isinstance(error, IndexError):
         return IllegalMemoryAccess(f"CUDA error: an illegal memory access was encountered\n{where}: {error}")
     if isinstance(error, AssertionError):

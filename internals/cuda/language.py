@@ -111,7 +111,9 @@ class DeviceFunction:
         raise RuntimeError(f"{self.name} is a device function: only a kernel can call it")
 
     def __repr__(self) -> str:
-        filled = ", ".join(f"{name}={getattr(v, '__name__', None) or getattr(v, 'name', v)}" for name, v in self.bindings)
+        filled = ", ".join(
+            f"{name}={getattr(v, '__name__', None) or getattr(v, 'name', v)}" for name, v in self.bindings
+        )
         return f"<{type(self).__name__.lower()} {self.name}{f'[{filled}]' if filled else ''}>"
 
 
@@ -122,7 +124,7 @@ class Kernel(DeviceFunction):
     `flat(tensor)`, numbers, numpy scalars, tuples of numbers.
 
     `launch_bounds` promises the compiler blocks of at most so many threads, and asks that so many blocks fit on a multiprocessor
-    at once, which limits the registers of a thread (`__launch_bounds__`). """
+    at once, which limits the registers of a thread (`__launch_bounds__`)."""
 
     launch_bounds: tuple[int, int] | None = None
 
@@ -146,10 +148,13 @@ class Choice:
 
 
 class Intrinsic:
-    """What only a GPU has, as "module:name" of what numba compiles it to; looked up when a kernel that calls it is compiled."""
+    """What only a GPU has, as "module:name" of what numba compiles it to; looked up when a kernel that calls it is compiled.
 
-    def __init__(self, target: str) -> None:
-        self.target = target
+    `elsewhere` is the Python function that stands for it on the simulators.
+    """
+
+    def __init__(self, target: str, elsewhere: Callable[..., Any]) -> None:
+        self.target, self.elsewhere = target, elsewhere
 
     def load(self) -> Any:
         module, _, name = self.target.partition(":")

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .warp import SHUFFLES, Request
 
 
 class Dim3(NamedTuple):
@@ -37,6 +40,8 @@ class Registers:
         self.shared = _Shared(self)
         self.local = _Local()
         self.atomic = _Atomic(self)
+        for kind in SHUFFLES:
+            setattr(self, kind, partial(self._shuffle, kind))
 
     def begin_launch(self, grid: Any, block: Any, observer: Any) -> None:
         self.gridDim, self.blockDim, self.observer = Dim3(*grid), Dim3(*block), observer
@@ -60,6 +65,12 @@ class Registers:
         """The place of the thread in its warp."""
         t, n = self.threadIdx, self.blockDim
         return (t.x + n.x * (t.y + n.y * t.z)) % self.warpsize
+
+    def _shuffle(self, kind: str, line: int, mask: int, value: Any, operand: int) -> Iterator[Request]:
+        """`cuda.shfl_down_sync(mask, value, distance)` and its kin, in line `line`: to `yield from`, for the value."""
+        request = Request(kind, line, self.laneid, mask, value, operand)
+        yield request
+        return request.answer
 
     def syncthreads(self) -> None:
         raise RuntimeError("cuda.syncthreads() has to be written as such, with the module called `cuda`")

@@ -1,6 +1,7 @@
 """No kernel of the package has a race: every launch of these operators is run under the recorder.
 
-On the simulator a race goes unnoticed, as its threads take turns; on a GPU it is a wrong result now and then.
+On the simulator a race goes unnoticed, as its threads take turns; on a GPU it is a wrong result now and then. Where a kernel has
+another form for real hardware, that one is looked at too.
 """
 
 from __future__ import annotations
@@ -51,6 +52,17 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+WITH_SHUFFLES = (
+    "sum of all",
+    "sum of a long run",
+    "largest",
+    "softmax",
+    "layer norm",
+    "batch norm",
+    "cumsum of a long run",
+)
+
+
 class Tensors:
     """What the operators work on."""
 
@@ -76,6 +88,12 @@ def launches(simulator: SimulatedDriver, monkeypatch: pytest.MonkeyPatch) -> Ite
 
     monkeypatch.setattr(simulator, "_run_kernel", run)
     yield logs
+
+
+@pytest.mark.parametrize("name", WITH_SHUFFLES)
+def test_no_race_in_the_forms_for_hardware(name: str, launches: list[AccessLog]) -> None:
+    with interpreter.hardware_forms():
+        test_no_race_forward_and_backward(name, launches)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

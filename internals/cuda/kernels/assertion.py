@@ -9,20 +9,17 @@ How the real one differs: the message names the file, the line and the condition
 
 from __future__ import annotations
 
-from ..language import Intrinsic, by_executor, device_function
+from ..language import Intrinsic, device_function
 
-assert_fail = Intrinsic("internals.cuda.assert_fail:assert_fail")
+
+def fail() -> None:
+    raise AssertionError("a condition that the kernel checks does not hold")
+
+
+assert_fail = Intrinsic("internals.cuda.assert_fail:assert_fail", elsewhere=fail)
 
 
 @device_function
-def check_on_gpu(condition):
+def check(condition):
     if not condition:
         assert_fail()
-
-
-@device_function
-def check_elsewhere(condition):
-    assert condition, "a condition that the kernel checks does not hold"
-
-
-check = by_executor(gpu=check_on_gpu, elsewhere=check_elsewhere)
