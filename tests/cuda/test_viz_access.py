@@ -68,7 +68,9 @@ def test_a_matmul_in_tiles() -> None:
     assert out.marks[0].label == "0" and out.marks[4].label == "0" and out.marks[9].label == "5"
     assert [out.marks[e].role for e in (0, 4, 32, 36)] == ["view", "copied", "owner", "allocator"]  # four blocks
     assert {m.role for m in a.marks.values()} == {"shared"} and a.marks[0].label == "×2"
-    assert left.marks[0].label == "×4" and "8× load" in left.marks[0].tip  # 4 threads, in 2 tiles
+    assert left.marks[0].label == "×4"  # 4 threads, in 2 tiles
+    assert left.marks[0].tip == "8× load, 2× store: block 0 thread 0, 1, 2, 3"
+    assert a.marks[0].tip == "2× load: block 0 thread 0; block 1 thread 0"
     assert "16 bytes loaded and 4 stored per element of output; each element of input loaded 2 times" in picture.text()
     assert_good(picture)
 
@@ -121,7 +123,7 @@ def test_banks_are_drawn_where_threads_wait_or_are_asked_for() -> None:
         assert_good(picture)
         return sum(getattr(mark, "tip", "").startswith("bank ") for mark in picture.canvas().marks)
 
-    assert boxes() == 0 and boxes(array="left") == 2 * 32
+    assert boxes() == 0 and boxes(array="left") == 16 + 4  # each thread a word, then four threads one
 
 
 def test_many_groups_share_colours_and_say_so() -> None:

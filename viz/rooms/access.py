@@ -10,6 +10,7 @@ How the real one differs: Nsight Compute counts sectors and bank conflicts on th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from viz.canvas import Canvas
 from viz.scene import Picture
 from viz.stepper import LeanStepper, one_style_sheet
+from viz.svg import FONTS
 from viz.text import plural
 
 if TYPE_CHECKING:
@@ -100,9 +102,9 @@ class AccessPicture(Picture):
 
     def html(self) -> str:
         """The drawing once; where a viewer removes SVG, the text: there are too many cells to have it there twice."""
-        return one_style_sheet(f'<div style="overflow-x:auto">{self.svg()}</div>', self.text())
+        return with_short_labels(one_style_sheet(f'<div style="overflow-x:auto">{self.svg()}</div>', self.text()))
 
-    def phases(self) -> LeanStepper:
+    def phases(self) -> AccessStepper:
         """A stepper from barrier to barrier: what the threads of the chosen block touch in each stretch."""
         frames = []
         here = [a for a in self.log.accesses if a.block == self.block]
@@ -110,11 +112,11 @@ class AccessPicture(Picture):
             grids = _grids(self, [a for a in here if a.phase == phase], [a for a in here if a.phase < phase])
             which = [r for r in self.log.requests if r.block == self.block and r.phase == phase]
             frames.append((_phase_caption(phase, which), self._frame(grids)))
-        return LeanStepper(
+        return AccessStepper(
             frames, f"{self.log.kernel}, block {self.block}, barrier by barrier" + _rest(self.log.phases)
         )
 
-    def steps(self) -> LeanStepper:
+    def steps(self) -> AccessStepper:
         """A stepper over the requests of the chosen warp: in each frame, what its threads touch with one instruction."""
         requests = [r for r in self.log.requests if (r.block, r.warp) == (self.block, self.warp)]
         requests = [r for r in requests if self.array in (None, r.array.name)]
@@ -124,10 +126,17 @@ class AccessPicture(Picture):
             frames.append((request_caption(r), self._frame(_grids(self, r.accesses, before))))
             before.extend(r.accesses)
         title = f"{self.log.kernel}, block {self.block}, warp {self.warp}, instruction by instruction"
-        return LeanStepper(frames, title + _rest(len(requests)))
+        return AccessStepper(frames, title + _rest(len(requests)))
 
     def _frame(self, grids: list[Grid]) -> AccessPicture:
         return AccessPicture(self.log, grids, self.by, self.block, self.warp, [], whole=False, rows=self.rows)
+
+
+class AccessStepper(LeanStepper):
+    """Frames of an `AccessPicture`."""
+
+    def html(self) -> str:
+        return with_short_labels(super().html())
 
 
 def access(
@@ -205,6 +214,15 @@ def conflict_text(degree: int) -> str:
     return "no bank conflict" if degree < 2 else f"{degree}-way bank conflict"
 
 
+def with_short_labels(html: str) -> str:
+    """The same page with a class for each size of label, since most of a picture's bytes are attributes of its cells' labels."""
+    label = re.compile(r' font-family="monospace" font-size="([0-9.]+)" text-anchor="middle" class="([a-z-]+)"')
+    sizes = sorted({size for size, _ in label.findall(html)})
+    html = label.sub(lambda m: f' class="{m[2]} iv-{m[1].replace(".", "-")}"', html)
+    rules = (f".iv .iv-{s.replace('.', '-')}{{font:{s}px {FONTS['mono']};text-anchor:middle}}" for s in sizes)
+    return html.replace("</style>", "".join(rules) + "</style>", 1)
+
+
 def _grids(p: AccessPicture, now: Sequence[Any], before: Sequence[Any]) -> list[Grid]:
     """The arrays, with marks on what the accesses `now` touch, and faint ones on what those `before` did."""
     grids = []
@@ -238,8 +256,16 @@ def _mark(p: AccessPicture, accesses: list[Any], fresh: bool) -> Mark:
     role = CYCLE[met.pop() % len(CYCLE)] if len(met) == 1 else SEVERAL
     label = str(threads[0][1]) if len(threads) == 1 else f"×{len(threads)}"
     counts = [f"{n}× {kind}" for kind in ("load", "store", "atomic") if (n := sum(a.kind == kind for a in accesses))]
-    who = ", ".join(f"block {b} thread {t}" for b, t in threads[:2]) + (", …" if len(threads) > 2 else "")
-    return Mark(label, role, f"{', '.join(counts)}: {who}", fresh)
+    return Mark(label, role, f"{', '.join(counts)}: {_who(threads)}", fresh)
+
+
+def _who(threads: list[tuple[int, int]]) -> str:
+    """ "block 0 thread 4, 5; block 1 thread 4": the first four."""
+    blocks: dict[int, list[str]] = {}
+    for block, thread in threads[:4]:
+        blocks.setdefault(block, []).append(str(thread))
+    named = "; ".join(f"block {block} thread {', '.join(them)}" for block, them in blocks.items())
+    return named + (", …" if len(threads) > 4 else "")
 
 
 def _phase_caption(phase: int, requests: list[Request]) -> str:

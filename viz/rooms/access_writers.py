@@ -20,7 +20,7 @@ SECTOR_WIDTH = 104.0
 def access_text(p: AccessPicture) -> str:
     blocks = [f"{p.log.kernel}: {p.launch}", f"    {p.log.summary()}"] if p.whole else []
     for grid in p.grids:
-        if p.whole or grid.marks:
+        if p.whole or any(mark.fresh for mark in grid.marks.values()):
             blocks.append(_grid_text(p, grid))
     if p.instructions:
         rows = [_row(i) for i in p.instructions]
@@ -187,19 +187,22 @@ def _draw_sectors(canvas: Canvas, r: Request, y: float) -> float:
     lanes: dict[int, list[int]] = {}
     for lane, address in zip(r.lanes, r.addresses):
         lanes.setdefault(address, []).append(lane)
+    step = SECTOR_WIDTH * min(size, 32) / 32
     for n, sector in enumerate(r.sectors[:SECTORS]):
         x = n * (SECTOR_WIDTH + 8)
         canvas.rect(x, y, SECTOR_WIDTH, 22, "panel", "muted", 2, tip=f"sector {sector}: 32 bytes of {r.array.name}")
-        step = SECTOR_WIDTH * size / 32
-        for k in range(max(1, 32 // size)):
-            who = lanes.get(sector * 32 + k * size)
-            if who:
-                tip = f"{r.array.name}+{sector * 32 + k * size - r.array.start:#x}: thread {', '.join(map(str, who))}"
-                width = min(step, SECTOR_WIDTH)
-                box = canvas.rect(x + k * step, y, width, 22, "view-soft", "view", 1, 0.8, tip=tip)
-                label = str(who[0]) if len(who) == 1 else f"×{len(who)}"
-                if width >= 13:
-                    canvas.label(box, label, 8.5, pad=0)
+        touched = [k for k in range(max(1, 32 // size)) if sector * 32 + k * size in lanes]
+        for k in touched:
+            if k - 1 not in touched:
+                run = next(stop for stop in range(k + 1, 34) if stop not in touched) - k
+                canvas.rect(x + k * step, y, run * step, 22, "view-soft", "view", 1, 0.8)
+            else:
+                canvas.line([(x + k * step, y), (x + k * step, y + 22)], "view", 0.8)
+        for k in touched if step >= 13 else ():
+            who = lanes[sector * 32 + k * size]
+            tip = f"{r.array.name}+{sector * 32 + k * size - r.array.start:#x}: thread {', '.join(map(str, who))}"
+            label = str(who[0]) if len(who) == 1 else f"×{len(who)}"
+            canvas.text(x + (k + 0.5) * step, y + 14, label, 8.5, "middle", "mono", tip=tip)
     if hidden := len(r.sectors) - SECTORS:
         if hidden > 0:
             canvas.text(SECTORS * (SECTOR_WIDTH + 8) + 4, y + 15, f"and {hidden} more", 11, paint="muted")
@@ -211,17 +214,17 @@ def _draw_banks(canvas: Canvas, r: Request, y: float) -> float:
     for lane, address in zip(r.lanes, r.addresses):
         lanes.setdefault(address // 4, []).append(lane)
     width, deep = 27.0, min(BANK_ROWS, max(1, r.conflict))
+    canvas.rect(0, y, 32 * width - 2, deep * 18 - 1, "panel", "line", 2, 0.6)
+    for bank in range(1, 32):
+        canvas.line([(bank * width - 1, y), (bank * width - 1, y + deep * 18 - 1)], "line", 0.5)
     for bank in range(32):
         x = bank * width
         words = r.banks.get(bank, ())
-        for row in range(deep):
+        for row, word in enumerate(words[:deep]):
             top = y + row * 18
-            if row >= len(words):
-                canvas.rect(x, top, width - 2, 17, "panel", "line", 2, 0.6, tip=f"bank {bank}")
-                continue
-            who = lanes.get(words[row], [])
+            who = lanes.get(word, [])
             role = "warning" if len(words) > 1 else "copied"
-            tip = f"bank {bank}, word {words[row]}: thread {', '.join(map(str, who))}"
+            tip = f"bank {bank}, word {word}: thread {', '.join(map(str, who))}"
             box = canvas.rect(x, top, width - 2, 17, f"{role}-soft", role, 2, tip=tip)
             if who:
                 canvas.label(box, str(who[0]) if len(who) == 1 else f"×{len(who)}", 9.5, pad=1)

@@ -23,7 +23,8 @@ WARP = 0xFFFFFFFF  # all 32 lanes take part
 @device_function
 def number_slots():
     """Shared memory with a slot for every thread of the block."""
-    return cuda.shared.array(THREADS, T), 0, 0
+    slots = cuda.shared.array(THREADS, T)
+    return slots, 0, 0
 
 
 @device_function
