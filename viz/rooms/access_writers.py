@@ -134,10 +134,8 @@ def _draw_grid(canvas: Canvas, grid: Grid, x: float, y: float, most: int) -> flo
                 canvas.rect(left, top, wide * CELL - 1, LOW - 1, f"{mark.role}-soft", mark.role, 2)
             else:
                 canvas.rect(left + 8, top + 6, wide * CELL - 17, LOW - 13, f"{mark.role}-soft", None, 2)
-    for r in range(1, rows):
-        canvas.line([(x - 1, y - 0.5 + r * LOW), (x + columns * CELL, y - 0.5 + r * LOW)], "line", 0.5)
-    for c in range(1, columns):
-        canvas.line([(x - 0.5 + c * CELL, y - 1), (x - 0.5 + c * CELL, y + rows * LOW)], "line", 0.5)
+    _rules(canvas, [x - 0.5 + c * CELL for c in range(1, columns)], y - 1, y + rows * LOW)
+    _rules(canvas, [y - 0.5 + r * LOW for r in range(1, rows)], x - 1, x + columns * CELL, across=True)
     for element, mark in sorted(grid.marks.items()):
         r, c = divmod(element, grid.columns)
         if r < rows and c < columns and mark.fresh:
@@ -149,6 +147,24 @@ def _draw_grid(canvas: Canvas, grid: Grid, x: float, y: float, most: int) -> flo
         canvas.text(x, y + 12, line.strip(" ()"), 11, paint="muted")
         y += 16
     return y
+
+
+def _rules(
+    canvas: Canvas,
+    places: list[float],
+    start: float,
+    end: float,
+    paint: str = "line",
+    width: float = 0.5,
+    across: bool = False,
+) -> None:
+    """Lines down (or `across`) at these places, from border to border: as one that turns back at each border, which is short."""
+    points = []
+    for n, at in enumerate(places):
+        ends = (start, end) if n % 2 == 0 else (end, start)
+        points += [(e, at) if across else (at, e) for e in ends]
+    if points:
+        canvas.line(points, paint, width)
 
 
 def _runs(grid: Grid, row: int, columns: int) -> list[tuple[int, int]]:
@@ -196,8 +212,7 @@ def _draw_sectors(canvas: Canvas, r: Request, y: float) -> float:
             if k - 1 not in touched:
                 run = next(stop for stop in range(k + 1, 34) if stop not in touched) - k
                 canvas.rect(x + k * step, y, run * step, 22, "view-soft", "view", 1, 0.8)
-            else:
-                canvas.line([(x + k * step, y), (x + k * step, y + 22)], "view", 0.8)
+                _rules(canvas, [x + j * step for j in range(k + 1, k + run)], y, y + 22, "view", 0.8)
         for k in touched if step >= 13 else ():
             who = lanes[sector * 32 + k * size]
             tip = f"{r.array.name}+{sector * 32 + k * size - r.array.start:#x}: thread {', '.join(map(str, who))}"
@@ -215,8 +230,7 @@ def _draw_banks(canvas: Canvas, r: Request, y: float) -> float:
         lanes.setdefault(address // 4, []).append(lane)
     width, deep = 27.0, min(BANK_ROWS, max(1, r.conflict))
     canvas.rect(0, y, 32 * width - 2, deep * 18 - 1, "panel", "line", 2, 0.6)
-    for bank in range(1, 32):
-        canvas.line([(bank * width - 1, y), (bank * width - 1, y + deep * 18 - 1)], "line", 0.5)
+    _rules(canvas, [bank * width - 1 for bank in range(1, 32)], y, y + deep * 18 - 1)
     for bank in range(32):
         x = bank * width
         words = r.banks.get(bank, ())
