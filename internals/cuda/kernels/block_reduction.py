@@ -25,6 +25,14 @@ slots, put, get, shuffle = template("slots"), template("put"), template("get"), 
 
 
 @device_function
+def lane_and_row():
+    """(lane, lanes, row): which lane of how many this thread is, and of which row, counted through the grid."""
+    if ALONG_X:
+        return cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    return cuda.threadIdx.y, cuda.blockDim.y, cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+
+
+@device_function
 def total_in_shared_memory(acc):
     """The total of `acc` over the lanes of a row, for each of them. Every thread of the block has to call it."""
     first, second, third = slots()

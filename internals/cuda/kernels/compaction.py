@@ -5,7 +5,7 @@ Three launches find out.
 
     count     every block counts the chosen elements of its tile
     scan      one block adds the counts up: how many come before each block, and how many there are in all
-    write     every block scans its tile again; the place of an element is what comes before its block plus what comes
+    write     every block scans its tile (`scan.py`); the place of an element is what comes before its block plus what comes
               before it in the block
 
 The host has to know how many there are to allocate the result. It waits for that number, and with it for everything the stream
@@ -19,30 +19,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..language import cuda, device_function, kernel, template
+from ..language import cuda, kernel
+from . import scan
 from .assertion import check
 from .copy import offset_of
+from .functors import add
 
-THREADS = template("THREADS")  # in a block, a power of two
-
-
-@device_function
-def scan_block(value):
-    """The sum of the values of this thread and all before it in the block (Hillis and Steele)."""
-    sums = cuda.shared.array(THREADS, np.int64)
-    t = cuda.threadIdx.x
-    sums[t] = value
-    cuda.syncthreads()
-    distance = 1
-    while distance < THREADS:
-        before = np.int64(0)
-        if t >= distance:
-            before = sums[t - distance]
-        cuda.syncthreads()
-        sums[t] += before
-        cuda.syncthreads()
-        distance *= 2
-    return sums[t]
+before_in_block = scan.before_in_block.bind(T=np.int64, FIRST=0, combine=add)
 
 
 @kernel
@@ -52,8 +35,8 @@ def count(counts, mask, n, sizes, strides):
     chosen = np.int64(0)
     if i < n and mask[offset_of(i, sizes, strides)] != 0:
         chosen = np.int64(1)
-    total = scan_block(chosen)
-    if cuda.threadIdx.x == cuda.blockDim.x - 1:
+    _, total = before_in_block(chosen)
+    if cuda.threadIdx.x == 0:
         counts[cuda.blockIdx.x] = total
 
 
@@ -62,20 +45,15 @@ def scan_exclusive(sums, counts, n):
     """sums[i]: the counts before i added up; sums[n]: all of them. One block, which goes through them tile by tile."""
     carry = np.int64(0)
     first = 0
-    tile = cuda.shared.array(1, np.int64)
     while first < n:
         i = first + cuda.threadIdx.x
         value = np.int64(0)
         if i < n:
             value = np.int64(counts[i])
-        total = scan_block(value)
+        before, total = before_in_block(value)
         if i < n:
-            sums[i] = carry + total - value
-        if cuda.threadIdx.x == cuda.blockDim.x - 1:
-            tile[0] = total
-        cuda.syncthreads()
-        carry += tile[0]
-        cuda.syncthreads()
+            sums[i] = carry + before
+        carry += total
         first += cuda.blockDim.x
     if cuda.threadIdx.x == 0:
         sums[n] = carry
@@ -88,9 +66,9 @@ def write_positions(positions, before, mask, n, sizes, strides):
     chosen = np.int64(0)
     if i < n and mask[offset_of(i, sizes, strides)] != 0:
         chosen = np.int64(1)
-    place = scan_block(chosen)
+    place, _ = before_in_block(chosen)
     if chosen:
-        positions[before[cuda.blockIdx.x] + place - 1] = i
+        positions[before[cuda.blockIdx.x] + place] = i
 
 
 @kernel

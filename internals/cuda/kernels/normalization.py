@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 
 from ..language import cuda, device_function, kernel, template
+from .block_reduction import lane_and_row
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
 STATISTIC = template("STATISTIC")  # the type of mean and rstd
-ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x, or along y
 sum_of_lanes = template("sum_of_lanes")
 channel = template("channel")  # channel(row, i, groups, channels, inner): whose weight element i of the row has
 weight_of, bias_of = template("weight_of"), template("bias_of")
@@ -28,10 +28,7 @@ weight_of, bias_of = template("weight_of"), template("bias_of")
 @kernel
 def normalize_rows(out, mean, rstd, source, weight, bias, rows, n, eps, groups, channels, inner):
     """Rows of `n` elements, one after the other in memory; mean[row] and rstd[row] are kept for the gradient."""
-    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
-    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
-    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
-    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    lane, lanes, row = lane_and_row()
     mine = (n - lane + lanes - 1) // lanes if row < rows else 0  # beyond the last row: only part of the barriers
     first = row * n
 

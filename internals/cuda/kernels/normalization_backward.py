@@ -11,11 +11,11 @@ How the real one differs: the sums for the weights of a layer norm are taken in 
 from __future__ import annotations
 
 from ..language import cuda, device_function, kernel, template
+from .block_reduction import lane_and_row
 from .copy import offset_of
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
-ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x, or along y
 pair_of_lanes = template("pair_of_lanes")
 channel = template("channel")  # channel(row, i, groups, channels, inner): whose weight element i of the row has
 weight_of = template("weight_of")
@@ -26,10 +26,7 @@ reach = template("reach")
 @kernel
 def rows_gradient(out, grad, source, mean, rstd, weight, rows, n, groups, channels, inner):
     """The gradient of the input of `normalize_rows`: twice over the row."""
-    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
-    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
-    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
-    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    lane, lanes, row = lane_and_row()
     mine = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row * n
     center, scale = T(0), T(0)
@@ -59,10 +56,7 @@ def parameter_gradients(
     weight_grad, bias_grad, grad, source, mean, rstd, rows, n, groups, channels, inner, kept, kept_strides, gone, gone_strides
 ):
     """The sums of g * x̂ and of g over the elements of each channel, here called a row, in one part for each gridDim.y."""
-    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
-    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
-    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
-    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    lane, lanes, row = lane_and_row()
     step = lanes * cuda.gridDim.y
     start = cuda.blockIdx.y * lanes + lane
     mine = (n - start + step - 1) // step if row < rows and start < n else 0

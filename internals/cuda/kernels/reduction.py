@@ -14,9 +14,9 @@ goes on to reduce the parts, which saves the second launch.
 from __future__ import annotations
 
 from ..language import cuda, device_function, kernel, template
+from .block_reduction import lane_and_row
 from .copy import offset_of
 
-ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x, or along y
 identity = template("identity")  # identity(): the accumulator of no elements
 absorb = template("absorb")  # absorb(acc, source, second, third, at, i, parameter): one element, or one part, more
 combine = template("combine")  # combine(acc, acc)
@@ -33,10 +33,7 @@ def reduce(out, out2, out3, source, source2, source3, rows, n, parameter, kept, 
 
     Four accumulators for each thread: the loads of one need not wait for those of another.
     """
-    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
-    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
-    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
-    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    lane, lanes, row = lane_and_row()
     acc, acc1, acc2, acc3 = identity(), identity(), identity(), identity()
     if row < rows:
         base = offset_of(row, kept, kept_strides)

@@ -2,7 +2,8 @@
 
 An element x is converted (`R`), taken into an accumulator of type `T`, accumulators are combined, and the last one is finished
 to the dtype of the result (`OUT`). Half precision is accumulated in single, integers in int64. `p` is the one number that some
-of them need: the count that a mean divides by, the order of a norm.
+of them need: the count that a mean divides by, the order of a norm. What combines two accumulators that are numbers is an
+elementwise operation: `add`, `mul`, `maximum`, `minimum` of `functors.py`.
 
 The pairs and triples are in `reduction_functors_wide.py`.
 
@@ -62,27 +63,6 @@ def square(x, p):
 @device_function
 def power(x, p):
     return math.pow(abs(T(R(x))), p)
-
-
-@device_function
-def add(a, b):
-    return a + b
-
-
-@device_function
-def multiply(a, b):
-    return a * b
-
-
-@device_function
-def larger(a, b):
-    """The larger one; NaN if either is."""
-    return a if a > b or a != a else b
-
-
-@device_function
-def smaller(a, b):
-    return a if a < b or a != a else b
 
 
 @device_function

@@ -9,17 +9,12 @@ How the real one differs: cuBLAS gives a row to a warp, or several rows to a blo
 
 from __future__ import annotations
 
-from ..language import cuda, device_function, kernel, template
+from ..language import cuda, kernel, template
 from .matmul import element_of_a, element_of_b
 
 ACC = template("ACC")
 block_sum = template("block_sum")  # the sum over the threads of the block, for all of them
 STORE = template("STORE")
-
-
-@device_function
-def add(x, y):
-    return x + y
 
 
 @kernel

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 
-from ..language import cuda, device_function, kernel, template
+from ..language import device_function, kernel, template
+from .block_reduction import lane_and_row
+from .functors import maximum
 
 T = template("T")  # the type to compute in
 OUT = template("OUT")  # the type of the result
-ALONG_X = template("ALONG_X")  # whether the lanes of a row lie along x, or along y
 largest_of_lanes = template("largest_of_lanes")
 sum_of_lanes = template("sum_of_lanes")
-larger = template("larger")
 value = template("value")  # value(x, largest, total): what is written for x
 term = template("term")  # term(g, y): what the gradient needs the sum of
 gradient = template("gradient")  # gradient(g, y, total)
@@ -29,17 +29,14 @@ gradient = template("gradient")  # gradient(g, y, total)
 @kernel
 def softmax(out, source, rows, n, inner):
     """One row of `n` elements for each `row` of the grid."""
-    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
-    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
-    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
-    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    lane, lanes, row = lane_and_row()
     mine = (n - lane + lanes - 1) // lanes if row < rows else 0  # beyond the last row: only part of the barriers
     first = row // inner * n * inner + row % inner + lane * inner
     step = lanes * inner
 
     largest = T(-math.inf)
     for k in range(mine):
-        largest = larger(largest, T(source[first + k * step]))
+        largest = maximum(largest, T(source[first + k * step]))
     largest = largest_of_lanes(largest)
 
     total = T(0)
@@ -67,10 +64,7 @@ def log_share(x, largest, total):
 @kernel
 def softmax_backward(out, grad, result, rows, n, inner):
     """The gradient of a row from that of its result, and the result."""
-    lane = cuda.threadIdx.x if ALONG_X else cuda.threadIdx.y
-    lanes = cuda.blockDim.x if ALONG_X else cuda.blockDim.y
-    row_in_block = cuda.threadIdx.y if ALONG_X else cuda.threadIdx.x
-    row = cuda.blockIdx.x * (cuda.blockDim.y if ALONG_X else cuda.blockDim.x) + row_in_block
+    lane, lanes, row = lane_and_row()
     mine = (n - lane + lanes - 1) // lanes if row < rows else 0
     first = row // inner * n * inner + row % inner + lane * inner
     step = lanes * inner

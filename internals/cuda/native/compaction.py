@@ -21,9 +21,7 @@ from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from ..device_array import flat
 from ..kernels import compaction as kernels
-from ..launch import launch_1d
-
-LARGEST_BLOCK = 256
+from ..launch import launch_1d, threads_for
 
 
 def nonzero(self: TensorImpl, out: Any = None) -> Any:
@@ -40,8 +38,7 @@ def nonzero(self: TensorImpl, out: Any = None) -> Any:
 
 def where(condition: TensorImpl) -> tuple[Any, ...]:
     """The indices of the elements that are not zero, one tensor a dimension. Waits for the device."""
-    columns: tuple[Any, ...] = tuple(ops.unbind_int(nonzero(condition if condition.dim() else ops.unsqueeze(condition, 0)), 1))
-    return columns
+    return tuple(ops.unbind_int(nonzero(condition if condition.dim() else ops.unsqueeze(condition, 0)), 1))
 
 
 def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
@@ -75,15 +72,14 @@ def true_positions(mask: Any) -> Any:
     if not n:
         return empty_contiguous((0,), dt.int64, mask.device)
     sizes, strides = tuple(mask.shape) or (1,), tuple(mask.stride()) or (1,)
-    block = _block(n)
+    block = threads_for(n)
     blocks = (n + block - 1) // block
     counts = empty_contiguous((blocks,), dt.int64, mask.device)
-    kernels.count.bind(THREADS=block)[blocks, block](flat(counts), flat(mask), n, sizes, strides)
+    kernels.count[blocks, block](flat(counts), flat(mask), n, sizes, strides)
     before = _scan(counts, blocks)
     positions = empty_contiguous((int(before[blocks].item()),), dt.int64, mask.device)
     if positions.numel():
-        write = kernels.write_positions.bind(THREADS=block)
-        write[blocks, block](flat(positions), flat(before), flat(mask), n, sizes, strides)
+        kernels.write_positions[blocks, block](flat(positions), flat(before), flat(mask), n, sizes, strides)
     return positions
 
 
@@ -92,30 +88,21 @@ def _scan(counts: Any, n: int) -> Any:
     sums = empty_contiguous((n + 1,), dt.int64, counts.device)
     if not n:
         return ops.zero_(sums)
-    block = _block(n)
-    kernels.scan_exclusive.bind(THREADS=block)[1, block](flat(sums), flat(counts), n)
+    block = threads_for(n)
+    kernels.scan_exclusive[1, block](flat(sums), flat(counts), n)
     return sums
-
-
-def _block(n: int) -> int:
-    """Threads in a block for `n` items: a power of two."""
-    block = 32
-    while block < min(n, LARGEST_BLOCK):
-        block *= 2
-    return block
 
 
 def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     """Kernels as they are launched, with the types of their arguments, for `ptx.compile_all`."""
     two, integers = (int, int), "int64[:]"
-    block = {"THREADS": LARGEST_BLOCK}
     found: list[tuple[Any, tuple[Any, ...]]] = []
     for kind in dt.ALL:
         array = f"{kind.name}[:]"
-        found.append((kernels.count.bind(**block), (integers, array, int, two, two)))
-        found.append((kernels.write_positions.bind(**block), (integers, integers, array, int, two, two)))
+        found.append((kernels.count, (integers, array, int, two, two)))
+        found.append((kernels.write_positions, (integers, integers, array, int, two, two)))
         found.append((kernels.take, (array, array, integers, int, two, two, int)))
     for name in ("int32", "int64"):
-        found.append((kernels.scan_exclusive.bind(**block), (integers, f"{name}[:]", int)))
+        found.append((kernels.scan_exclusive, (integers, f"{name}[:]", int)))
         found.append((kernels.repeat_positions, (f"{name}[:]", integers, int, int)))
     return [*found, (kernels.coordinates, (integers, integers, int, two, int, int))]

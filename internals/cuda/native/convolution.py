@@ -29,9 +29,9 @@ from ..device_array import flat
 from ..fallback import on_cpu
 from ..kernels import convolution as kernels
 from ..kernels import depthwise
-from ..kernels import row_products as rows
 from ..kernels.block_reduction import accumulator, block_total
 from ..kernels.convolution import Windows
+from ..kernels.functors import add
 from ..kernels.gemm import Blocking
 from ..language import Kernel
 from ..launch import launch_1d
@@ -219,7 +219,7 @@ def depthwise_gradient(T: Any) -> Kernel:
     acc = acc_type(dtype_of(T))
     return depthwise.weight_gradient.bind(
         T=T, ACC=acc, OUTPUT_ELEMENT=kernels.output_element, WINDOW_ELEMENT=kernels.window_element.bind(ACC=acc),
-        block_sum=block_total(accumulator("number", acc), rows.add, True),
+        block_sum=block_total(accumulator("number", acc), add, True),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from internals.core.tensor_impl import TensorImpl, empty_contiguous
 from ..device_array import flat
 from ..kernels import indexing as kernels
 from ..launch import launch_1d
-from .compaction import nonzero
+from .compaction import where
 
 Walk = tuple[tuple[int, ...], list[tuple[int, ...]]]
 
@@ -34,9 +34,7 @@ class DeviceIndex(AdvancedIndex):
         return self._here(index)
 
     def positions_of(self, mask: TensorImpl) -> Sequence[Any]:
-        mask = self._here(mask)
-        columns: Sequence[Any] = ops.unbind_int(nonzero(mask if mask.dim() else ops.unsqueeze(mask, 0)), 1)
-        return columns
+        return where(self._here(mask))
 
     def strides_of(self, index: Any) -> Sequence[int]:
         strides: Sequence[int] = index.stride()
@@ -66,5 +64,5 @@ class DeviceIndex(AdvancedIndex):
         return (sizes, strides) if sizes else ((1,), [(0,), (0,), (0,)])
 
     def _here(self, index: TensorImpl) -> Any:
-        where = self.source.device
-        return index if index.device is where else ops._to_copy(index, None, None, where, None, False, None)
+        here = self.source.device
+        return index if index.device is here else ops._to_copy(index, None, None, here, None, False, None)

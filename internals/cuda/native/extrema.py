@@ -23,11 +23,12 @@ from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
 from ..kernels import reduction_functors_wide as w
 from ..kernels.block_reduction import accumulator
+from ..kernels.functors import maximum, minimum
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, Reduction, examples, number, reduce_into
 
-LARGEST = {True: Recipe(f.itself, f.larger, -np.inf), False: Recipe(f.itself, f.larger, -(2**63))}  # by: is it floating
-SMALLEST = {True: Recipe(f.itself, f.smaller, np.inf), False: Recipe(f.itself, f.smaller, 2**63 - 1)}
+LARGEST = {True: Recipe(f.itself, maximum, -np.inf), False: Recipe(f.itself, maximum, -(2**63))}  # by: is it floating
+SMALLEST = {True: Recipe(f.itself, minimum, np.inf), False: Recipe(f.itself, minimum, 2**63 - 1)}
 
 
 def amax(self: Any, dim: Sequence[int] = (), keepdim: bool = False, out: Any = None) -> Any:

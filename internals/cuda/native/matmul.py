@@ -27,6 +27,7 @@ from ..device_array import flat
 from ..kernels import matmul as kernels
 from ..kernels import row_products as rows
 from ..kernels.block_reduction import accumulator, block_total
+from ..kernels.functors import add
 from ..kernels.gemm import Blocking
 from ..kernels.matmul import Product
 from ..language import Kernel
@@ -181,7 +182,7 @@ def blocked(T: Any, how: Blocking, a_along_k: bool, b_along_k: bool) -> Kernel:
 
 @cache
 def row_products(T: Any, acc: Any) -> Kernel:
-    total = block_total(accumulator("number", acc), rows.add, True)
+    total = block_total(accumulator("number", acc), add, True)
     return rows.row_products.bind(ACC=acc, block_sum=total, STORE=kernels.store.bind(T=T, ACC=acc))
 
 

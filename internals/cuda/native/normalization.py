@@ -27,7 +27,7 @@ from ..device_array import flat
 from ..kernels import normalization as kernels
 from ..kernels import reduction_functors_wide as functors
 from ..kernels.block_reduction import accumulator, block_total
-from ..kernels.reduction_functors import add
+from ..kernels.functors import add
 from ..launch import launch_1d
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import Reduction, contiguous_rows, examples, plan_for, processors, reduce

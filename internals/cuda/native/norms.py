@@ -20,17 +20,18 @@ from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
 from ..kernels import reduction_functors_wide as w
 from ..kernels.block_reduction import accumulator
+from ..kernels.functors import add, maximum, minimum
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, Reduction, converted, examples, number, reduce_into
 
 BY_ORDER = {
-    0.0: Recipe(f.truth, f.add, 0),
-    1.0: Recipe(f.magnitude, f.add, 0),
-    2.0: Recipe(f.square, f.add, 0, f.root),
-    inf: Recipe(f.magnitude, f.larger, 0),
-    -inf: Recipe(f.magnitude, f.smaller, inf),
+    0.0: Recipe(f.truth, add, 0),
+    1.0: Recipe(f.magnitude, add, 0),
+    2.0: Recipe(f.square, add, 0, f.root),
+    inf: Recipe(f.magnitude, maximum, 0),
+    -inf: Recipe(f.magnitude, minimum, inf),
 }
-ANY_ORDER = Recipe(f.power, f.add, 0, f.root_p)
+ANY_ORDER = Recipe(f.power, add, 0, f.root_p)
 
 
 def linalg_vector_norm(

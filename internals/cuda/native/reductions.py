@@ -22,14 +22,15 @@ from internals.core.dtype import dtype
 
 from ..fallback import on_cpu
 from ..kernels import reduction_functors as f
+from ..kernels.functors import add, maximum, minimum, mul
 from .opmath import acc_type, scalar_type
 from .reducing import Recipe, converted, examples, number, reduce_into
 
-SUM = Recipe(f.itself, f.add, 0)
-MEAN = Recipe(f.itself, f.add, 0, f.divided)
-PRODUCT = Recipe(f.itself, f.multiply, 1)
-ANY = Recipe(f.truth, f.larger, 0)
-ALL = Recipe(f.truth, f.smaller, 1)
+SUM = Recipe(f.itself, add, 0)
+MEAN = Recipe(f.itself, add, 0, f.divided)
+PRODUCT = Recipe(f.itself, mul, 1)
+ANY = Recipe(f.truth, maximum, 0)
+ALL = Recipe(f.truth, minimum, 1)
 
 
 def sum(self: Any, dtype: dtype | None = None) -> Any:

@@ -22,7 +22,7 @@ from ..fallback import on_cpu
 from ..kernels import scan as kernels
 from ..kernels.accumulators import THREADS
 from ..kernels.block_reduction import accumulator, block_total
-from ..kernels.reduction_functors import add, multiply
+from ..kernels.functors import add, mul
 from ..launch import launch_1d, threads_for
 from .opmath import acc_type, dtype_of, scalar_type
 from .reducing import BLOCKS_PER_PROCESSOR, converted, processors
@@ -37,7 +37,7 @@ def cumsum(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> 
 
 def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) -> Any:
     """Products of the elements so far along `dim`."""
-    return _scan("cumprod_out_cpu", ops.cumprod_op, multiply, self, dim, dtype, out)
+    return _scan("cumprod_out_cpu", ops.cumprod_op, mul, self, dim, dtype, out)
 
 
 def _scan(name: str, op: Any, combine: Any, self: Any, dim: int, dtype: dtype | None, out: Any) -> Any:
@@ -111,8 +111,8 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     for combine, source, result in (
         (add, dt.float32, dt.float32),
         (add, dt.bool_, dt.int64),
-        (multiply, dt.float16, dt.float16),
-        (multiply, dt.float64, dt.float64),
+        (mul, dt.float16, dt.float16),
+        (mul, dt.float64, dt.float64),
         (add, dt.int32, dt.int8),
     ):
         types = (combine, acc_type(result), _read_as(source, result))

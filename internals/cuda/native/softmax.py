@@ -19,7 +19,7 @@ from internals.core.tensor_impl import empty_contiguous
 from ..device_array import flat
 from ..kernels import softmax as kernels
 from ..kernels.block_reduction import accumulator, block_total
-from ..kernels.reduction_functors import add, larger
+from ..kernels.functors import add, maximum
 from .opmath import acc_type, scalar_type
 from .reducing import Plan, contiguous_rows, plan_for, processors
 
@@ -80,8 +80,7 @@ def forward_kernel(name: str, along_x: bool, T: Any, OUT: Any) -> Any:
         T=T,
         OUT=OUT,
         ALONG_X=along_x,
-        larger=larger,
-        largest_of_lanes=block_total(number, larger, along_x),
+        largest_of_lanes=block_total(number, maximum, along_x),
         sum_of_lanes=block_total(number, add, along_x),
         value=kernels.share if name == "softmax" else kernels.log_share,
     )
