@@ -66,6 +66,7 @@ MOVES = cases("""
     F.interpolate(x(2, 3, 4, 5), size=(3, 7))
     F.interpolate(x(2, 3, 4, 5), scale_factor=1.5)
     F.interpolate(x(2, 3, 4, 5), scale_factor=2, mode="bilinear")
+    F.interpolate(x(2, 3, 3, 5), scale_factor=(1.3, 2), mode="bilinear")
     F.interpolate(x(2, 3, 4, 5), size=(3, 7), mode="bilinear")
     F.interpolate(x(2, 3, 4, 5), size=(9, 7), mode="bilinear", align_corners=True)
     F.interpolate(x(2, 3, 4, 5), size=(3, 2), mode="area")

@@ -5,6 +5,7 @@ Arguments come from `tests/op_arguments.py`, which knows every operator; tensors
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from internals.core.tensor_impl import TensorImpl, array, from_array
 from tests.op_arguments import arguments
 from tests.op_tensors import Dtype, TensorSpec
 from tests.support import outcome
-from tests.test_op_fuzz import NOT_CALLED, UNINITIALISED
+from tests.test_op_fuzz import NOT_CALLED, UNINITIALISED, ties, unfinite
 
 CUDA = device("cuda", 0)
 RTOL_ATOL = {"float16": (2e-2, 2e-2), "complex64": (1e-3, 1e-4), "float32": (1e-3, 1e-4)}  # sums in another order
@@ -38,6 +39,12 @@ NOT_COMPARED = {
     for name, reason in NOT_CALLED.items()
     if not name.startswith("normal.") and name != "binary_cross_entropy.out"
 } | {"detach_": "whether it is refused depends on how the tensor was made"}
+
+# Calls whose outcome is open: which operators, which arguments, and why. They are not compared.
+OPEN = [
+    ("(var|std)_mean", unfinite, "one pass meets infinity minus infinity, which is NaN; two passes compute the mean first"),
+    ("topk", lambda v: not v["sorted"] or ties(v["self"]), "the order, and which of equal elements"),
+]
 
 
 def way(op: OperatorHandle) -> str:
@@ -61,7 +68,7 @@ def calls(op: OperatorHandle, number: int, tries: int = 40) -> Iterator[tuple[di
     good = bad = 0
     for _ in range(number * tries):
         values = arguments(op.schema, stream)
-        if writes_to_expanded(op, values):
+        if writes_to_expanded(op, values) or is_open(op, values):
             continue
         found = run(op, values, internals.device("cpu"))
         if found[1] is None:
@@ -73,6 +80,10 @@ def calls(op: OperatorHandle, number: int, tries: int = 40) -> Iterator[tuple[di
         yield values, found
         if good == number:
             return
+
+
+def is_open(op: OperatorHandle, values: dict[str, Any]) -> bool:
+    return any(re.fullmatch(names, op.schema.name) and condition(values) for names, condition, _ in OPEN)
 
 
 def writes_to_expanded(op: OperatorHandle, values: dict[str, Any]) -> bool:

@@ -61,6 +61,25 @@ def test_scale_factors(mode: str, scale: Any) -> None:
         compare_gradients(lambda x, options=options: F.interpolate(x, **options), random_tensor((1, 2, 5, 7)))
 
 
+def test_a_dimension_that_keeps_its_size_keeps_its_pixels() -> None:
+    """Whatever the scale factor says: 1.3 times 3 is 3."""
+    options = {"scale_factor": (1.3, 2.0), "mode": "bilinear"}
+    x = random_tensor((1, 1, 3, 4))
+    assert compare(F.interpolate, x, **options)[..., 1, 0].item() == x[..., 1, 0].item()
+    compare_gradients(lambda x: F.interpolate(x, **options), x)
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("size", [(3, 3), (3, 1), (5, 4), (7, 8)])
+def test_bilinear_mixes_a_pixel_that_has_no_share_all_the_same(size: tuple[int, int], align_corners: bool) -> None:
+    """Nothing of infinity is NaN: there are such pixels when corners are on corners. Nearest mixes nothing."""
+    x = random_tensor((1, 2, 5, 4))
+    x[0, 0, 2, 1], x[0, 1, 4, 3] = float("inf"), float("-inf")
+    mixed = compare(F.interpolate, x, size=size, mode="bilinear", align_corners=align_corners)
+    assert mixed.isnan().any() or not align_corners
+    assert not compare(F.interpolate, x, size=size, mode="nearest").isnan().any()
+
+
 def test_bytes_and_memory_formats() -> None:
     compare(F.interpolate, random_tensor((1, 2, 3, 4), dt.uint8), size=(5, 5), mode="nearest")
     x = random_tensor((1, 3, 4, 4)).contiguous(memory_format=internals.channels_last)

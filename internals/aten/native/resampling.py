@@ -41,7 +41,8 @@ def upsample_bilinear2d(
     for dim, m, scale in zip((2, 3), sizes, (scales_h, scales_w)):
         low, high, share = linear_weights(self.shape[dim], m, align_corners, scale, compute)
         share = share if dim == 3 else share[:, None]
-        mixed = mixed.take(low, dim) * (1 - share) + mixed.take(high, dim) * share
+        with np.errstate(invalid="ignore"):  # nothing of infinity is NaN
+            mixed = mixed.take(low, dim) * (1 - share) + mixed.take(high, dim) * share
     out = empty_as(self, (*self.shape[:2], *sizes))
     array(out)[...] = np.rint(mixed) if self.dtype is dt.uint8 else mixed
     return out
@@ -107,7 +108,12 @@ def nearest_positions(n: int, m: int, scale: float | None, exact: bool = False) 
 
 
 def linear_weights(n: int, m: int, align_corners: bool, scale: float | None, compute: Any) -> tuple[Any, Any, Any]:
-    """For each of `m` outputs the two source positions that it mixes, and the share of the second."""
+    """For each of `m` outputs the two source positions that it mixes, and the share of the second.
+
+    As many outputs as sources are the sources themselves, whatever `scale` says.
+    """
+    if n == m:
+        return np.arange(n), np.arange(n), np.zeros(n, compute)
     positions = np.arange(m, dtype=compute)
     if align_corners:
         source = positions * compute((n - 1) / (m - 1) if m > 1 else 0)

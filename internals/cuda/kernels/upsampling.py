@@ -5,7 +5,8 @@ Backward, it has a pixel of the image. Which elements of the result read it? The
 only a few have to be asked; each is asked with the function that the forward pass used, so that both always agree, and what they
 owe is added in the same order every time.
 
-How the real one differs: the gradient of bilinear goes out from the result, with atomicAdd, in any order.
+How the real one differs: the gradient of bilinear goes out from the result, with atomicAdd, in any order. An image that keeps
+its size is copied there, and one that keeps its height alone is mixed by the scale factor; here its rows stay, as on the CPU.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ ACC = template(
     "ACC"
 )  # the dtype of shares and sums; in it is `step`, from one position of the result to the next in the image
 SOURCE = template("SOURCE")  # `nearest` or `linear`, with ACC filled in
+MIXES = template("MIXES")  # whether that is `linear`
 READERS, SHARE = template("READERS"), template("SHARE")  # the functions of these names, likewise
 
 
@@ -53,12 +55,14 @@ def linear(i, n, m, step, aligned):
     if aligned == 0:
         source = max((ACC(i) + ACC(0.5)) * step - ACC(0.5), ACC(0))
     low = min(int(math.floor(source)), n - 1)
+    if m == n:
+        return i, i, ACC(0)
     return low, min(low + 1, n - 1), min(max(source - ACC(low), ACC(0)), ACC(1))
 
 
 @kernel
 def upsample(y, x, n, step_down, step_right, how):
-    """Each element of the result is a mixture of up to four pixels."""
+    """Each element of the result is one pixel, or a mixture of four: one that has no share counts too, for it may be infinite."""
     e = cuda.grid(1)
     while e < n:
         i, j = e // how.places[1] % how.places[0], e % how.places[1]
@@ -68,12 +72,10 @@ def upsample(y, x, n, step_down, step_right, how):
         left, right, across = SOURCE(j, how.sizes[1], how.places[1], step_right, how.aligned)
         upper, lower = image + top * how.x[2], image + bottom * how.x[2]
         value = ACC(x[upper + left * how.x[3]])
-        if across != 0:
+        if MIXES:
             value = value * (ACC(1) - across) + ACC(x[upper + right * how.x[3]]) * across
-        if down != 0:
             below = ACC(x[lower + left * how.x[3]])
-            if across != 0:
-                below = below * (ACC(1) - across) + ACC(x[lower + right * how.x[3]]) * across
+            below = below * (ACC(1) - across) + ACC(x[lower + right * how.x[3]]) * across
             value = value * (ACC(1) - down) + below * down
         y[offset(e, how.channels, how.places, how.y)] = T(value)
         e += cuda.gridsize(1)

@@ -99,7 +99,9 @@ def _steps(how: str, T: Any, x: Any, y: Any, aligned: bool, scales: Sequence[flo
     """How far it is in the image from one position of the result to the next, down and to the right."""
     acc, steps = _acc(how, T), []
     for n, m, scale in zip(x.shape[2:], y.shape[2:], scales):
-        if aligned:
+        if n == m:
+            steps.append(acc(1))
+        elif aligned:
             steps.append(acc((n - 1) / (m - 1) if m > 1 else 0))
         else:
             steps.append(acc(1 / scale) if scale is not None and scale > 0 else acc(n / m))
@@ -121,7 +123,8 @@ def _kernel(name: str, how: str, T: Any) -> Kernel:
     acc = _acc(how, T)
     source = getattr(kernels, how).bind(ACC=acc)
     if name == "upsample":
-        return kernels.upsample.bind(T=T, ACC=T if how == NEAREST and T is not np.float16 else acc, SOURCE=source)
+        value = T if how == NEAREST and T is not np.float16 else acc
+        return kernels.upsample.bind(T=T, ACC=value, SOURCE=source, MIXES=how == LINEAR)
     total = np.float64 if T is np.float64 else np.float32
     readers, share = kernels.readers.bind(ACC=acc), kernels.share.bind(ACC=acc)
     return kernels.upsample_backward.bind(T=T, ACC=total, SOURCE=source, READERS=readers, SHARE=share)
