@@ -18,7 +18,7 @@ from internals.core.dtype import dtype
 from internals.core.tensor_impl import empty_contiguous
 
 from .overlap import check_no_internal_overlap
-from .writing import check_dtype, resize_output
+from .writing import check_device, check_dtype, resize_output
 
 
 def set_output(
@@ -26,8 +26,8 @@ def set_output(
 ) -> Any:
     """The tensor of `sizes` and `dtype` a kernel is to fill: a new one on `device`, or `out`, resized where it has to be.
 
-    `inplace` says that `out` is the op's `self`, which keeps its sizes. Raises RuntimeError for an `out` of another dtype, of
-    other sizes when in place, or with elements that share memory.
+    `inplace` says that `out` is the op's `self`, which keeps its sizes. Raises RuntimeError for an `out` of another dtype, on
+    another device, of other sizes when in place, or with elements that share memory.
     """
     if out is None:
         return empty_contiguous(sizes, dtype, device)
@@ -36,6 +36,7 @@ def set_output(
             f"Bad in-place call: input tensor size {list(out.shape)} and output tensor size {list(sizes)} should match"
         )
     check_dtype(dtype, out.dtype)
+    check_device(device, out.device)
     resize_output(out, sizes)
     check_no_internal_overlap(out)
     return out

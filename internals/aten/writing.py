@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from internals.core.device import CPU, META
+from internals.core.device import CPU, META, device
 from internals.core.dtype import SCALAR_TYPE_NAME, dtype
 from internals.core.geometry import contiguous_geometry, with_keys
 from internals.core.promotion import can_cast
@@ -48,8 +48,7 @@ def copy_inplace(target: Any, result: Any) -> Any:
 def write_out(out: Any, result: Any) -> Any:
     """Copy `result` into `out`, resizing it if need be. Raises RuntimeError if the dtype can't be cast."""
     check_cast(result.dtype, out.dtype)
-    if out.device is not result.device:
-        raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
+    check_device(result.device, out.device)
     resize_output(out, result.shape)
     check_no_internal_overlap(out)
     _store(out, result)
@@ -116,6 +115,12 @@ def check_dtype(wanted: dtype, given: dtype) -> None:
         raise RuntimeError(
             f"Expected out tensor to have dtype {TYPE_META_NAME[wanted]}, but got {TYPE_META_NAME[given]} instead"
         )
+
+
+def check_device(wanted: device, given: device) -> None:
+    """Raises RuntimeError when an `out` is not where the result is."""
+    if given is not wanted:
+        raise RuntimeError(f"Expected out tensor to have device {wanted}, but got {given} instead")
 
 
 def check_cast(source: dtype, target: dtype) -> None:

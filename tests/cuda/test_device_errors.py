@@ -52,6 +52,9 @@ CHECKED_CALLS: list[tuple[Callable[[Any, Any], Any], tuple[str, str, str, str]]]
     (lambda h, t: torch.bmm(t(x[None]), h(x.T[None])), ("mat2", "cpu", "cuda:0", "bmm")),
     (lambda h, t: torch.dot(t(x[0]), h(x[0])), ("tensor", "cpu", "cuda:0", "_dot")),
     (lambda h, t: torch.cat([t(x), h(x)]), ("tensors", "cpu", "cuda:0", "cat")),
+    (lambda h, t: torch.stack([t(x), h(x)]), ("tensors", "cpu", "cuda:0", "cat")),
+    (lambda h, t: torch.stack([h(x), t(x)]), ("tensors", "cuda:0", "cpu", "cat")),
+    (lambda h, t: torch.stack([h(x), h(x)], out=t(x).clone()), ("tensors", "cpu", "cuda:0", "cat_out")),
     (lambda h, t: nn.Linear(3, 2)(t(x)), ("mat1", "cuda:0", "cpu", "addmm")),
     (lambda h, t: F.linear(t(x), h(x)), ("mat2", "cpu", "cuda:0", "mm")),
     (lambda h, t: F.embedding(h(one), t(x)), ("index", "cpu", "cuda:0", "_index_select")),
@@ -91,6 +94,18 @@ OTHER_CALLS: list[tuple[Callable[[Any, Any], Any], str]] = [
 ]
 
 
+# A structured kernel is asked where its result belongs before it writes to `out`.
+ELSEWHERE: list[Callable[[Any, Any], Any]] = [
+    lambda x, out: torch.sum(x, 1, out=out),
+    lambda x, out: torch.mean(x, 1, out=out),
+    lambda x, out: torch.any(x, 1, out=out.bool()),
+    lambda x, out: torch.amax(x, 1, out=out),
+    lambda x, out: torch.max(x, 1, out=(out, out.long())),
+    lambda x, out: torch.norm(x, 2, 1, out=out),
+    lambda x, out: torch.cumsum(x, 1, out=out),
+]
+
+
 def message_of(call: Callable[[Any, Any], Any]) -> str:
     with pytest.raises(RuntimeError) as error:
         call(lambda t: t, lambda t: t.cuda())
@@ -110,6 +125,19 @@ def test_checked(call: Callable[[Any, Any], Any], said: tuple[str, ...]) -> None
 @pytest.mark.parametrize(("call", "start"), OTHER_CALLS)
 def test_checked_otherwise(call: Callable[[Any, Any], Any], start: str) -> None:
     assert message_of(call).startswith(start)
+
+
+@pytest.mark.parametrize("call", ELSEWHERE)
+def test_a_result_that_is_to_be_written_elsewhere(call: Callable[[Any, Any], Any]) -> None:
+    for here, there in ((x, torch.empty(2).cuda()), (x.cuda(), torch.empty(2))):
+        with pytest.raises(RuntimeError) as error:
+            call(here, there)
+        assert str(error.value).startswith(  # some have the wrapper's check, which comes first
+            (
+                f"Expected out tensor to have device {here.device}, but got {there.device} instead",
+                f"Expected all tensors to be on the same device, but got self is on {here.device}, different from other",
+            )
+        )
 
 
 def test_two_gpus(second_device: int) -> None:

@@ -100,7 +100,7 @@ def masked_select(self: TensorImpl, mask: TensorImpl, out: Any = None) -> Any:
     """The elements where the mask, broadcast, is true, as a 1-d tensor. Raises RuntimeError for a mask that is not bool."""
     shape = check_masked_select(self, mask, out)
     selected = np.broadcast_to(array(self), shape)[np.broadcast_to(array(mask), shape)]
-    out = set_output(selected.shape, self.dtype, out)
+    out = set_output(selected.shape, self.dtype, out, device=self.device)
     array(out)[...] = selected
     return out
 
@@ -146,7 +146,7 @@ def index_output(wanted: AdvancedIndex, out: Any) -> Any:
             f"index_out: self ({SCALAR_TYPE_NAME[self.dtype]}) and result ({SCALAR_TYPE_NAME[out.dtype]}) must have the same "
             "scalar type"
         )
-    return set_output(wanted.shape, self.dtype, out)
+    return set_output(wanted.shape, self.dtype, out, device=self.device)
 
 
 # What is checked before anything is read or written, on any device

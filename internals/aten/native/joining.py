@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
 from internals.aten.writing import resize_output
 from internals.core.dtype import SCALAR_TYPE_NAME
@@ -51,12 +52,12 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(sizes)} at entry 0 and {list(t.shape)} at entry {i}"
             )
+    if any(t.device.type == "cuda" for t in (tensors if out is None else (out, *tensors))):
+        # There `cat` has a kernel, which asks first whether all are on one device.
+        rows = [unsqueeze(t, d) for t in tensors]
+        return ops.cat(rows, d) if out is None else ops.cat_out(rows, d, out)
     out = _output(tensors, (*sizes[:d], len(tensors), *sizes[d:]), out)
-    if out.device.type == "cuda":
-        from internals.cuda.native.joining import write_side_by_side
-
-        write_side_by_side(out, [unsqueeze(t, d) for t in tensors], d)
-    elif out.numel():
+    if out.numel():
         with np.errstate(all="ignore"):
             np.stack([array(t) for t in tensors], d, out=array(out), casting="unsafe")
     return out

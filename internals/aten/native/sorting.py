@@ -102,7 +102,7 @@ def _chosen(a: Any, k: int, dim: int, largest: bool) -> Any:
 def sort_outputs(self: TensorImpl, out: Any) -> tuple[Any, Any]:
     """Where values and indices go. New ones are laid out in memory as `self` is."""
     if out is not None:
-        return set_output(self.shape, self.dtype, out[0]), set_output(self.shape, dt.int64, out[1])
+        return tuple([set_output(self.shape, d, o, device=self.device) for d, o in zip((self.dtype, dt.int64), out)])
     strides = dense_strides(self.shape, self.stride())
     values, indices = (geometry(self.shape, strides, dtype, self.device) for dtype in (self.dtype, dt.int64))
     return empty(values), empty(indices)
