@@ -20,6 +20,7 @@ from internals.core.tensor_impl import TensorImpl
 from .engine import execute
 from .history import gradient_edge
 from .node import NO_EDGE, Edge
+from .validation import validated
 
 
 def backward(
@@ -135,7 +136,7 @@ def _make_grads(outputs: Sequence[Any], grads: list[Any]) -> list[Any]:
                 )
             if g.dtype is not t.dtype:
                 g = ops.to_dtype(g, t.dtype, False, False, None)
-            made.append(g)
+            made.append(g if g.device is t.device else validated(g, t._geometry, i, None))
         elif g is not None:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif not t.requires_grad:

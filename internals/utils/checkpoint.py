@@ -10,11 +10,14 @@ the first run, restores autocast, and has the older way with a `Function` (`use_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
+import internals
 from internals import enable_grad, get_rng_state, set_rng_state
 from internals.autograd.graph import saved_tensors_hooks
+from internals.core.tensor_impl import TensorImpl
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -28,10 +31,11 @@ def checkpoint(
 ) -> Any:
     """`function(*args, **kwargs)`, of which backward keeps nothing but the arguments; it runs again during backward.
 
-    Dropout draws the same numbers again if `preserve_rng_state`. `use_reentrant` makes no difference here. Raises RuntimeError in
+    Dropout draws the same numbers again if `preserve_rng_state`: the generators of the CPU and of the GPUs that the arguments are
+    on are set back for the second run. `use_reentrant` makes no difference here. Raises RuntimeError in
     backward when the function saves fewer tensors the second time.
     """
-    run = _Run(function, args, kwargs, get_rng_state() if preserve_rng_state else None)
+    run = _Run(function, args, kwargs, _RandomState(args) if preserve_rng_state else None)
     with saved_tensors_hooks(run.pack, run.unpack):
         return function(*args, **kwargs)
 
@@ -48,8 +52,8 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, **kwargs: A
 class _Run:
     """One checkpointed call: the number of each tensor it saved and, while backward is at it, the tensors of the second run."""
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, rng_state: Any) -> None:
-        self.function, self.args, self.kwargs, self.rng_state = function, args, kwargs, rng_state
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, random: _RandomState | None) -> None:
+        self.function, self.args, self.kwargs, self.random = function, args, kwargs, random
         self.saved = 0
         self.again: dict[int, Any] = {}
 
@@ -74,15 +78,34 @@ class _Run:
         def keep(t: Any) -> None:
             self.again[len(self.again)] = t.detach()
 
-        before = None if self.rng_state is None else get_rng_state()
-        if self.rng_state is not None:
-            set_rng_state(self.rng_state)
-        try:
-            with enable_grad(), saved_tensors_hooks(keep, _no_backward):
-                self.function(*self.args, **self.kwargs)
-        finally:
-            if before is not None:
-                set_rng_state(before)
+        with self.random or nullcontext(), enable_grad(), saved_tensors_hooks(keep, _no_backward):
+            self.function(*self.args, **self.kwargs)
+
+
+class _RandomState:
+    """Where the generators stood when it was made. As a context: they stand there again, and afterwards where they stood before.
+
+    The generators are the CPU's and those of the GPUs among the devices of the tensors in `args` (`get_device_states`).
+    """
+
+    def __init__(self, args: Sequence[Any]) -> None:
+        self.gpus = sorted({t.device.index or 0 for t in args if isinstance(t, TensorImpl) and t.device.type == "cuda"})
+        self.first = self._now()
+
+    def __enter__(self) -> None:
+        self.before = self._now()
+        self._put(self.first)
+
+    def __exit__(self, *error: object) -> None:
+        self._put(self.before)
+
+    def _now(self) -> list[Any]:
+        return [get_rng_state(), *[internals.cuda.get_rng_state(gpu) for gpu in self.gpus]]
+
+    def _put(self, states: list[Any]) -> None:
+        set_rng_state(states[0])
+        for gpu, state in zip(self.gpus, states[1:]):
+            internals.cuda.set_rng_state(state, gpu)
 
 
 class _Chain:

@@ -109,6 +109,33 @@ def test_saved_tensors_may_live_in_pinned_memory_meanwhile(monkeypatch: pytest.M
     assert not kept.is_pinned() and kept.device.type == "cpu"
 
 
+def test_checkpoint_draws_the_same_numbers_again(second_device: int) -> None:
+    a, b = leaf(4, 5), leaf(4, 5, device=f"cuda:{second_device}")
+
+    def block(a: Any, b: Any) -> Any:
+        return (torch.dropout(a, 0.5, True) * a).sum() + (torch.dropout(b, 0.5, True) * b).sum().to(a.device)
+
+    torch.manual_seed(0)
+    expected = grad(block(a, b), [a, b])
+    after = torch.cuda.get_rng_state()
+    torch.manual_seed(0)
+    loss = checkpoint(block, a, b, use_reentrant=False)
+    torch.rand(3, device="cuda")  # what is drawn in between is left alone
+    between = torch.cuda.get_rng_state()
+    found = grad(loss, [a, b])
+    assert all(torch.equal(x, y) for x, y in zip(found, expected))
+    assert torch.equal(torch.cuda.get_rng_state(), between) and not torch.equal(between, after)
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 2])
+def test_backward_from_a_gradient_that_lies_elsewhere(make: Any) -> None:
+    x = leaf(3)
+    with pytest.raises(RuntimeError) as error:
+        make(x).backward(torch.ones(3))
+    assert str(error.value) == "invalid gradient at index 0 - expected device cuda:0 but got cpu"
+    assert x.grad is None
+
+
 def test_checkpoint() -> None:
     x = leaf(3)
     checkpoint(lambda a: (a * a).sin(), x, use_reentrant=False).sum().backward()
