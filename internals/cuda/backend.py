@@ -9,6 +9,8 @@ be said before in two ways, by `INTERNALS_CUDA` in the environment or by `use_si
     INTERNALS_CUDA=none                  no CUDA
     unset                                the real GPU if there is one
 
+A process that has used CUDA may fork, but its child cannot use CUDA: the driver's state is the parent's.
+
 The current device and the current stream of each device belong to the thread: a new thread starts on device 0, on default
 streams.
 
@@ -37,6 +39,10 @@ NO_CUDA = (
     "INTERNALS_CUDA=simulator in the environment, or call internals.cuda.use_simulator() first"
 )
 
+FORKED = (
+    "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
+)
+
 Choice = tuple[str, int, int]  # kind, number of devices, bytes of memory of each
 
 _lock = threading.RLock()
@@ -44,10 +50,11 @@ _driver: Driver | None = None
 _asked: Choice | None = None  # what use_simulator() asked for
 _local = threading.local()
 _on_change: list[Callable[[], None]] = []
+_in_bad_fork = False  # this is the child of a process that had initialised CUDA
 
 
 def driver() -> Driver:
-    """The device runtime, initialised on first use. Raises AssertionError where there is none."""
+    """The device runtime, initialised on first use. Raises AssertionError where there is none, RuntimeError after a fork."""
     return _driver or _initialize()
 
 
@@ -206,12 +213,25 @@ def _exchange(new: Driver | None, current: dict[str, Any]) -> None:
 
 def _initialize() -> Driver:
     global _driver, _asked
+    if _in_bad_fork:
+        raise RuntimeError(FORKED)
     with _lock:
         if _driver is None:
             wanted = choice()
             _driver = _make(wanted)
             _asked = wanted
         return _driver
+
+
+def _forked() -> None:
+    """In a child process, which has the parent's objects but none of its threads, and no context of the GPU's driver."""
+    global _driver, _in_bad_fork, _lock
+    _in_bad_fork = _in_bad_fork or _driver is not None
+    _driver, _lock = None, threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _make(wanted: Choice) -> Driver:

@@ -189,6 +189,34 @@ for call in (cuda.current_device, cuda.synchronize, cuda.Stream, lambda: torch.z
     }
 
 
+FORK = """
+import os
+import internals as torch
+torch.cuda.use_simulator()
+{before}
+reader, writer = os.pipe()
+if not os.fork():
+    said = "no error"
+    try:
+        torch.ones(1, device="cuda")
+    except RuntimeError as error:
+        said = str(error)
+    os.write(writer, f"{{torch.cuda.is_initialized()}} {{said}}".encode())
+    os._exit(0)
+os.wait()
+print(os.read(reader, 500).decode())
+{after}
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_the_child_of_a_process_that_has_used_cuda_cannot() -> None:
+    used = FORK.format(before="x = torch.zeros(1, device='cuda')", after="print(x.item())")
+    refusal = "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
+    assert run(used) == f"False {refusal}start method\n0.0"
+    assert run(FORK.format(before="", after="")) == "True no error"
+
+
 def test_importing_it_loads_and_starts_nothing() -> None:
     program = "import sys, internals; c = internals.cuda; print('numba' in sys.modules, c.is_initialized())"
     assert run(program, INTERNALS_CUDA="simulator") == "False False"
