@@ -88,7 +88,7 @@ def probes() -> list[Probe]:
         Probe(
             "CUDA",
             'what device="cuda" means here',
-            "set INTERNALS_CUDA=simulator for a simulated GPU; or a GPU, its driver and numba-cuda",
+            how_to_get_cuda(),
             find_cuda,
         ),
         Probe("torch", "side-by-side comparisons in the tests", "make oracle", module("torch", importing=False)),
@@ -196,6 +196,18 @@ def find_cuda() -> str | None:
     if asked not in ("", "gpu") or importlib.util.find_spec("numba_cuda") is None:
         return None
     return find_gpu()
+
+
+def how_to_get_cuda() -> str:
+    """What to do where `find_cuda` finds none; the reason comes first, if it is what INTERNALS_CUDA says."""
+    asked = os.environ.get("INTERNALS_CUDA", "")
+    kind = asked.strip().lower().partition(":")[0]
+    simulator = "set INTERNALS_CUDA=simulator for a simulated GPU"
+    if kind == "none":
+        return f"INTERNALS_CUDA=none switches it off; unset it, or {simulator}"
+    if kind not in ("", "gpu", "simulator", "numba-simulator"):
+        return f"INTERNALS_CUDA={asked} has no meaning; {simulator}"
+    return f"{simulator}; or a GPU, its driver and numba-cuda"
 
 
 def first_line(*command: str) -> str | None:

@@ -133,6 +133,17 @@ def test_which_cuda_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.find_cuda() is None
 
 
+def test_what_keeps_cuda_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked, start in {
+        "": "set INTERNALS_CUDA=simulator for a simulated GPU; or a GPU",
+        "gpu": "set INTERNALS_CUDA=simulator for a simulated GPU; or a GPU",
+        "none": "INTERNALS_CUDA=none switches it off; unset it, or set",
+        "Simulater:2": "INTERNALS_CUDA=Simulater:2 has no meaning; set INTERNALS_CUDA=simulator",
+    }.items():
+        monkeypatch.setenv("INTERNALS_CUDA", asked)
+        assert next(p for p in doctor.probes() if p.name == "CUDA").how_to_get.startswith(start)
+
+
 def test_doctor_answers_without_the_package() -> None:
     """Where numpy is missing, `import internals` fails; the doctor as a file still says so."""
     program = [sys.executable, "-S", "-P", doctor.__file__]  # -S: none of the installed packages
