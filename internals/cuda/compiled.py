@@ -2,7 +2,7 @@
 
 The source is compiled as it stands. `bound_function` gives it the globals it needs on this executor: numba's `cuda` module,
 device functions that are compiled too, and what the template parameters were bound to. numba compiles once for each combination
-of argument types and keeps the result.
+of argument types and keeps the result; how that is launched is told in `gpu_launch.py`.
 
 How the real one differs: nvcc compiles ahead of time, for each architecture, into the library's fatbin; here NVVM compiles on
 first launch, as PyTorch's own jiterator and NNC do with NVRTC.
@@ -20,11 +20,6 @@ from .language import Choice, DeviceFunction, Intrinsic, Kernel
 
 _functions: dict[DeviceFunction, Any] = {}
 _kernels: dict[DeviceFunction, Any] = {}
-
-
-def launch(kernel: Kernel, grid: Any, block: Any, stream: Any, args: tuple[Any, ...]) -> None:
-    """Launch `kernel` on the GPU. `stream` is a numba stream; arrays are what has a `__cuda_array_interface__`."""
-    compiled(kernel)[grid, block, stream](*args)
 
 
 def launch_on_numba_simulator(kernel: Kernel, grid: Any, block: Any, args: tuple[Any, ...]) -> None:

@@ -79,7 +79,6 @@ class GpuDriver(Driver):
         self._count = int(self.call("cuDeviceGetCount"))
         self._contexts: dict[int, Any] = {}
         self._properties: dict[int, DeviceProperties] = {}
-        self._streams: dict[tuple[int, int], Any] = {}  # numba's objects for our handles
         self._spare_events: dict[tuple[int, bool], list[Any]] = {}
         self._recording: GpuRecording | None = None
         self._lock = threading.Lock()
@@ -186,22 +185,27 @@ class GpuDriver(Driver):
     def destroy_stream(self, device: int, stream: int) -> None:
         self.enter(device)
         self.call("cuStreamSynchronize", stream)
-        self._streams.pop((device, stream), None)
         if stream:
             self.call("cuStreamDestroy", stream)
 
     def launch(self, device: int, stream: int, kernel: Any, grid: Dim3, block: Dim3, args: tuple[Any, ...]) -> None:
-        def queue() -> None:
-            try:
-                _compiler().launch(kernel, grid, block, self._numba_stream(device, stream), args)
-            except Exception as error:  # numba's own, and that of cuda.core, which it launches with
-                if "CUDA_ERROR_" not in str(error):
-                    raise
-                raise CudaError(f"CUDA error: {error}") from error
-
         self.enter(device)
-        name = str(getattr(kernel, "name", kernel))
-        self._work("cudaLaunchKernel", Activity(name, "kernel", device, stream, 0, 0, 0, grid, block), queue)
+        try:
+            call, numbers = _launching().call_for(kernel, device, args)
+        except Exception as error:  # numba's own, and that of cuda.core, when they load what they compiled
+            if "CUDA_ERROR_" not in str(error):
+                raise
+            raise CudaError(f"CUDA error: {error}") from error
+        with call.lock:
+            call.fill(numbers)
+            work = functools.partial(
+                self.call, "cuLaunchKernel", call.function, *grid, *block, 0, stream, call.pointer, 0
+            )
+            if self._recording is None:
+                work()
+            else:
+                activity = Activity(kernel.name, "kernel", device, stream, 0, 0, 0, grid, block)
+                self._recording.work("cudaLaunchKernel", activity, work)
 
     def copy(self, device: int, stream: int, dst: int, src: int, nbytes: int, kind: str) -> None:
         if kind not in COPY_KINDS:
@@ -304,16 +308,6 @@ class GpuDriver(Driver):
         attribute = self._binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         return int(self.call("cuPointerGetAttribute", attribute, pointer))
 
-    def _numba_stream(self, device: int, stream: int) -> Any:
-        if not stream:
-            return 0
-        found = self._streams.get((device, stream))
-        if found is None:
-            from numba import cuda
-
-            found = self._streams[device, stream] = cuda.external_stream(stream)
-        return found
-
     def _error(self, status: Any) -> CudaError:
         codes = self._binding.CUresult
         kinds = {
@@ -326,14 +320,11 @@ class GpuDriver(Driver):
 
 
 @functools.cache
-def _compiler() -> Any:
-    """What compiles and launches kernels. numba warns of grids too small to fill a GPU; tensors are as large as they are."""
-    from numba.cuda.core import config
+def _launching() -> Any:
+    """What compiles kernels and packs their arguments; it needs numba, and nothing else here does."""
+    from . import gpu_launch
 
-    from . import compiled
-
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
-    return compiled
+    return gpu_launch
 
 
 class GpuEvent(DriverEvent):

@@ -113,7 +113,6 @@ int cuEventElapsedTime_v2(float *ms, void *start, void *end) { return *ms = 1.5f
 int cuEventDestroy_v2(void *event) { return free(event), SUCCESS; }
 
 /* Kernels */
-struct Configuration { unsigned grid[3], block[3], shared; void *stream; };
 int cuLibraryLoadData(void **library, const void *code, int *o, void **v, unsigned n, int *p, void **w, unsigned m) {
     static uintptr_t handle = 0x1000;
     *library = (void *)handle++;
@@ -127,9 +126,10 @@ int cuLibraryGetModule(void **module, void *library) { return *module = (void *)
 int cuKernelGetFunction(void **function, void *kernel) { return *function = (void *)0x96, SUCCESS; }
 int cuKernelGetAttribute(int *value, int attribute, void *kernel, int device) { return *value = 1, SUCCESS; }
 int cuFuncGetAttribute(int *value, int attribute, void *function) { return *value = 1, SUCCESS; }
-int cuLaunchKernelEx(struct Configuration *c, void *f, void **arguments, void **extra) {
+int cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned by, unsigned bz, unsigned shared,
+                   void *stream, void **arguments, void **extra) {
     /* An array of numba: meminfo, parent, size, itemsize, pointer, sizes, strides. Then the number. */
-    tell("launch %u x %u, stream %p, size %ld, itemsize %ld, pointer %p, number %g", c->grid[0], c->block[0], c->stream,
+    tell("launch %u x %u, stream %p, size %ld, itemsize %ld, pointer %p, number %g", x, threads, stream,
          *(long *)arguments[2], *(long *)arguments[3], *(void **)arguments[4], *(float *)arguments[7]);
     return SUCCESS;
 }

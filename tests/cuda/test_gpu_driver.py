@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import re
+import threading
 from enum import IntEnum
 from itertools import count
 from types import SimpleNamespace
@@ -216,19 +217,32 @@ def test_errors(driver: GpuDriver, binding: FakeBinding, status: Status, error: 
         driver.query_stream(0, 0)
 
 
-def test_launches_go_to_the_compiler(driver: GpuDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    launches: list[Any] = []
-    compiler = SimpleNamespace(launch=lambda *args: launches.append(args))
-    monkeypatch.setattr(gpu_driver, "_compiler", lambda: compiler)
+def test_launches(driver: GpuDriver, binding: FakeBinding, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled: list[Any] = []
+    call = SimpleNamespace(function=7, pointer=8, lock=threading.Lock(), fill=filled.append)
+    launching = SimpleNamespace(call_for=lambda kernel, device, args: (call, [*args, device]))
+    monkeypatch.setattr(gpu_driver, "_launching", lambda: launching)
     kernel = SimpleNamespace(name="k")
-    driver.launch(0, 0, kernel, (1, 1, 1), (32, 1, 1), (5,))
-    assert launches == [(kernel, (1, 1, 1), (32, 1, 1), 0, (5,))]
+    driver.launch(1, 9, kernel, (4, 3, 2), (32, 5, 1), (5,))
+    assert filled == [[5, 1]] and not call.lock.locked()
+    assert binding.calls[-2:] == [
+        ("cuCtxSetCurrent", "context 1"), ("cuLaunchKernel", 7, 4, 3, 2, 32, 5, 1, 0, 9, 8, 0),
+    ]  # fmt: skip
+    found: list[Activity] = []
+    driver.start_recording(found.append)
+    driver.launch(1, 9, kernel, (4, 3, 2), (32, 5, 1), (5,))
+    driver.stop_recording()
+    assert [a.name for a in found] == ["cudaLaunchKernel", "k"] and found[1].grid == (4, 3, 2)
+    binding.fails = {"cuLaunchKernel": Status.CUDA_ERROR_INVALID_VALUE}
+    with pytest.raises(CudaError, match="invalid argument"):
+        driver.launch(0, 0, kernel, (1, 1, 1), (32, 1, 1), (5,))
+    assert not call.lock.locked()
 
     def fail(*args: Any) -> None:
-        raise ValueError("CUDA_ERROR_INVALID_VALUE: too many threads")
+        raise ValueError("CUDA_ERROR_NO_BINARY_FOR_GPU: it does not load")
 
-    compiler.launch = fail
-    with pytest.raises(CudaError, match="CUDA error: CUDA_ERROR_INVALID_VALUE: too many threads"):
+    launching.call_for = fail
+    with pytest.raises(CudaError, match="CUDA error: CUDA_ERROR_NO_BINARY_FOR_GPU: it does not load"):
         driver.launch(0, 0, kernel, (1, 1, 1), (32, 1, 1), (5,))
 
 
@@ -264,6 +278,7 @@ def test_every_name_that_is_used_exists_in_the_true_binding() -> None:
         "cuMemcpyDtoDAsync": 4, "cuMemcpyPeerAsync": 6, "cuMemsetD8Async": 4, "cuStreamCreateWithPriority": 2,
         "cuStreamWaitEvent": 3, "cuEventRecord": 2, "cuEventElapsedTime": 2, "cuEventCreate": 1, "cuPointerGetAttribute": 2,
         "cuDeviceGetAttribute": 2, "cuDeviceGetName": 2, "cuDevicePrimaryCtxRetain": 1, "cuCtxSetCurrent": 1,
+        "cuLaunchKernel": 11,
     }  # fmt: skip
     for name, n in arity.items():
         signature = getattr(true, name).__doc__.strip().splitlines()[0]
