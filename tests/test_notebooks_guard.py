@@ -35,6 +35,7 @@ EXPECTED = [
     "17_other_languages",
     "18_torchscript_to_today",
     "19_gpu_memory",
+    "20_kernels",
     "21_streams_and_transfers",
 ]
 

@@ -9,6 +9,10 @@ import pytest
 
 import internals
 import viz
+from internals.cuda.kernels.block_reduction import accumulator, block_total
+from internals.cuda.kernels.functors import add
+from internals.cuda.kernels.matmul import Product, store
+from internals.cuda.kernels.row_products import row_products
 from internals.cuda.language import cuda, kernel, template
 from tests.viz_support import assert_good, same_in_two_processes
 
@@ -101,6 +105,19 @@ def test_one_array_by_warps_in_another_shape() -> None:
     assert [(g.name, g.rows, g.columns) for g in picture.grids] == [("a", 8, 16)]
     assert [picture.grids[0].marks[e].role for e in (0, 32, 64, 96)] == ["view", "copied", "owner", "allocator"]
     assert ("view", "warp 0") in picture.groups() and [i.array.name for i in picture.instructions] == ["a"]
+    assert_good(picture)
+
+
+def test_shared_memory_for_a_larger_block_is_drawn_as_far_as_it_is_used() -> None:
+    slots = accumulator("number", np.float32)
+    summing = row_products.bind(
+        ACC=np.float32, STORE=store.bind(T=np.float32, ACC=np.float32), block_sum=block_total(slots, add, True)
+    )
+    where = Product((0, 64, 1), (0, 1, 0), (0, 1, 1), (0, 1, 1))
+    one, two = np.zeros(1, np.float32), floats(64)
+    picture = viz.access(summing, 1, 64, one, two, two, one, 64, 64, where, np.float32(1), np.float32(0))
+    assert one[0] == sum(n * n for n in range(64))
+    assert [(g.name, g.rows) for g in picture.grids if g.name == "slots"] == [("slots", 2)]  # of 8
     assert_good(picture)
 
 

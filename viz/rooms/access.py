@@ -235,9 +235,10 @@ def _grids(p: AccessPicture, now: Sequence[Any], before: Sequence[Any]) -> list[
             raise ValueError(f"'{info.name}' has {plural(info.numel, 'element')}, which is not {_extent(sizes)}")
         columns = sizes[-1] if len(sizes) > 1 else min(info.numel, COLUMNS)
         where = "shared memory, of each block" if info.space == "shared" else "global memory"
-        one = Grid(
-            info.name, f"{info.dtype} {_extent(info.sizes)} in {where}", -(-info.numel // max(columns, 1)), columns
-        )
+        last = info.numel - 1
+        if info.space == "shared" and len(sizes) == 1:  # often made for the largest block: only what is used
+            last = max((a.element for a in p.log.accesses if a.array == number), default=0)
+        one = Grid(info.name, f"{info.dtype} {_extent(info.sizes)} in {where}", last // max(columns, 1) + 1, columns)
         for accesses, fresh in ((before, False), (now, True)):
             touched: dict[int, list[Any]] = {}
             for a in accesses:

@@ -131,7 +131,9 @@ def _draw_grid(canvas: Canvas, grid: Grid, x: float, y: float, most: int) -> flo
             mark = grid.marks[r * grid.columns + c]
             left, top = x + c * CELL, y + r * LOW
             if mark.fresh:
-                canvas.rect(left, top, wide * CELL - 1, LOW - 1, f"{mark.role}-soft", mark.role, 2)
+                first = r * grid.columns + c
+                tip = f"{grid.name}[{first}]" + (f" to [{first + wide - 1}]" if wide > 1 else "")
+                canvas.rect(left, top, wide * CELL - 1, LOW - 1, f"{mark.role}-soft", mark.role, 2, tip=tip)
             else:
                 canvas.rect(left + 8, top + 6, wide * CELL - 17, LOW - 13, f"{mark.role}-soft", None, 2)
     _rules(canvas, [x - 0.5 + c * CELL for c in range(1, columns)], y - 1, y + rows * LOW)
@@ -140,7 +142,7 @@ def _draw_grid(canvas: Canvas, grid: Grid, x: float, y: float, most: int) -> flo
         r, c = divmod(element, grid.columns)
         if r < rows and c < columns and mark.fresh:
             size = 10 if len(mark.label) < 4 else 8.5
-            tip = f"{grid.name}[{element}], {mark.tip}"
+            tip = f"{grid.name}[{element}], {mark.tip}" if mark.label.startswith("×") else ""
             canvas.text(x + c * CELL + 12, y + r * LOW + 13, mark.label, size, "middle", "mono", tip=tip)
     y += rows * LOW
     for line in _hidden(grid, most):
