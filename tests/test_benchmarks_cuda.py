@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,6 +55,35 @@ def test_sides_take_turns() -> None:
     measured({"internals": side("internals"), "torch": side("torch")}, side("copy"), rounds=2, nbytes=1)
     first, second = turns[-6:-3], turns[-3:]
     assert first == list(reversed(second)) == ["copy", "torch", "internals"]
+
+
+def test_the_device_sleeps_until_the_host_has_queued_everything() -> None:
+    """What is timed lies between two events; if the first is over too early, the device sleeps longer."""
+    log: list[str] = []
+
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            log.append("event")
+
+        def query(self) -> bool:
+            return log.count("sleep") < 2  # over, the first time
+
+        def elapsed_time(self, later: Any) -> float:
+            return 8.0
+
+    slept: list[int] = []
+
+    def sleep(cycles: int) -> None:
+        slept.append(cycles)
+        log.append("sleep")
+
+    cuda = SimpleNamespace(Event=Event, synchronize=lambda: log.append("wait"), _sleep=sleep)
+    assert harness.Clock(cuda).seconds(lambda: log.append("call"), 2) == 0.004
+    assert log == ["sleep", "event", "call", "call", "event", "wait"] * 2
+    assert slept == [2 * harness.CYCLES_A_CALL, 4 * harness.CYCLES_A_CALL]
 
 
 def test_a_case_without_bytes_has_no_share_of_bandwidth() -> None:
@@ -111,6 +142,14 @@ def test_operands_are_larger_than_any_cache() -> None:
     assert TINY.rows * TINY.columns < 1 << 10
 
 
+def test_what_the_table_says_about_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = SimpleNamespace(name="A GPU", multi_processor_count=132)
+    monkeypatch.setattr(internals.cuda, "get_device_properties", lambda index: properties)
+    text = runner.setting(["sum"])
+    assert str(datetime.date.today())[:4] in text and '`make bench-gpu ARGS="sum"`: A GPU, 132 multiprocessors' in text
+    assert "\n" not in text and "537 MB read and written" in text
+
+
 def test_the_promises_are_all_there() -> None:
     """The goals of the project for a real GPU; nothing runs."""
 
@@ -142,7 +181,7 @@ def test_cases_run_on_the_simulator() -> None:
 
 def test_words_that_no_case_contains(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internals.cuda, "is_available", lambda: True)
-    for name, result in (("setting", ""), ("found_libraries", {}), ("cases", [])):
+    for name, result in (("setting", ""), ("found_libraries", {})):
         monkeypatch.setattr(runner, name, lambda *args, result=result: result)
     assert runner.main(["nothing like this"]) == 1
     assert capsys.readouterr().err == "no case contains nothing like this\n"

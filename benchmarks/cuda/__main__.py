@@ -7,13 +7,14 @@ see that it runs: times there are modelled and say nothing about a GPU, so none 
 from __future__ import annotations
 
 import argparse
+import datetime
 import importlib.util
 import sys
 from typing import Any
 
 import internals
 from benchmarks.cuda import harness
-from benchmarks.cuda.cases import FULL, TINY, cases, ceiling
+from benchmarks.cuda.cases import FLOAT, FULL, TINY, cases, ceiling, rows_of
 from benchmarks.cuda.harness import OURS, TORCH, Clock, Result
 
 SIMULATED = "On the simulated device, with tiny operands. It has no times that would say anything about a GPU."
@@ -37,18 +38,17 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"bench-gpu: there is no GPU to measure: {reason()}", file=sys.stderr)
         return 1
     else:
-        print(setting() + "\n")
+        print(setting(options.words) + "\n")
     libraries = found_libraries(options.simulator)
     sizes, rounds = (TINY, 1) if options.simulator else (FULL, options.rounds)
-    chosen = [c for c in cases(libraries, sizes) if not options.words or any(word in c.name for word in options.words)]
-    if not chosen:
+    if not any(word in case.name for case in rows_of(sizes) for word in options.words or [""]):
         print(f"no case contains {' or '.join(options.words)}", file=sys.stderr)
         return 1
     clocks = {name: Clock(library.cuda) for name, library in libraries.items()}
     copy = ceiling(internals, sizes)
     if not options.simulator:
         print(HEAD)
-    for case in chosen:
+    for case in cases(libraries, sizes, options.words):
         result = harness.run(case, copy, clocks, rounds)
         print(f"{case.name}: ran" if options.simulator else row(result), flush=True)
     return 0
@@ -65,18 +65,20 @@ def found_libraries(simulated: bool) -> dict[str, Any]:
     return libraries
 
 
-def setting() -> str:
-    """On what it was measured."""
+def setting(words: list[str]) -> str:
+    """What was measured, when, how and on what: what `docs/benchmarks.md` has to say above the table."""
     properties = internals.cuda.get_device_properties(0)
-    beside = ""
+    beside = "no PyTorch beside it"
     if importlib.util.find_spec("torch"):
         import torch
 
-        beside = f", PyTorch {torch.__version__}" + (
-            "" if torch.cuda.is_available() else " (not built for this GPU: left out)"
-        )
+        left_out = "" if torch.cuda.is_available() else " (not built for this GPU: left out)"
+        beside = f"PyTorch {torch.__version__}{left_out}"
+    command = "make bench-gpu" + (f' ARGS="{" ".join(words)}"' if words else "")
+    copied = f"{2 * FLOAT * FULL.n / 1e6:.0f} MB read and written"
     return (
-        f"{properties.name}, {properties.multi_processor_count} multiprocessors{beside}. Medians of interleaved rounds."
+        f"Measured on {datetime.date.today()} with `{command}`: {properties.name}, {properties.multi_processor_count} "
+        f"multiprocessors, {beside}. Medians of interleaved rounds, of time on the device; the copy is one of {copied}."
     )
 
 

@@ -5,9 +5,9 @@ The goals are the project's promises for a real GPU, at the sizes of `FULL`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.cuda.harness import OURS, Case, Ceiling, Goal
 
@@ -35,42 +35,46 @@ def ceiling(library: Any, sizes: Sizes) -> Ceiling:
     return Ceiling(lambda: target.copy_(source), 2 * FLOAT * sizes.n)
 
 
-def cases(libraries: Mapping[str, Any], sizes: Sizes) -> list[Case]:
-    """All of them, each with a side for every library of `libraries`."""
+class Row(NamedTuple):
+    """A case, before there are operands for it: `make` gives the call for a library."""
+
+    name: str
+    make: Callable[[Any], Callable[[], object]]
+    nbytes: int | None = None
+    goal: Goal | None = None
+    on_host: bool = False
+
+
+def cases(libraries: Mapping[str, Any], sizes: Sizes, words: Sequence[str] = ()) -> Iterator[Case]:
+    """Those whose name contains one of `words`, or all, each with a side for every library of `libraries`.
+
+    One after the other, so that the operands of one need not be there at the same time as those of the next.
+    """
+    for row in rows_of(sizes):
+        if not words or any(word in row.name for word in words):
+            sides = {key: row.make(library) for key, library in libraries.items()}
+            yield Case(row.name, sides, row.nbytes, row.goal, row.on_host)
+
+
+def rows_of(sizes: Sizes) -> list[Row]:
+    """All cases."""
     n, rows, columns, side = sizes.n, sizes.rows, sizes.columns, sizes.side
-
-    def case(
-        name: str, make: Callable[[Any], Callable[[], object]], nbytes: int | None, goal: Goal | None = None
-    ) -> Case:
-        return Case(name, {key: make(library) for key, library in libraries.items()}, nbytes, goal)
-
+    matrix, nbytes = (rows, columns), FLOAT * rows * columns
     return [
-        case("a + b", lambda T: binary(T, n, lambda a, b, out: T.add(a, b, out=out)), 3 * FLOAT * n, BANDWIDTH),
-        case("a * 2", lambda T: binary(T, n, lambda a, b, out: T.mul(a, 2.0, out=out)), 2 * FLOAT * n, BANDWIDTH),
-        case("exp(a)", lambda T: binary(T, n, lambda a, b, out: T.exp(a, out=out)), 2 * FLOAT * n, BANDWIDTH),
-        case("a.T + b.T", lambda T: transposed(T, side), 3 * FLOAT * side * side),
-        case("a.sum()", lambda T: reduced(T, (n,), lambda a: a.sum()), FLOAT * n, BANDWIDTH),
-        case("a.sum(1)", lambda T: reduced(T, (rows, columns), lambda a: a.sum(1)), FLOAT * rows * columns, BANDWIDTH),
-        case("a.sum(0)", lambda T: reduced(T, (rows, columns), lambda a: a.sum(0)), FLOAT * rows * columns, BANDWIDTH),
-        case(
-            "a.amax(1)", lambda T: reduced(T, (rows, columns), lambda a: a.amax(1)), FLOAT * rows * columns, BANDWIDTH
-        ),
-        case(
-            "softmax(a, 1)",
-            lambda T: reduced(T, (rows, columns), lambda a: a.softmax(1)),
-            2 * FLOAT * rows * columns,
-            ROWS,
-        ),
-        case("layer_norm(a)", lambda T: layer_norm(T, rows, columns), 2 * FLOAT * rows * columns, ROWS),
-        case("a @ b", lambda T: product(T, side), None, Goal("torch", 0.50)),
+        Row("a + b", lambda T: binary(T, n, lambda a, b, out: T.add(a, b, out=out)), 3 * FLOAT * n, BANDWIDTH),
+        Row("a * 2", lambda T: binary(T, n, lambda a, b, out: T.mul(a, 2.0, out=out)), 2 * FLOAT * n, BANDWIDTH),
+        Row("exp(a)", lambda T: binary(T, n, lambda a, b, out: T.exp(a, out=out)), 2 * FLOAT * n, BANDWIDTH),
+        Row("a.T + b.T", lambda T: transposed(T, side), 3 * FLOAT * side * side),
+        Row("a.sum()", lambda T: reduced(T, (n,), lambda a: a.sum()), FLOAT * n, BANDWIDTH),
+        Row("a.sum(1)", lambda T: reduced(T, matrix, lambda a: a.sum(1)), nbytes, BANDWIDTH),
+        Row("a.sum(0)", lambda T: reduced(T, matrix, lambda a: a.sum(0)), nbytes, BANDWIDTH),
+        Row("a.amax(1)", lambda T: reduced(T, matrix, lambda a: a.amax(1)), nbytes, BANDWIDTH),
+        Row("softmax(a, 1)", lambda T: reduced(T, matrix, lambda a: a.softmax(1)), 2 * nbytes, ROWS),
+        Row("layer_norm(a)", lambda T: layer_norm(T, rows, columns), 2 * nbytes, ROWS),
+        Row("a @ b", lambda T: product(T, side), None, Goal("torch", 0.50)),
         # Eager PyTorch reads and writes 8 n floats in three kernels, one fused kernel 4 n.
-        case("relu(a * b + c), compiled", lambda T: chain(T, n), 4 * FLOAT * n, Goal("torch", 2 * 0.85)),
-        Case(
-            "a block from the cache, and back",
-            {key: allocation(library) for key, library in libraries.items()},
-            goal=Goal("microseconds", 3.0),
-            on_host=True,
-        ),
+        Row("relu(a * b + c), compiled", lambda T: chain(T, n), 4 * FLOAT * n, Goal("torch", 2 * 0.85)),
+        Row("a block from the cache, and back", allocation, goal=Goal("microseconds", 3.0), on_host=True),
     ]
 
 
