@@ -4,9 +4,9 @@ A `Case` moves `nbytes` bytes in each of its sides. In every round each side is 
 device (the ceiling: nothing that reads and writes as much can be faster). Reported are medians over the rounds: the share of the
 copy's bandwidth that was reached, and PyTorch's time over ours.
 
-Time on the device is taken between two events on its stream; what only the host does (`on_host`) by the host's clock. The device
-is made to sleep before the first event until the host has queued all calls: it never waits for the host, and a short kernel is not
-charged for the Python that launches it.
+Time on the device is taken between two events on its stream; what only the host does (`on_host`) by the host's clock. The
+device is made to sleep before the first event until the host has queued all calls: it never waits for the host, and a short
+kernel is not charged for the Python that launches it.
 
 How the real one differs: PyTorch's own benchmarks (`torch.utils.benchmark`) flush the L2 cache between calls; here the operands
 are larger than the cache.
