@@ -170,9 +170,8 @@ class Request:
         for lane, address in zip(self.lanes, self.addresses):
             words = parts[lane * size // WARP]
             for word in range(address // WORD, address // WORD + size):
-                if (
-                    self.kind == "atomic" or word not in words[word % BANKS]
-                ):  # the same word is given to all who read it
+                again = word in words[word % BANKS]  # the same word is given to all who read it
+                if self.kind == "atomic" or not again:
                     words[word % BANKS].append(word)
         return [{bank: tuple(words) for bank, words in sorted(part.items())} for part in parts if part]
 

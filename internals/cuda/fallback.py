@@ -41,7 +41,9 @@ def cpu_fallback(op: OperatorHandle, keys: int, *args: Any) -> Any:
     """
     _count(op.name, f"'{op.name}' has no CUDA kernel here")
     if op.schema.is_view:
-        raise NotImplementedError(f"'{op.name}' returns a view, which cannot be computed on a copy: it needs a CUDA kernel")
+        raise NotImplementedError(
+            f"'{op.name}' returns a view, which cannot be computed on a copy: it needs a CUDA kernel"
+        )
     check_before_fallback(op, args)
     return _on_copies(op, args)
 

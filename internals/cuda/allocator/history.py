@@ -21,23 +21,18 @@ from collections.abc import Collection
 from types import CodeType
 from typing import Any
 
-NEVER, STATE, ALLOC, ALL = range(
-    4
-)  # which stacks are kept: of live blocks; also of entries "alloc"; also of entries "free"
+# Which stacks are kept: none; of live blocks; also of entries "alloc"; also of entries "free".
+NEVER, STATE, ALLOC, ALL = range(4)
 CONTEXTS = {None: NEVER, "state": STATE, "alloc": ALLOC, "all": ALL}
 ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "oom", "snapshot")
 
 Frames = tuple[tuple[CodeType, int], ...]
-Entry = tuple[
-    str, int, int, int, int, Frames | None, str
-]  # action, address, size, stream, microseconds, frames, metadata
+Entry = tuple[str, int, int, int, int, Frames | None, str]  # action, address, size, stream, µs, frames, metadata
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NATIVE_FLOORS = ("_generated", "aten", "autograd", "core", "cuda")
-_PYTHON_MODULES = (
-    "functional.py",
-)  # of the modules that lie directly in the package, those that are Python in PyTorch
+_PYTHON_MODULES = ("functional.py",)  # of those directly in the package, the ones that are Python in PyTorch
 
 metadata = ""  # goes into every entry: see torch.cuda.memory._set_memory_metadata
 

@@ -5,9 +5,8 @@ doubles. It does not put these side by side: the elements it fills lie a whole g
 write to neighbouring addresses. A small tensor takes only the first of the four from each thread; that is wasteful, and part
 of which numbers a seed stands for.
 
-A distribution is a `draw`, which makes numbers of words, and a `transform`, which makes of each number what is wanted, and which
-`store` puts into its place. cuRAND's
-uniform numbers lie in (0, 1], so that their logarithm exists.
+A distribution is a `draw`, which makes numbers of words, and a `transform`, which makes of each number what is wanted; `store`
+puts it into its place. cuRAND's uniform numbers lie in (0, 1], so that their logarithm exists.
 
 How the real one differs: sine, cosine and logarithm come from the GPU's fast units there (`__sincosf`), so that normal numbers
 agree in the first six or so digits, not in the last.

@@ -40,7 +40,7 @@ ROWS, COLUMNS, WIDTH = template("ROWS"), template("COLUMNS"), template("WIDTH")
 THREADS = template("THREADS")
 A_PITCH, B_PITCH = template("A_PITCH"), template("B_PITCH")
 A_ALONG_K, B_ALONG_K = template("A_ALONG_K"), template("B_ALONG_K")  # whether neighbours in memory have neighbouring q
-ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # type: ignore[arg-type]  # bytes; 128-bit loads need it
+ALIGNMENT: Any = by_executor(gpu=16, elsewhere=None)  # bytes; 128-bit loads need it
 
 
 @kernel

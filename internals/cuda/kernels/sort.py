@@ -42,9 +42,8 @@ def sort_rows(values, indices, source, n, size, k, inner):
         distance = length // 2
         while distance > 0:
             for pair in range(t, size // 2, threads):
-                a = 2 * pair - (
-                    pair & (distance - 1)
-                )  # pair // distance * 2 * distance + pair % distance, without dividing
+                # pair // distance * 2 * distance + pair % distance, without dividing
+                a = 2 * pair - (pair & (distance - 1))
                 b = a + distance
                 rising = (a & length) == 0  # the last round, where `length` is `size`, only has rising ones
                 if comes_before(sorted_values[b], places[b], sorted_values[a], places[a], n) == rising:
