@@ -15,6 +15,7 @@ import numpy as np
 from internals._generated import ops
 from internals.aten.overlap import check_no_internal_overlap, check_no_overlap
 from internals.aten.writing import resize_output
+from internals.core.device import CPU
 from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import (
     channels_last_strides,
@@ -47,13 +48,15 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
         raise RuntimeError("stack expects a non-empty TensorList")
     sizes = tensors[0].shape
     d = wrap_dim(dim, len(sizes) + 1)
+    on_gpu = out is not None and out.device.type == "cuda"
     for i, t in enumerate(tensors):
         if t.shape != sizes:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(sizes)} at entry 0 and {list(t.shape)} at entry {i}"
             )
-    if any(t.device.type == "cuda" for t in (tensors if out is None else (out, *tensors))):
-        # There `cat` has a kernel, which asks first whether all are on one device.
+        if t._geometry.device is not CPU:
+            on_gpu = True
+    if on_gpu:  # there `cat` has a kernel, which asks first whether all are on one device
         rows = [unsqueeze(t, d) for t in tensors]
         return ops.cat(rows, d) if out is None else ops.cat_out(rows, d, out)
     out = _output(tensors, (*sizes[:d], len(tensors), *sizes[d:]), out)
