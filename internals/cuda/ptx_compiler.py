@@ -1,10 +1,13 @@
 """The process in which kernels become PTX: reads kernels from standard input, writes their texts to standard output.
 
-See `ptx.py`, which starts it.
+See `ptx.py`, which starts it, and tells why it is a process of its own.
+
+How the real one differs: `nvcc` is a program, too; NVRTC does the same inside the process that asks.
 """
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import re
 import sys
@@ -26,6 +29,7 @@ def main() -> None:
 def _compile(work: list[Any], cc: tuple[int, int], fastmath: bool, lineinfo: bool) -> tuple[Any, ...]:
     warnings.simplefilter("ignore")
     try:
+        importlib.import_module("numba_cuda")  # numba has a numba.cuda of its own, an old one without launch bounds
         from numba import cuda
         from numba.cuda.cudadrv.nvvm import NVVM
 

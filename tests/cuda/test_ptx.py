@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import internals.cuda.native
+from internals.cuda import ptx_compiler
 from internals.cuda.device_array import DeviceArray
 from internals.cuda.language import cuda, device_function, kernel, template
 from internals.cuda.ptx import Ptx, PtxError, PtxUnavailable, compile_all, ptx, type_name
@@ -190,3 +191,8 @@ def test_without_a_compiler_the_fix_is_named() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "compiling to PTX needs numba: pip install 'numba-cuda[cu13]'\n"
+
+
+def test_the_cuda_target_that_numba_itself_has_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba_cuda", None)  # not installed
+    assert ptx_compiler._compile([], (9, 0), False, False)[0] == "unavailable"
