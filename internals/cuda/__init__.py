@@ -5,9 +5,18 @@
 needs an NVIDIA GPU and its driver, or the simulator: set INTERNALS_CUDA=simulator in the environment, or call
 `internals.cuda.use_simulator()` first. Importing this initialises nothing; the first tensor on "cuda" does.
 
-The floors, from the bottom: `driver.py` (what a device can do; `gpu_driver.py` and `simulator/` do it), `backend.py` (which
-one is in use), `allocator/` (a cache of its memory), `language.py` and `kernels/` (programs for its threads), `native/`
-(operators made of those), and `streams.py`, `device.py`, `memory.py`, `activity.py`, which are what a user sees.
+The floors, from the bottom:
+
+- The device: `driver` says what one can do. `gpu_driver`, `gpu_launch` and `gpu_recording` have NVIDIA's driver do it,
+  `simulator/` does it in Python; `backend` knows which of the two is in use, and what is current.
+- Memory: `allocator/` caches it. `memory`, `memory_history` and `memory_summary` are what a user sees of that.
+- Programs for threads: `language` and `templates` (what kernels are written in), `device_array` and `launch` (what they get, and
+  how they start). The same source runs in the `interpreter` (with `registers` for `cuda` and `warp` for shuffles), goes through
+  numba in `compiled` (`assert_fail` is the one instruction that numba lacks), is watched by the `recorder` (its findings are an
+  `access_log`), and becomes text in `ptx` (`ptx_compiler`, `ptx_text`); `foreign` takes kernels written for numba itself.
+- Operators: `kernels/` for the device and `native/` for the host, each with a table of contents; `device_check` and `fallback`
+  around them; `hooks`, through which the core asks for all this.
+- What a user works with: `device`, `streams`, `random`, `activity` (what ran when), `sync_debug`, `sleep`, `array_interface`.
 
 How the real one differs: graphs, NCCL, NVML, several processes, and cuBLAS and cuDNN for what is a kernel of our own here.
 """

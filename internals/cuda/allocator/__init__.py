@@ -3,8 +3,9 @@
 `cudaMalloc` takes a millisecond and `cudaFree` waits for the whole device, so nobody wants to call them for every tensor. The
 allocator asks for large *segments*, cuts *blocks* from them, and keeps what comes back. In reading order: `config` (the
 constants, of today and of 1.0.1), `blocks` (pieces and the pools of free ones), `segments` (where memory comes from),
-`caching_allocator` (the algorithm), `reclaim` (what happens when memory is short), `events` (memory another stream still works
-on), then what can be seen of it: `stats`, `history`, `snapshot`. `pinned` is the host side, `devices` the entry.
+`caching_allocator` (the algorithm), `reclaim` (what happens when memory is short) and `errors` (when there is none), `events`
+(memory another stream still works on), `guard` (its lock), then what can be seen of it: `stats`, `history`, `snapshot`. `pinned`
+is the host side, `devices` the entry.
 
 How the real one differs: `c10/cuda/CUDACachingAllocator.cpp` is one file of 4,500 lines, because it also has expandable
 segments, private pools for CUDA graphs, and sharing between processes.
