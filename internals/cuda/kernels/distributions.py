@@ -156,9 +156,12 @@ def normal2(w0, w1, w2, w3):
 
 @device_function
 def between(x, low, high):
-    """(0, 1] to [low, high): what comes out as `high` becomes `low`."""
+    """(0, 1] to [low, high): what comes out as `high` becomes `low`.
+
+    They are compared as C: for halves numba would have to compile a function from CUDA's headers.
+    """
     value = T(x * C(T(high - low)) + low)
-    return T(low) if value == T(high) else value
+    return T(low) if C(value) == C(T(high)) else value
 
 
 @device_function

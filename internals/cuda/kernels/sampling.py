@@ -12,6 +12,7 @@ from .distributions import uniform1
 from .philox import philox
 
 T = template("T")  # the dtype of the weights
+C = template("C")  # the dtype to compare in
 FOUR = np.uint64(4)
 
 
@@ -58,16 +59,16 @@ def sample(out, cumulative, weights, samples, categories, row_threads, seed, off
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < samples:
         w0, _, _, _ = philox(seed, np.uint64(row * row_threads + i), offset)
-        x = T(uniform1(w0))
+        x = C(T(uniform1(w0)))
         start = 0
         end = categories
         while start < end:
             middle = (start + end) // 2
-            if cumulative[row * categories + middle] < x:
+            if C(cumulative[row * categories + middle]) < x:
                 start = middle + 1
             else:
                 end = middle
         start = min(start, categories - 1)
-        while start > 0 and weights[row * categories + start] == T(0):
+        while start > 0 and C(weights[row * categories + start]) == C(0):
             start -= 1
         out[row * samples + i] = start

@@ -28,6 +28,7 @@ from ..device_array import flat
 from ..kernels import sampling as kernels
 from ..launch import launch_1d, threads_for
 from ..random import generator_for
+from .opmath import opmath_type
 from .random import exponential_, random_from_
 
 SAMPLE_THREADS = 128
@@ -86,9 +87,13 @@ def multinomial(self: TensorImpl, num_samples: int, replacement: bool, generator
     row_threads = (num_samples + SAMPLE_THREADS - 1) // SAMPLE_THREADS * SAMPLE_THREADS
     grid = ((num_samples + block - 1) // block, rows)
     arrays = (flat(out), flat(cumulative), flat(weights))
-    kernel = kernels.sample.bind(T=self.dtype.np.type)
+    kernel = _sample(self.dtype)
     kernel[grid, block](*arrays, num_samples, categories, row_threads, seed, position)
     return out
+
+
+def _sample(kind: dt.dtype) -> Any:
+    return kernels.sample.bind(T=kind.np.type, C=opmath_type(kind))
 
 
 def instances() -> list[tuple[Any, tuple[Any, ...]]]:
@@ -99,5 +104,5 @@ def instances() -> list[tuple[Any, tuple[Any, ...]]]:
     ]
     for kind in (dt.float16, dt.float32, dt.float64):
         weights = f"{kind.name}[:]"
-        found.append((kernels.sample.bind(T=kind.np.type), ("int64[:]", weights, weights, int, int, int, *drawn)))
+        found.append((_sample(kind), ("int64[:]", weights, weights, int, int, int, *drawn)))
     return found
