@@ -33,13 +33,11 @@ _calls: dict[Any, Call] = {}
 
 
 class Call:
-    """A kernel on a device, compiled for one combination of types; the context of the device has to be the current one."""
+    """A kernel on a device, compiled for one combination of types."""
 
     def __init__(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
         types = tuple([numba_type(a if hasattr(a, "_fields") else type_name(a)) for a in args])
-        program = compiled(kernel).compile(types)
-        program.bind()
-        self.function = int(program._codelibrary.get_cufunc().kernel.handle)
+        self.function = load(kernel, types)
         self.name = kernel.name
         codes = "".join(map(_codes, args))
         self.layout = struct.Struct(codes)  # aligned as C does
@@ -54,6 +52,13 @@ class Call:
             self.layout.pack_into(self.memory, 0, *numbers)
         except struct.error as error:
             raise OverflowError(f"kernel {self.name} has no room for an argument: {error}") from error
+
+
+def load(kernel: Kernel, types: tuple[Any, ...]) -> int:
+    """Compile `kernel` for numba's `types` and load it where the current context is. Returns the driver's handle of it."""
+    program = compiled(kernel).compile(types)
+    program.bind()
+    return int(program._codelibrary.get_cufunc().kernel.handle)
 
 
 def call_for(kernel: Kernel, device: int, args: tuple[Any, ...]) -> tuple[Call, list[Any]]:
