@@ -179,7 +179,6 @@ def test_vector_gradients() -> None:
     [
         lambda a, b: internals.mm(a, b),
         lambda a, b: internals.mm(a[0], b),
-        lambda a, b: internals.mm(a, b.t().double()),
         lambda a, b: internals.bmm(a, b),
         lambda a, b: internals.mv(a, b[:, 0]),
         lambda a, b: internals.dot(a[0], b[0, :2]),
@@ -195,6 +194,12 @@ def test_the_same_errors_as_on_the_cpu(call: Any) -> None:
     with pytest.raises(RuntimeError) as got:
         call(moved(a), moved(b))
     assert str(got.value) == str(expected.value)
+
+
+def test_two_dtypes_are_named_otherwise_than_on_the_cpu() -> None:
+    a, b = internals.ones(2, 2, dtype=internals.float16).cuda(), internals.ones(2, 2).cuda()
+    with pytest.raises(RuntimeError, match="^expected mat1 and mat2 to have the same dtype, but got: c10::Half != float$"):
+        a @ b
 
 
 def test_bool_is_refused_and_complex_falls_back() -> None:

@@ -28,7 +28,8 @@ def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     result = set_output((self.shape[0], mat2.shape[1]), self.dtype, out, device=self.device)
     if self.dtype is not mat2.dtype:
         names = f"{TYPE_META_NAME[self.dtype]} != {TYPE_META_NAME[mat2.dtype]}"
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names}")
+        which = "m1 and m2" if self.device is CPU else "mat1 and mat2"
+        raise RuntimeError(f"expected {which} to have the same dtype, but got: {names}")
     _check_implemented("addmm_impl_cpu_", self)
     return result
 
