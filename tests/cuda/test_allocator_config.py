@@ -122,10 +122,12 @@ def test_what_is_wrong_is_named(text: str) -> None:
     assert len(str(error.value)) > 20
 
 
-def test_what_is_not_here_is_refused() -> None:
-    for text in ("expandable_segments:True", "backend:cudaMallocAsync"):
-        with pytest.raises(ValueError, match="not implemented here"):
-            parse(text)
+def test_what_is_not_here_is_refused_or_warned_of() -> None:
+    with pytest.raises(ValueError, match="not implemented here"):
+        parse("backend:cudaMallocAsync")
+    with pytest.warns(UserWarning, match="expandable_segments not supported on this platform"):
+        config = parse("expandable_segments:True,max_split_size_mb:100")  # as the error of a failed allocation advises
+    assert config.max_split_size == 100 * MIB
     with pytest.raises(ValueError, match="Unrecognized key 'nonsense' in CUDA allocator config."):
         parse("nonsense:1")
 

@@ -8,7 +8,8 @@ reads the text of `PYTORCH_CUDA_ALLOC_CONF` (or `PYTORCH_ALLOC_CONF`), such as
 into another row. Errors are of PyTorch's types and, for values out of range, have its texts.
 
 How the real one differs: its settings are atomics read at every call, so they can change while the allocator runs; it knows
-expandable segments and the backend `cudaMallocAsync`, which are refused here; and what is malformed fails an internal assertion
+the backend `cudaMallocAsync`, which is refused here, and expandable segments: asked for here, there is a warning, which is what
+it does on a platform without them; and what is malformed fails an internal assertion
 there ("Index out of bounds in ConfigTokenizer"), where this one says what is missing.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from dataclasses import dataclass, replace
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -152,9 +154,11 @@ def _apply(config: AllocatorConfig, key: str, value: Value, options: _Options) -
         return replace(config, pinned_max_cached_size=_number(key, value) * MIB)
     if key == "expandable_segments":
         if options.boolean(value):
-            raise ValueError(
-                "expandable_segments:True is not implemented here: it needs the virtual memory calls of the CUDA driver "
-                "(cuMemAddressReserve, cuMemMap); leave the option out"
+            warnings.warn(
+                "expandable_segments not supported on this platform: they need the virtual memory calls of the CUDA driver "
+                "(cuMemAddressReserve, cuMemMap), which are not used here",
+                UserWarning,
+                stacklevel=2,
             )
         return config
     if key == "backend":
