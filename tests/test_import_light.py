@@ -28,6 +28,21 @@ def test_import_loads_neither_layers_nor_the_jit() -> None:
     assert "internals._tensor" in loaded and not {"internals.nn", "internals.jit"}.intersection(loaded)
 
 
+def test_import_loads_no_gpu_and_the_simulated_one_does_without_numba() -> None:
+    program = """
+import internals as torch, sys
+loaded = lambda *names: [name for name in sys.modules if name.startswith(names)]
+torch.ones(3).sum()
+print(*loaded("internals.cuda"))
+import internals.cuda
+print(*loaded("numba", "llvmlite", "internals.cuda.kernels", "internals.cuda.native"))
+torch.cuda.use_simulator()
+print(torch.ones(3, device="cuda").sum().item(), *loaded("numba", "llvmlite", "viz"))
+"""
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert loaded.splitlines() == ["", "", "3.0"]
+
+
 def test_the_jit_loads_its_parts_when_they_are_used() -> None:
     program = "import internals.jit, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()

@@ -240,7 +240,7 @@ def test_the_same_in_every_process() -> None:
         "import internals as torch, viz\n"
         "torch.cuda.use_simulator()\n"
         "with viz.allocator_timeline('cuda') as t:\n"
-        "    x = torch.ones(500, 30, device='cuda', requires_grad=True)\n"
+        "    x = torch.ones(50, 30, device='cuda', requires_grad=True)\n"
         "    (x * x).sum().backward()\n"
         "    s = torch.cuda.Stream()\n"
         "    with torch.cuda.stream(s): y = x.detach() * 2\n"
