@@ -23,10 +23,16 @@ def main(arguments: list[str]) -> int:
         print(NO_GPU.format(reason=reason), file=sys.stderr)
         return 1
     properties = backend.driver().properties(0)
-    print(f"test-gpu: {properties.name}, compute capability {properties.major}.{properties.minor}", flush=True)
+    print(
+        f"test-gpu: {properties.name}, compute capability {properties.major}.{properties.minor}, CUDA's driver and numba.cuda"
+    )
+    print(
+        "test-gpu: tests/cuda, on this GPU; tests of the simulated device use that one. What is skipped is listed at the end."
+    )
+    sys.stdout.flush()
     environment = {**os.environ, backend.VARIABLE: "gpu"}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/cuda", *arguments], cwd=ROOT, env=environment
+        [sys.executable, "-m", "pytest", "-q", "-rs", "tests/cuda", *arguments], cwd=ROOT, env=environment
     ).returncode
 
 

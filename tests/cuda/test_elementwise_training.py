@@ -56,8 +56,12 @@ def losses() -> dict[str, Call]:
         "huber": lambda x, y, **o: F.huber_loss(x, y, delta=0.7, **o),
         "bce": lambda x, y, **o: F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), **o),
         "weighted bce": lambda x, y, **o: F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), weight=y.abs(), **o),
-        "bce with logits": lambda x, y, **o: F.binary_cross_entropy_with_logits(x, y.sigmoid(), pos_weight=y.abs(), **o),
-        "kl_div": lambda x, y, **o: F.kl_div(x, y.sigmoid(), **{**o, "reduction": o["reduction"].replace("mean", "batchmean")}),
+        "bce with logits": lambda x, y, **o: F.binary_cross_entropy_with_logits(
+            x, y.sigmoid(), pos_weight=y.abs(), **o
+        ),
+        "kl_div": lambda x, y, **o: F.kl_div(
+            x, y.sigmoid(), **{**o, "reduction": o["reduction"].replace("mean", "batchmean")}
+        ),
         "soft margin": lambda x, y, **o: F.soft_margin_loss(x, y.sign(), **o),
     }
 
@@ -78,6 +82,7 @@ def test_losses(name: str, reduction: str, dtype: Any) -> None:
         same(on_device, on_cpu)
 
 
+@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
 def test_a_probability_out_of_range_is_an_assertion_on_the_device() -> None:
     x = torch.tensor([0.5, 1.5], device="cuda")
     with pytest.raises(CudaError, match="device-side assert triggered"):

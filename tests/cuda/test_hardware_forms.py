@@ -16,6 +16,7 @@ from internals.cuda.kernels.block_reduction import accumulator, block_total
 from internals.cuda.language import cuda, device_function, kernel, template
 from internals.cuda.native import scans
 from internals.cuda.recorder import record
+from internals.cuda.simulator.driver import SimulatedDriver
 from internals.nn import functional as F
 from tests.cuda.comparing import FLOATS, REALS, compare, compare_gradients, values
 from tests.support import to_numpy
@@ -25,7 +26,7 @@ total = template("total")
 
 
 @pytest.fixture(autouse=True)
-def hardware_forms() -> Iterator[None]:
+def hardware_forms(simulator: SimulatedDriver) -> Iterator[None]:
     with interpreter.hardware_forms():
         yield
         torch.cuda.synchronize()

@@ -155,6 +155,10 @@ def test_bernoulli() -> None:
         p = torch.tensor([[0.0, 1.0, 0.5]] * 400).cuda()
         x = values(torch.bernoulli(p))
     assert x[:, 0].sum() == 0 and x[:, 1].sum() == 400 and 140 < x[:, 2].sum() < 260
+
+
+@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+def test_a_probability_above_one() -> None:
     with pytest.raises(RuntimeError, match="device-side assert triggered"):
         torch.bernoulli(torch.tensor([1.5], device="cuda"))
         torch.cuda.synchronize()
@@ -250,6 +254,7 @@ def test_seeds_and_states() -> None:
 def test_each_device_has_a_generator(second_device: int) -> None:
     torch.cuda.manual_seed_all(9)
     a, b = torch.rand(4, device="cuda:0"), torch.rand(4, device=f"cuda:{second_device}")
+    assert repr(torch.cuda.default_generators) == repr(tuple(torch.cuda.default_generators))
     assert a.tolist() == b.tolist()
     torch.cuda.manual_seed(1)  # of the current device
     assert torch.rand(4, device=f"cuda:{second_device}").tolist() != torch.rand(4, device="cuda:0").tolist()
