@@ -152,6 +152,7 @@ def test_math_is_that_of_the_device() -> None:
     assert [str(v) for v in out.cpu().tolist()] == ["inf", "-inf", "nan", "inf"]
 
 
+@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
 @pytest.mark.parametrize("index", [5, -1])
 def test_index_out_of_bounds(index: int) -> None:
     a, out = torch.zeros(5, device="cuda"), torch.zeros(1, device="cuda")
@@ -160,12 +161,14 @@ def test_index_out_of_bounds(index: int) -> None:
         torch.cuda.synchronize()
 
 
+@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
 def test_failed_assertion() -> None:
     refuse[1, 1](torch.zeros(1, device="cuda"))
     with pytest.raises(RuntimeError, match="device-side assert triggered(.|\n)*not positive"):
         torch.cuda.synchronize()
 
 
+@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
 def test_different_barriers() -> None:
     unequal_waits[1, 2](torch.zeros(1, device="cuda"))
     with pytest.raises(CudaError, match="wait at different barriers, in lines"):
