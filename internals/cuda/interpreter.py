@@ -6,7 +6,7 @@ A shuffle is a `yield` too, at which the 32 threads of a warp wait for each othe
 asked for. Nothing else about the source changes, and its line numbers stay, so that an error points at the line of the kernel.
 
 Whoever wants to look gets to see every access: with an `observer`, arrays tell it who reads and writes which element
-(`recorder.py`). Without one they still check every index, as NVIDIA's compute-sanitizer does.
+(`observer.py`). Without one they still check every index, as NVIDIA's compute-sanitizer does.
 
 How the real one differs: a GPU runs 32 threads in lock step and thousands of them at once, and two of them that touch the same
 element without a barrier in between do so in any order. numba's simulator has the same purpose and uses a thread of the
@@ -31,10 +31,10 @@ import numpy as np
 from .device_array import DeviceArray
 from .driver import CudaError, IllegalMemoryAccess
 from .language import Choice, DeviceFunction, Intrinsic
+from .observer import Observer
 from .registers import DeviceMath, Dim3, Registers
 from .warp import SHUFFLES, Request, exchange
 
-Observer = Any  # see recorder.Recorder
 Warp = list[tuple[Dim3, Iterator[Any]]]  # threads that are not done, each with the rest of its program
 
 VARIABLE = "INTERNALS_CUDA_FORMS"  # in the environment: "hardware" is hardware_forms() from beginning to end
@@ -61,7 +61,7 @@ def hardware_forms() -> Iterator[None]:
 
 
 def run(
-    kernel: DeviceFunction, grid: Any, block: Any, args: tuple[Any, ...], memory: Any, observer: Observer = None
+    kernel: DeviceFunction, grid: Any, block: Any, args: tuple[Any, ...], memory: Any, observer: Observer | None = None
 ) -> None:
     """Run every thread of a launch. `memory` gives the bytes behind a pointer: `memory.view(pointer, nbytes)`.
 
@@ -86,7 +86,7 @@ def run(
             raise _located(error, kernel) from error
 
 
-def _run_through(function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer) -> None:
+def _run_through(function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None) -> None:
     """A block without barriers: each thread runs from beginning to end."""
     registers = _registers
     for thread in threads:
@@ -96,7 +96,7 @@ def _run_through(function: Callable[..., Any], values: list[Any], threads: list[
         function(*values)
 
 
-def _run_waiting(function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer) -> None:
+def _run_waiting(function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None) -> None:
     """A block with barriers: each warp runs to the next one; when all that are left have arrived, they go on."""
     lanes = _registers.warpsize
     warps = [[(t, function(*values)) for t in threads[i : i + lanes]] for i in range(0, len(threads), lanes)]
@@ -107,7 +107,7 @@ def _run_waiting(function: Callable[..., Any], values: list[Any], threads: list[
         phase += 1
 
 
-def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer) -> Warp:
+def _to_barrier(warp: Warp, barrier: list[int], phase: int, observer: Observer | None) -> Warp:
     """Run the threads of a warp to the next barrier, exchanging what they shuffle on the way; those that wait there.
 
     `barrier` has the line of the barrier once a thread has come to one.
@@ -247,7 +247,7 @@ class _Barriers(ast.NodeTransformer):
         return node
 
 
-def _value(argument: Any, memory: Any, name: str, observer: Observer) -> Any:
+def _value(argument: Any, memory: Any, name: str, observer: Observer | None) -> Any:
     """What a thread gets for an argument of the launch."""
     if not isinstance(argument, DeviceArray):
         return argument

@@ -56,7 +56,7 @@ def record(kernel: Any, grid: Any, block: Any, *args: Any) -> AccessLog:
 
 
 class Recorder:
-    """The observer that the interpreter tells who is running."""
+    """The observer that writes into `log`. `starts`: how far each array lies behind the beginning of its memory, in bytes."""
 
     def __init__(self, log: AccessLog, starts: dict[str, int] | None = None) -> None:
         self.log, self.starts = log, starts or {}

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .observer import Observer
 from .warp import SHUFFLES, Request
 
 
@@ -36,14 +37,14 @@ class Registers:
     def __init__(self) -> None:
         self.threadIdx = self.blockIdx = Dim3(0, 0, 0)
         self.blockDim = self.gridDim = Dim3(1, 1, 1)
-        self.observer: Any = None
+        self.observer: Observer | None = None
         self.shared = _Shared(self)
         self.local = _Local()
         self.atomic = _Atomic(self)
         for kind in SHUFFLES:
             setattr(self, kind, partial(self._shuffle, kind))
 
-    def begin_launch(self, grid: Any, block: Any, observer: Any) -> None:
+    def begin_launch(self, grid: Any, block: Any, observer: Observer | None) -> None:
         self.gridDim, self.blockDim, self.observer = Dim3(*grid), Dim3(*block), observer
 
     def begin_block(self, index: Dim3) -> None:
