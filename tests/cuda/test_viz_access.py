@@ -127,7 +127,7 @@ def test_only_what_is_asked_for_and_touched_is_drawn() -> None:
         picture = viz.access(square, 1, (32, 32), a, untouched, rows=rows)
         assert [g.name for g in picture.grids] == ["out"]
         assert f"({32 - min(rows, 8)} rows hidden)" in picture.text()
-        assert f"{32 - rows} rows hidden" in [text.text for text in picture.canvas().texts()]
+        assert (f"{32 - rows} rows hidden" in [text.text for text in picture.canvas().texts()]) == (rows > 0)
         assert_good(picture)
     assert (
         len(viz.access(square, 1, (32, 32), a, untouched, rows=3).canvas().marks) < 250

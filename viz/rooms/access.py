@@ -155,9 +155,9 @@ def access(
 
     Arguments are numpy arrays, tensors on any device, and numbers; they are written to. `array` shows one array only, `warp` and
     `of_block` choose whose transactions are drawn; `by` is what colours mean: "thread", "warp" or "block". `shapes` draws an
-    array that the kernel indexes flatly as rows and columns: `shapes={"a": (8, 8)}`; of each at most `rows` rows are drawn. What
-    no thread touched is left out. The picture has `.phases()` and `.steps()`, which step from barrier to barrier and from
-    instruction to instruction, and `.log`.
+    array that the kernel indexes flatly as rows and columns: `shapes={"a": (8, 8)}`; of each at most `rows` rows are drawn, none
+    for 0. What no thread touched is left out. The picture has `.phases()` and `.steps()`, which step from barrier to barrier and
+    from instruction to instruction, and `.log`.
 
     Raises ValueError for a warp or block that the launch does not have, KeyError for an unknown array, and what a failing kernel
     raises.

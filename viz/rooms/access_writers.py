@@ -84,12 +84,13 @@ def access_canvas(p: AccessPicture) -> Canvas:
             canvas.text(0, y + 10, part, 12, bold=bad, paint="warning-text" if bad else "ink")
             y += 18
         y += 8
-    y = _draw_grids(canvas, p, y)
-    canvas.key(0, y, p.groups()) if p.groups() else None
-    y += 22
-    note = "a number is the thread in its block, × how many threads touched the element"
-    canvas.text(0, y + 10, note, 11, paint="muted")
-    y += 30
+    if p.rows:
+        y = _draw_grids(canvas, p, y)
+        canvas.key(0, y, p.groups()) if p.groups() else None
+        y += 22
+        note = "a number is the thread in its block, × how many threads touched the element"
+        canvas.text(0, y + 10, note, 11, paint="muted")
+        y += 30
     for space, heading in (
         ("global", "sectors of 32 bytes that its threads touch; each number is a thread of the warp"),
         ("shared", "words of 4 bytes by bank; threads that want different words of one bank wait for each other"),
