@@ -26,7 +26,8 @@ THREADS = 256  # in a block, unless a kernel wants otherwise
 class Launch:
     """A kernel with its configuration, to be called with the kernel's arguments.
 
-    Raises ValueError for a configuration no device takes, RuntimeError for tensors that are not all on one CUDA device.
+    Raises ValueError for a configuration no device takes, TypeError for too few or too many arguments, RuntimeError for tensors
+    that are not all on one CUDA device.
     """
 
     __slots__ = ("kernel", "grid", "block", "stream")
@@ -42,6 +43,10 @@ class Launch:
             raise ValueError(f"a block has at most 1024 threads, got {threads} = {self.block}")
 
     def __call__(self, *args: Any) -> None:
+        code = self.kernel.function.__code__
+        if len(args) != code.co_argcount:
+            names = ", ".join(code.co_varnames[: code.co_argcount])
+            raise TypeError(f"kernel {self.kernel.name} takes {code.co_argcount} arguments ({names}), got {len(args)}")
         arguments = tuple(map(_argument, args))
         device = _device_of(arguments, self.stream)
         stream = backend.current_stream(device) if self.stream is None else _handle(self.stream)

@@ -178,6 +178,8 @@ def test_different_barriers() -> None:
 def test_wrong_number_of_arguments() -> None:
     with pytest.raises(TypeError, match=r"kernel count takes 2 arguments \(out, n\), got 1"):
         interpreter.run(count, (1, 1, 1), (1, 1, 1), (3,), None)
+    with pytest.raises(TypeError, match=r"kernel count takes 2 arguments \(out, n\), got 3"):
+        count[1, 1](torch.zeros(1, device="cuda"), 1, 2)  # at the launch, in whose line the mistake is
 
 
 def test_launch_checks() -> None:
