@@ -104,6 +104,11 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     return properties.major, properties.minor
 
 
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False: this package has no `bfloat16`, whatever the GPU has. Programs that ask take `float16` instead."""
+    return False
+
+
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether one device can read the memory of the other."""
     driver = backend.driver()

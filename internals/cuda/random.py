@@ -97,6 +97,9 @@ class DefaultGenerators:
             found.seed() if seed is None else found.manual_seed(seed)
         return found
 
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
     def seed_one(self, index: int, seed: int) -> None:
         if index in self._made:
             self._made[index].manual_seed(seed)

@@ -32,6 +32,7 @@ def test_a_simulated_device_says_so(simulator: SimulatedDriver) -> None:
     assert not cuda.is_available()
     assert cuda.is_simulated() and cuda.is_initialized() and cuda.device_count() == 2
     assert cuda.get_device_name() == "Simulated GPU" and cuda.get_device_capability("cuda:1") == (9, 0)
+    assert not cuda.is_bf16_supported() and not hasattr(torch, "bfloat16")
     assert repr(cuda.get_device_properties(1)) == (
         "_CudaDeviceProperties(name='Simulated GPU', major=9, minor=0, total_memory=1024MB, multi_processor_count=16, "
         "uuid=00000000-0000-0000-0000-000000000001, pci_bus_id=1, pci_device_id=0, pci_domain_id=0, L2_cache_size=4MB, simulated)"
@@ -212,7 +213,9 @@ print(os.read(reader, 500).decode())
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_the_child_of_a_process_that_has_used_cuda_cannot() -> None:
     used = FORK.format(before="x = torch.zeros(1, device='cuda')", after="print(x.item())")
-    refusal = "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
+    refusal = (
+        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
+    )
     assert run(used) == f"False {refusal}start method\n0.0"
     assert run(FORK.format(before="", after="")) == "True no error"
 
