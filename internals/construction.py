@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.aten.native.factories import check_can_pin
 from internals.core import dtype as dt
 from internals.core.device import CPU, device, resolve
 from internals.core.dtype import BY_NUMPY, dtype
@@ -43,6 +44,7 @@ def tensor(
         warn_copy_construct("internals.tensor")
     t = copy_of(data, as_dtype(dtype, "tensor"), as_device(device, "tensor"))
     if pin_memory:
+        check_can_pin()
         t = ops.pin_memory(t, None)
     return with_grad(t if tracer.state is None else t.detach_(), requires_grad)
 

@@ -34,9 +34,10 @@ VARIABLE = "INTERNALS_CUDA"
 KINDS = ("gpu", "simulator", "numba-simulator", "none")
 GIBIBYTE = 1 << 30
 
-NO_CUDA = (
-    "Torch not compiled with CUDA enabled: no NVIDIA GPU can be used here ({reason}). To see CUDA work without one, set "
-    "INTERNALS_CUDA=simulator in the environment, or call internals.cuda.use_simulator() first"
+NO_CUDA = "Torch not compiled with CUDA enabled"
+REMEDY = (
+    "No NVIDIA GPU can be used here ({reason}). To see CUDA work without one, set INTERNALS_CUDA=simulator in the environment, "
+    "or call internals.cuda.use_simulator() first"
 )
 
 FORKED = (
@@ -234,6 +235,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
+def _no_cuda(reason: str) -> AssertionError:
+    """PyTorch's error, with a note on what can be done about it: tracebacks end with it, `str(error)` is PyTorch's."""
+    error = AssertionError(NO_CUDA)
+    error.add_note(REMEDY.format(reason=reason))
+    return error
+
+
 def _make(wanted: Choice) -> Driver:
     kind, devices, memory = wanted
     if kind.endswith("simulator"):
@@ -241,10 +249,10 @@ def _make(wanted: Choice) -> Driver:
 
         return SimulatedDriver(devices, memory, numba=kind == "numba-simulator")
     if kind == "none":
-        raise AssertionError(NO_CUDA.format(reason=f"{VARIABLE}=none"))
+        raise _no_cuda(f"{VARIABLE}=none")
     found = _gpus()
     if not found.devices:
-        raise AssertionError(NO_CUDA.format(reason=found.reason))
+        raise _no_cuda(found.reason)
     from .gpu_driver import GpuDriver
 
     return GpuDriver()

@@ -180,12 +180,12 @@ for call in (cuda.current_device, cuda.synchronize, cuda.Stream, lambda: torch.z
     try:
         call()
     except AssertionError as error:
-        print(error)
+        print(error, *error.__notes__, sep=": ")
 """
     first, *errors = run(program, INTERNALS_CUDA="none").splitlines()
     assert first == "False False 0 False False"
     assert len(errors) == 4 and set(errors) == {
-        "Torch not compiled with CUDA enabled: no NVIDIA GPU can be used here (INTERNALS_CUDA=none). To see CUDA work without "
+        "Torch not compiled with CUDA enabled: No NVIDIA GPU can be used here (INTERNALS_CUDA=none). To see CUDA work without "
         "one, set INTERNALS_CUDA=simulator in the environment, or call internals.cuda.use_simulator() first"
     }
 

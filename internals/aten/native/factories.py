@@ -249,12 +249,17 @@ def _allocate(g: Geometry, layout: Any, pin_memory: Any) -> Any:
         return allocate(g)
     if g.device is not CPU:
         raise RuntimeError("Only dense CPU tensors can be pinned")
+    check_can_pin()
+    return empty_pinned(g)
+
+
+def check_can_pin() -> None:
+    """Raises RuntimeError where there is no GPU that memory could be page-locked for."""
     if not hooks("cuda").device_count():
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
             "system."
         )
-    return empty_pinned(g)
 
 
 def _check_range(start: Any, end: Any, step: Any) -> None:
