@@ -11,6 +11,7 @@ import sys
 
 from internals.cuda import backend
 from tools.notebook_files import ROOT
+from tools.test import WORKERS
 
 NO_GPU = """\
 test-gpu: there is no GPU to test on: {reason}.
@@ -23,17 +24,15 @@ def main(arguments: list[str]) -> int:
         print(NO_GPU.format(reason=reason), file=sys.stderr)
         return 1
     properties = backend.driver().properties(0)
+    name = f"{properties.name}, compute capability {properties.major}.{properties.minor}"
     print(
-        f"test-gpu: {properties.name}, compute capability {properties.major}.{properties.minor}, CUDA's driver and numba.cuda"
+        f"test-gpu: tests/cuda on {name}; {WORKERS} workers, as kernels are compiled on the CPU. Tests of the simulated device"
     )
     print(
-        "test-gpu: tests/cuda, on this GPU; tests of the simulated device use that one. What is skipped is listed at the end."
+        "test-gpu: and of failing kernels run on the simulated one. What is skipped is listed at the end.", flush=True
     )
-    sys.stdout.flush()
-    environment = {**os.environ, backend.VARIABLE: "gpu"}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rs", "tests/cuda", *arguments], cwd=ROOT, env=environment
-    ).returncode
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-n", str(WORKERS), "tests/cuda", *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, backend.VARIABLE: "gpu"}).returncode
 
 
 def missing() -> str:
