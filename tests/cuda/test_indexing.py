@@ -124,6 +124,7 @@ def test_repeat_interleave_into_fewer_elements() -> None:
 
 
 @pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+@pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
 @pytest.mark.parametrize("index", [3, -4])
 def test_an_index_out_of_range_is_found_out_by_the_kernel(index: int) -> None:
     x = numbers(3).cuda()
