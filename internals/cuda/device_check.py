@@ -18,7 +18,7 @@ from internals.core.dispatcher import OperatorHandle
 from internals.core.tensor_impl import TensorImpl
 
 ITERATED = frozenset(
-    "abs acos add addcdiv addcmul all any asin atan atan2 bernoulli binary_cross_entropy bitwise_and bitwise_not bitwise_or "
+    "abs acos add addcdiv addcmul all any asin atan atan2 binary_cross_entropy bitwise_and bitwise_not bitwise_or "
     "bitwise_xor ceil clamp clamp_max clamp_min cos cosh cumprod cumsum div elu eq erf exp expm1 floor floor_divide fmod frac ge "
     "gelu gt hardshrink hardsigmoid hardswish hardtanh le leaky_relu lerp log log1p log2 logical_and logical_not logical_or "
     "logical_xor lt max maximum mean min minimum mse_loss mul ne neg norm pow prod reciprocal remainder round rsqrt rsub sigmoid "
@@ -116,6 +116,12 @@ def check_convolution(input: Any, weight: Any, bias: Any, *rest: Any) -> None:
             raise RuntimeError(types + dense)
 
 
+def check_probabilities(self: Any, p: Any = None, *rest: Any) -> None:
+    """Probabilities on the CPU are moved to the numbers to be drawn, those on a GPU are not. Raises RuntimeError for them."""
+    if isinstance(p, TensorImpl) and p.device is not CPU:
+        common_device([self, p], self)
+
+
 def _c_name(t: Any) -> str:
     """What PyTorch calls the tensor's type: `torch.cuda.FloatTensor`."""
     return t.type().replace("internals.", "torch.")
@@ -127,6 +133,7 @@ SPECIAL: dict[str, Callable[..., None]] = {
     "_index_put_impl": check_indices,
     "masked_fill": check_mask,
     "convolution": check_convolution,
+    "bernoulli": check_probabilities,
 }
 
 

@@ -41,6 +41,7 @@ ITERATED_CALLS: list[Callable[[Any, Any], Any]] = [
     lambda here, there: torch.outer(there(x[0]), here(x[0])),
     lambda here, there: torch.allclose(there(x), here(x)),
     lambda here, there: here(x) * there(x)[0, 0],
+    lambda here, there: here(x).clone().bernoulli_(there(x) / 6),
 ]
 
 # Others have a wrapper that knows the argument and its own name.
@@ -173,6 +174,7 @@ def test_numbers_of_the_cpu_may_join() -> None:
         two + y[0]
         torch.add(y[0, 0], 1, out=two)
     assert str(error.value) == AT_LEAST_TWO
+    assert torch.zeros(2, 3).cuda().bernoulli_(x / x.amax()).is_cuda  # the probabilities are moved
 
 
 def test_copies_and_what_takes_only_the_shape_may_differ() -> None:

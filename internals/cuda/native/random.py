@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
 from internals.aten.native.random import check_bernoulli, check_integers, check_normal, check_uniform
 from internals.aten.native.views import expand
 from internals.aten.overlap import check_no_internal_overlap
@@ -79,6 +80,8 @@ def bernoulli__Tensor(self: Any, p: TensorImpl, generator: Generator | None) -> 
     if p.dtype.category != dt.FLOATING:
         raise RuntimeError(f"expected probabilities tensor to have floating type, got {SCALAR_TYPE_NAME[p.dtype]}")
     check_bernoulli(self, 1, "bernoulli_tensor_cuda_self_")
+    if p.device is not self.device:
+        p = ops._to_copy(p, None, None, self.device, None, False, None)
     expanded = expand(p, self.shape)
     n = self.numel()
     seed, position = generator_for(generator, self.device).philox_state(10)
