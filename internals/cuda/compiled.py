@@ -58,7 +58,7 @@ def bound_function(instance: DeviceFunction) -> Any:
         if isinstance(value, Intrinsic):
             value = value.elsewhere if _simulated() else value.load()
         scope[name] = value
-    scope["cuda"] = cuda
+    scope["cuda"] = _KernelContext() if _simulated() and not isinstance(instance, Kernel) else cuda
     if _simulated() and scope.get("math") is math:
         from .registers import DeviceMath
 
@@ -75,6 +75,19 @@ def _device_function(instance: DeviceFunction) -> Any:
 
         found = _functions[instance] = cuda.jit(bound_function(instance), device=True, inline="always")
     return found
+
+
+class _KernelContext:
+    """`cuda` in a device function on numba's simulator: that of the kernel which runs.
+
+    numba would exchange the function's global for the time of each call, and the first of several threads to leave the function
+    would take it away from the others.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        from numba.cuda.simulator.kernel import _get_kernel_context
+
+        return getattr(_get_kernel_context(), name)
 
 
 def _simulated() -> bool:

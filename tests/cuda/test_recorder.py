@@ -226,6 +226,7 @@ def test_tensors_are_written_in_place_wherever_they_are() -> None:
 
 
 def test_kernels_of_numba_and_plain_functions() -> None:
+    numba = pytest.importorskip("numba", reason="numba is not installed")
     numba_cuda = pytest.importorskip("numba.cuda", reason="numba is not installed")
 
     def double(value):  # type: ignore[no-untyped-def]
@@ -234,7 +235,7 @@ def test_kernels_of_numba_and_plain_functions() -> None:
     device_double = numba_cuda.jit(device=True)(double)
 
     def plain(out, a):  # type: ignore[no-untyped-def]
-        kept = cuda.shared.array(32, numba_cuda.types.float32)
+        kept = cuda.shared.array(32, numba.float32)
         i = cuda.grid(1)
         if i < out.size:
             kept[i] = device_double(a[i])

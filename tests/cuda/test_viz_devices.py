@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import internals as torch
 import viz
 from internals.cuda import backend
+from internals.library import Library
 from tests.viz_support import assert_good, same_in_two_processes
 
 
@@ -68,14 +68,14 @@ def test_strides_say_where() -> None:
 
 
 def test_a_fallback_is_seen() -> None:
-    t = settled(4)
-    listed = (Path(__file__).parent / "fallback_operators.txt").read_text().split()
-    name = next(n for n in ("sort", "msort", "unique_dim", "median", "argsort", "kthvalue") if n in listed)
-    picture = viz.dispatch(getattr(torch, name), t)
+    library = Library("seen_to_fall_back", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x * 2, "CPU")
+    picture = viz.dispatch(torch.ops.seen_to_fall_back.twice, settled(4))
     first = picture.calls[0]
     assert first.steps[-1].falls_back and first.calls_others and first.steps[-1].key == "CUDA"
-    assert any(call.op == f"aten::{name}" and call.steps[-1].key == "CPU" for call in picture.calls[1:])
-    assert f"no CUDA kernel for {name}: CPU fallback" in picture.text()
+    assert any(call.op == "seen_to_fall_back::twice" and call.steps[-1].key == "CPU" for call in picture.calls[1:])
+    assert "no CUDA kernel for seen_to_fall_back::twice: CPU fallback" in picture.text()
     assert "backend fallback: copies its arguments to the CPU" in picture.text()
     assert any(mark.text == "no kernel: the CPU does the work, on copies" for mark in picture.canvas().texts())
     assert_good(picture)
