@@ -224,7 +224,7 @@ def test_many_events_are_cut() -> None:
 
 
 def test_without_cuda_the_way_to_the_simulator_is_named() -> None:
-    program = "import viz\ntry: viz.allocator('cuda')\nexcept AssertionError as error: print(error)"
+    program = "import viz\ntry: viz.allocator('cuda')\nexcept AssertionError as error: print(error, *error.__notes__)"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "INTERNALS_CUDA": "none"},
