@@ -84,6 +84,9 @@ def run(
                 (_run_waiting if waits else _run_through)(function, values, threads, observer)
         except (IndexError, AssertionError, CudaError) as error:
             raise _located(error, kernel) from error
+        except Exception as error:  # a slip in the source: a name that is not defined, a type that does not fit
+            error.add_note(f"in {_place(kernel)}")
+            raise
 
 
 def _run_through(function: Callable[..., Any], values: list[Any], threads: list[Dim3], observer: Observer | None) -> None:
@@ -259,12 +262,14 @@ def _value(argument: Any, memory: Any, name: str, observer: Observer | None) -> 
 
 def _located(error: Exception, kernel: DeviceFunction) -> Exception:
     """`error`, saying where it happened; asserts and bad indices under the names CUDA has for them."""
-    block, thread = _registers.blockIdx, _registers.threadIdx
-    where = (
-        f"kernel {kernel.name}, block ({block.x}, {block.y}, {block.z}), thread ({thread.x}, {thread.y}, {thread.z})"
-    )
+    where = _place(kernel)
     if isinstance(error, IndexError):
         return IllegalMemoryAccess(f"CUDA error: an illegal memory access was encountered\n{where}: {error}")
     if isinstance(error, AssertionError):
         return CudaError(f"CUDA error: device-side assert triggered\n{where}: {error or 'assertion failed'}")
     return type(error)(f"{error}\n{where}")
+
+
+def _place(kernel: DeviceFunction) -> str:
+    block, thread = tuple(_registers.blockIdx), tuple(_registers.threadIdx)
+    return f"kernel {kernel.name}, block {block}, thread {thread}"

@@ -105,6 +105,11 @@ def refuse(a):
 
 
 @kernel
+def misspelt(a):
+    a[0] = threadIdx.x  # noqa: F821
+
+
+@kernel
 def device_math(out, x):
     out[0] = math.exp(x)
     out[1] = math.log(x - x)
@@ -169,6 +174,14 @@ def test_failed_assertion() -> None:
 
 
 @pytest.mark.usefixtures("simulator")  # a kernel that fails ends the context of a GPU: see test_failing_kernels.py
+def test_a_slip_in_the_source_says_where(simulator: Any) -> None:
+    misspelt[1, 1](torch.zeros(1, device="cuda"))
+    with pytest.raises(Exception, match="threadIdx") as caught:
+        torch.cuda.synchronize()
+    told = [*getattr(caught.value, "__notes__", ()), *getattr(caught.value.__cause__, "__notes__", ()), str(caught.value)]
+    assert any("kernel misspelt, block (0, 0, 0), thread (0, 0, 0)" in text for text in told)
+
+
 def test_different_barriers() -> None:
     unequal_waits[1, 2](torch.zeros(1, device="cuda"))
     with pytest.raises(CudaError, match="wait at different barriers, in lines"):
