@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from internals.core.dispatcher import OperatorHandle
+from internals.cuda import backend
 from tests.cuda.operator_calls import CUDA, FALLBACK, NATIVE, NOT_COMPARED, OPERATORS, calls, difference, run, way
 from tests.support import full
 
@@ -33,6 +34,8 @@ def test_it_gives_what_it_gives_on_the_cpu(op: OperatorHandle) -> None:
         pytest.skip(f"no arguments are made for it: {reason}")
     succeeded = 0
     for values, expected in calls(op, CALLS):
+        if expected[1] is not None and not backend.driver().simulated:
+            continue  # it may be the kernel that finds the mistake, and end the context of the GPU for all tests after this one
         complaint = difference(op, run(op, values, CUDA), expected, values)
         assert not complaint, f"{op.schema}\n{values}\n{complaint}"
         succeeded += expected[1] is None
