@@ -124,7 +124,7 @@ def chain(T: Any, n: int) -> Callable[[], object]:
 
 
 def allocation(T: Any) -> Callable[[], object]:
-    """512 bytes that have been there before."""
-    make = T.empty
-    make(128, device="cuda")
-    return lambda: make(128, device="cuda")
+    """512 bytes that have been there before: of the allocator alone, without a tensor around them."""
+    take, give_back = T.cuda.caching_allocator_alloc, T.cuda.caching_allocator_delete
+    give_back(take(512))
+    return lambda: give_back(take(512))
