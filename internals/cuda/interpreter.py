@@ -2,8 +2,9 @@
 
 Between two barriers the threads of a block do not depend on each other, so they may run one after the other. A thread is a
 Python generator: `cuda.syncthreads()` becomes a `yield`, and a block is a round of `next` over its threads until all are done.
-A shuffle is a `yield` too, at which the 32 threads of a warp wait for each other; kernels do without unless `hardware_forms()` is
-asked for. Nothing else about the source changes, and its line numbers stay, so that an error points at the line of the kernel.
+A shuffle is a `yield` too, at which the 32 threads of a warp wait for each other; kernels do without unless `hardware_forms()`,
+or INTERNALS_CUDA_FORMS=hardware, asks for them. Nothing else about the source changes, and its line numbers stay, so that an
+error points at the line of the kernel.
 
 Whoever wants to look gets to see every access: with an `observer`, arrays tell it who reads and writes which element
 (`observer.py`). Without one they still check every index, as NVIDIA's compute-sanitizer does.
