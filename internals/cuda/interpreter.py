@@ -7,7 +7,7 @@ or INTERNALS_CUDA_FORMS=hardware, asks for them. Nothing else about the source c
 error points at the line of the kernel.
 
 Whoever wants to look gets to see every access: with an `observer`, arrays tell it who reads and writes which element
-(`observer.py`). Without one they still check every index, as NVIDIA's compute-sanitizer does.
+(`observer.py`). Without one the arguments still check every index, as NVIDIA's compute-sanitizer does.
 
 How the real one differs: a GPU runs 32 threads in lock step and thousands of them at once, and two of them that touch the same
 element without a barrier in between do so in any order. numba's simulator has the same purpose and uses a thread of the
