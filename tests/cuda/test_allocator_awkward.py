@@ -84,4 +84,4 @@ def test_blocks_do_not_outlive_their_segments() -> None:
     a.empty_cache()
     del x, block
     gc.collect()
-    assert not any(isinstance(o, Block) and o.pool in (a.small, a.large) for o in gc.get_objects())
+    assert not any(type(o) is Block and o.pool in (a.small, a.large) for o in gc.get_objects())
