@@ -1,0 +1,35 @@
+"""Machine code for loops: from a Python function to instructions of this CPU, compiled once, kept on disk.
+
+    from internals.machine_code import kernel, template
+
+    T = template("T")
+
+    @kernel
+    def scaled(begin, end, x, out, factor):
+        for i in range(begin, end):
+            out[i] = x[i] * factor
+
+    entry = scaled.bind(T=np.float32).entry("*f4 *f4 f4")
+    entry.parallel(n, 32768, x.data_ptr(), out.data_ptr(), 2.0)
+
+The floors, from the top:
+
+- `language`: what such a function may say. It is plain Python too, and running it as that is the reference for tests.
+- `compile`: numba makes LLVM code of it, and this adds the C function by which it is called.
+- `llvm`: LLVM makes an object file of that, and loads object files. Code that was written in LLVM's language to begin with (the
+  inner loops of convolutions) enters here.
+- `cache`: object files on disk, so that numba is imported only where something is compiled for the first time.
+- `entry` and `parallel`: calling what was loaded, on one thread or several. `settings`: when the operators do so.
+
+How the real one differs: ATen's kernels are C++, compiled ahead of time for three levels of vector instructions
+(`aten/src/ATen/native/cpu`, `DispatchStub.h`), and called through function pointers as here; Inductor writes C++ and calls the
+compiler when a function is first run.
+"""
+
+from __future__ import annotations
+
+from .language import inline, kernel, template
+from .parallel import get_num_threads, set_num_threads
+from .settings import compiled_kernels
+
+__all__ = ["compiled_kernels", "get_num_threads", "inline", "kernel", "set_num_threads", "template"]

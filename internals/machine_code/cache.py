@@ -1,0 +1,96 @@
+"""Compiled code on disk, so that it is compiled once on a machine and not once in a process.
+
+A file holds the object file, the names of functions it needs from outside, and a checksum of both. Several processes may start at
+once and find nothing: each compiles, writes to a temporary file and renames it, and the last one wins; they are all the same. A file
+that is cut short or was changed is not used, and is written anew.
+
+The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing can be written, code is kept for
+this process only.
+
+How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) does the same with shared libraries, under a file lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from contextlib import suppress
+from functools import cache as once
+from pathlib import Path
+from typing import NamedTuple
+
+MAGIC = b"internals machine code 1\n"
+
+
+class Code(NamedTuple):
+    """An object file, and the functions that it calls and does not have."""
+
+    object: bytes
+    externals: tuple[str, ...]
+
+
+def load(key: str) -> Code | None:
+    """The code stored under `key`, None if there is none or the file is damaged."""
+    found = read(key, "o")
+    if found is None:
+        return None
+    header, _, machine_code = found.partition(b"\n")
+    return Code(machine_code, tuple(json.loads(header)))
+
+
+def store(key: str, code: Code) -> None:
+    """Keep `code` under `key`."""
+    write(key, "o", json.dumps(code.externals).encode() + b"\n" + code.object)
+
+
+def read(key: str, kind: str) -> bytes | None:
+    """What `write` stored under `key`, None if there is nothing or the file is damaged."""
+    try:
+        content = _path(key, kind).read_bytes()
+    except OSError:
+        return None
+    start = len(MAGIC) + 32
+    if not content.startswith(MAGIC) or hashlib.sha256(content[start:]).digest() != content[len(MAGIC) : start]:
+        return None
+    return content[start:]
+
+
+def write(key: str, kind: str, payload: bytes) -> None:
+    """Store bytes under `key`; nothing happens where nothing can be written."""
+    path = _path(key, kind)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{key[:8]}")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(MAGIC + hashlib.sha256(payload).digest() + payload)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+
+def directory() -> Path:
+    """Where compiled code is kept."""
+    asked = os.environ.get("INTERNALS_CACHE_DIR")
+    return Path(asked) if asked else _default_directory()
+
+
+def clear() -> None:
+    """Delete what is kept on disk."""
+    for path in directory().glob("*/*.*"):
+        with suppress(OSError):
+            path.unlink()
+
+
+def _path(key: str, kind: str) -> Path:
+    return directory() / key[:2] / f"{key}.{kind}"
+
+
+@once
+def _default_directory() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("internals", appauthor=False))

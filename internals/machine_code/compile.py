@@ -1,0 +1,157 @@
+"""From a kernel to LLVM code: numba infers the types of its variables and translates the loop.
+
+numba is asked for the bare function: no wrapper for Python objects, no reference counts, no exceptions, pointers that do not
+overlap. What it returns has a calling convention of its own (a place for the result, one for an error, then the arguments one by
+one), so a small C function is put in front that reads the arguments from slots:
+
+    define void @entry(i64 %begin, i64 %end, ptr %args) {
+      %p0 = load ptr, ptr %args            ; slot 0
+      ...
+      call i32 @_ZN...add_squares...(ptr %result, ptr %error, i64 %begin, i64 %end, ptr %p0, ...)
+
+The key under which the object file is kept says all it depends on: the source of the kernel and of everything it calls, what the
+templates were bound to, the argument types, numba, LLVM and the CPU.
+
+How the real one differs: for the CPU Inductor writes C++ and runs the system's compiler; Triton, for GPUs, parses Python as numba does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import textwrap
+import threading
+from functools import cache as once
+from importlib.metadata import version
+from typing import Any
+
+from . import cache
+from .entry import Entry
+from .language import Inline, Kernel, bound
+from .llvm import CompileError, digest, emit, host, load
+
+CALLS = {"f4": "float", "f8": "double", "i8": "i64"}  # numbers as LLVM knows them; everything else is a pointer
+
+
+def compiled(kernel: Kernel, signature: str, aliasing: bool = False) -> Entry:
+    """The machine code of `kernel` for these argument types: from the disk, else from numba. See `Kernel.entry`."""
+    key = key_of(kernel, signature, aliasing)
+    symbol = f"k_{key[:24]}"
+    code = cache.load(key)
+    if code is not None:
+        try:
+            return Entry(kernel.name, load(code, symbol), signature, key)
+        except CompileError:
+            pass  # it was made where numba's own functions were loaded
+    code = emit(llvm_text(kernel, signature, aliasing), "entry", symbol, optimize=False)
+    cache.store(key, code)
+    return Entry(kernel.name, load(code, symbol), signature, key)
+
+
+def llvm_text(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
+    """The optimised LLVM module of `kernel`, whose function `entry` takes the arguments in slots.
+
+    Raises CompileError with numba's explanation if it cannot be compiled.
+    """
+    from numba.core import compiler, types
+    from numba.core.errors import NumbaError
+    from numba.core.cpu_options import FastMathOptions
+    from numba.core.registry import cpu_target
+
+    words = signature.split()
+    flags = compiler.Flags()
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+    flags.nrt = False
+    flags.noalias = not aliasing
+    flags.error_model = "numpy"
+    if kernel.fastmath:
+        flags.fastmath = FastMathOptions(set(kernel.fastmath))
+    arguments = (types.int64, types.int64, *map(_numba_type, words))
+    with _lock:
+        try:
+            result = compiler.compile_extra(
+                cpu_target.typing_context, cpu_target.target_context, bound(kernel, _callable), arguments, types.void, flags, {}
+            )
+        except (NumbaError, NotImplementedError) as error:
+            raise CompileError(f"numba cannot compile the kernel {kernel.name}({signature}): {error}") from error
+        return str(result.library.get_llvm_str()) + _c_function(result.fndesc.llvm_func_name, words)
+
+
+def key_of(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
+    """The name in the cache of `kernel` compiled for these types on this CPU."""
+    return digest("kernel", _description(kernel), signature, str(aliasing), versions(), host())
+
+
+@once
+def versions() -> str:
+    return f"numba {version('numba')} llvmlite {version('llvmlite')}"
+
+
+def _c_function(called: str, words: list[str]) -> str:
+    """LLVM code of `entry`, which unpacks the slots and calls numba's function."""
+    lines, arguments = [], ["ptr %result", "ptr %error", "i64 %begin", "i64 %end"]
+    for i, word in enumerate(words):
+        lines.append(f"  %slot{i} = getelementptr i64, ptr %args, i64 {i}")
+        if word == "f4":
+            lines += [f"  %wide{i} = load double, ptr %slot{i}", f"  %v{i} = fptrunc double %wide{i} to float"]
+        else:
+            lines.append(f"  %v{i} = load {CALLS.get(word, 'ptr')}, ptr %slot{i}")
+        arguments.append(f"{CALLS.get(word, 'ptr')} %v{i}")
+    body = "\n".join(lines)
+    return (
+        "\ndefine void @entry(i64 %begin, i64 %end, ptr %args) {\n  %result = alloca ptr\n  %error = alloca ptr\n"
+        f"{body}\n  %status = call i32 @{called}({', '.join(arguments)})\n  ret void\n}}\n"
+    )
+
+
+def _numba_type(word: str) -> Any:
+    from numba.core import types
+
+    names = {
+        "f4": types.float32, "f8": types.float64, "i8": types.int64, "i4": types.int32, "i2": types.int16, "i1": types.int8,
+        "u1": types.uint8, "b1": types.boolean,
+    }  # fmt: skip
+    element = names.get(word.removeprefix("*"))
+    if element is None or (word not in CALLS and not word.startswith("*")):
+        raise CompileError(f"'{word}' is no argument type of a kernel; there are i8, f4, f8 and pointers: *{', *'.join(names)}")
+    return types.CPointer(element) if word.startswith("*") else element
+
+
+_lock = threading.RLock()
+_dispatchers: dict[Inline, Any] = {}
+
+
+def _callable(called: Inline) -> Any:
+    """What numba calls for an inline function: a dispatcher of its own, always inlined."""
+    found = _dispatchers.get(called)
+    if found is None:
+        import numba
+
+        found = _dispatchers[called] = numba.njit(
+            bound(called, _callable),
+            forceinline=True,
+            error_model="numpy",
+            fastmath=set(called.fastmath) or False,
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+            _nrt=False,
+        )
+    return found
+
+
+def _description(instance: Inline) -> str:
+    """All that the code of `instance` depends on, as text."""
+    parts = [instance.name, _source(instance), repr(instance.fastmath)]
+    for name in instance.names():
+        value = instance.meaning(name)
+        if isinstance(value, Inline):
+            parts.append(f"{name}: {_description(value)}")
+        elif value is not math and not inspect.ismodule(value):
+            parts.append(f"{name}={getattr(value, '__qualname__', None) or value!r}")
+    return "\n".join(parts)
+
+
+def _source(instance: Inline) -> str:
+    """The source of a function; generated ones carry theirs."""
+    carried = getattr(instance.function, "__source__", None)
+    return carried if carried is not None else textwrap.dedent(inspect.getsource(instance.function))

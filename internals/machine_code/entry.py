@@ -1,0 +1,46 @@
+"""An `Entry` is machine code ready to be called: `entry(begin, end, *arguments)`, or `entry.parallel(n, grain, *arguments)`.
+
+Behind it is a C function `void (int64 begin, int64 end, void* args)`. The arguments travel in slots of 8 bytes, as in the kernels
+that PyTorch 1.0.1's fuser compiled (`void kernel_0(IndexType totalElements, void** args)`); the call goes through ctypes, which lets
+go of the GIL, so that several threads can be at it.
+
+How the real one differs: a kernel of ATen is called by `parallel_for` as a C++ lambda that has captured its arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any
+
+from .parallel import parallel_for
+
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p)
+_QUICK = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p)
+
+
+class Entry:
+    """A loaded kernel. `name` is its function's, `signature` tells its arguments, `key` is its name in the cache."""
+
+    __slots__ = ("name", "address", "signature", "key", "_call", "_quick", "_pack")
+
+    def __init__(self, name: str, address: int, signature: str, key: str = "") -> None:
+        self.name, self.address, self.signature, self.key = name, address, signature, key
+        self._call: Any = _FUNCTION(address)
+        self._quick: Any = _QUICK(address)
+        self._pack = struct.Struct("=" + "".join("d" if word in ("f4", "f8") else "q" for word in signature.split())).pack
+
+    def __call__(self, begin: int, end: int, *args: Any) -> None:
+        """Do the part of the work from `begin` to `end`, in this thread; others may run meanwhile."""
+        self._call(begin, end, self._pack(*args))
+
+    def quick(self, begin: int, end: int, *args: Any) -> None:
+        """The same without letting go of the GIL: for work of a few microseconds."""
+        self._quick(begin, end, self._pack(*args))
+
+    def parallel(self, n: int, grain: int, *args: Any) -> None:
+        """Do all of 0 <= i < n, split over threads into parts of at least `grain`."""
+        parallel_for(self._call, n, grain, self._pack(*args))
+
+    def __repr__(self) -> str:
+        return f"<machine code of {self.name}({', '.join(('begin', 'end', *self.signature.split()))})>"

@@ -1,0 +1,152 @@
+"""LLVM: from its text to an object file, and from an object file to an address (through llvmlite).
+
+Object files are what is kept on disk: loading one takes a millisecond and no compiler. All that are loaded live in one engine, for
+the life of the process.
+
+Code written by hand comes in by `entry_from_ir`. Its function has the type `void (i64 begin, i64 end, ptr args)`: a range of
+work, and the address of slots of 8 bytes with a pointer, an i64 or a double in each.
+
+How the real one differs: NNC drives the same JIT from C++ (`torch/csrc/jit/tensorexpr/llvm_jit.cpp`); ATen's own kernels are linked
+into the library.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import hashlib
+import threading
+from collections.abc import Callable
+from functools import cache as once
+from typing import Any
+
+from . import cache
+from .entry import Entry
+
+
+def entry_from_ir(text: str | Callable[[], str], symbol: str, key: str, signature: str, optimize: bool = True) -> Entry:
+    """The function `symbol` of an LLVM module, given as text or by a function that writes it, ready to be called.
+
+    key: tells this code from any other in the cache: everything that the text depends on, but not the CPU.
+    signature: its arguments behind the slots, as in `Kernel.entry`.
+    """
+    full_key = digest("ir", key, host())
+    stored = cache.load(full_key)
+    if stored is None:
+        stored = emit(text if isinstance(text, str) else text(), symbol, f"k_{full_key[:24]}", optimize)
+        cache.store(full_key, stored)
+    return Entry(symbol, load(stored, f"k_{full_key[:24]}"), signature, full_key)
+
+
+def digest(*parts: str) -> str:
+    """A name for what is described by `parts`."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@once
+def host() -> str:
+    """The CPU that code is made for, as LLVM tells it, and the LLVM that makes it."""
+    ll = _binding()
+    return f"{ll.get_process_triple()} {ll.get_host_cpu_name()} {_features()} llvm {ll.llvm_version_info}"
+
+
+def emit(text: str, symbol: str, rename: str, optimize: bool) -> cache.Code:
+    """The object file of a module. Its function `symbol` is called `rename` there, everything else is not visible outside.
+
+    Raises CompileError if the text is no valid LLVM module or has no such function.
+    """
+    ll = _binding()
+    try:
+        module = ll.parse_assembly(text)
+        module.verify()
+        entry = module.get_function(symbol)
+    except (RuntimeError, NameError) as error:
+        raise CompileError(f"no LLVM module with a function {symbol}: {error}") from error
+    for item in (*module.functions, *module.global_variables):
+        if not item.is_declaration and item.name != symbol:
+            item.linkage = "internal"
+    entry.name = rename
+    machine = _target_machine()
+    if optimize:
+        builder = ll.create_pass_builder(machine, ll.create_pipeline_tuning_options(speed_level=3))
+        builder.getModulePassManager().run(module, builder)
+    externals = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+    return cache.Code(machine.emit_object(module), tuple(externals))
+
+
+def assembly(text: str) -> str:
+    """The instructions that an LLVM module becomes on this CPU."""
+    module = _binding().parse_assembly(text)
+    return str(_target_machine().emit_assembly(module))
+
+
+def load(code: cache.Code, symbol: str) -> int:
+    """The address of `symbol` in an object file; loaded into the process if it is not yet there.
+
+    Raises CompileError if it needs a function that this process does not have.
+    """
+    ll = _binding()
+    with _lock:
+        address = _loaded.get(symbol)
+        if address is None:
+            if missing := [name for name in code.externals if not _find(name)]:
+                raise CompileError(f"machine code needs {', '.join(missing)}, which this process does not have")
+            engine = _engine()
+            engine.add_object_file(ll.ObjectFileRef.from_data(code.object))
+            engine.finalize_object()
+            address = _loaded[symbol] = engine.get_function_address(symbol)
+    return address
+
+
+class CompileError(RuntimeError):
+    """Something could not be compiled, or what was compiled cannot be used."""
+
+
+_lock = threading.Lock()
+_loaded: dict[str, int] = {}
+
+
+def _find(name: str) -> bool:
+    ll = _binding()
+    if not ll.address_of_symbol(name):
+        libm = ctypes.util.find_library("m")
+        if libm is not None:
+            ll.load_library_permanently(libm)
+    return bool(ll.address_of_symbol(name))
+
+
+@once
+def _binding() -> Any:
+    import llvmlite.binding as ll
+
+    ll.initialize_native_target()
+    ll.initialize_native_asmprinter()
+    return ll
+
+
+@once
+def _features() -> str:
+    return str(_binding().get_host_cpu_features().flatten())
+
+
+@once
+def _target_machine() -> Any:
+    return _new_target_machine()
+
+
+@once
+def _engine() -> Any:
+    ll = _binding()
+    return ll.create_mcjit_compiler(ll.parse_assembly(""), _new_target_machine())
+
+
+def _new_target_machine() -> Any:
+    ll = _binding()
+    target = ll.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=ll.get_host_cpu_name(),
+        features=_features(),
+        opt=3,
+        reloc="static" if target.name.startswith("x86") else "default",
+        codemodel="jitdefault",
+        jit=True,
+    )
