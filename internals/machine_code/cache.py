@@ -1,13 +1,13 @@
 """Compiled code on disk, so that it is compiled once on a machine and not once in a process.
 
-A file holds the object file, the names of functions it needs from outside, and a checksum of both. Several processes may start at
-once and find nothing: each compiles, writes to a temporary file and renames it, and the last one wins; they are all the same. A file
-that is cut short or was changed is not used, and is written anew.
+A file holds the object file, the names of functions it needs from outside, and a checksum of both. Several processes may start
+at once and find nothing: each compiles, writes to a temporary file and renames it, and the last one wins; they are all the same.
+A file that is cut short or was changed is not used, and is written anew.
 
-The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing can be written, code is kept for
-this process only.
+The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing can be written, code is kept
+for this process only.
 
-How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) does the same with shared libraries, under a file lock.
+How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) does so with shared libraries, under a file lock.
 """
 
 from __future__ import annotations

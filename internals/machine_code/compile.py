@@ -12,7 +12,8 @@ one), so a small C function is put in front that reads the arguments from slots:
 The key under which the object file is kept says all it depends on: the source of the kernel and of everything it calls, what the
 templates were bound to, the argument types, numba, LLVM and the CPU.
 
-How the real one differs: for the CPU Inductor writes C++ and runs the system's compiler; Triton, for GPUs, parses Python as numba does.
+How the real one differs: for the CPU Inductor writes C++ and runs the system's compiler; Triton, for GPUs, reads Python as numba
+does.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ def llvm_text(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
     Raises CompileError with numba's explanation if it cannot be compiled.
     """
     from numba.core import compiler, types
-    from numba.core.errors import NumbaError
     from numba.core.cpu_options import FastMathOptions
+    from numba.core.errors import NumbaError
     from numba.core.registry import cpu_target
 
     words = signature.split()
-    flags = compiler.Flags()
+    flags: Any = compiler.Flags()
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     flags.nrt = False
     flags.noalias = not aliasing
@@ -70,7 +71,13 @@ def llvm_text(kernel: Kernel, signature: str, aliasing: bool = False) -> str:
     with _lock:
         try:
             result = compiler.compile_extra(
-                cpu_target.typing_context, cpu_target.target_context, bound(kernel, _callable), arguments, types.void, flags, {}
+                cpu_target.typing_context,
+                cpu_target.target_context,
+                bound(kernel, _callable),
+                arguments,
+                types.void,
+                flags,
+                {},
             )
         except (NumbaError, NotImplementedError) as error:
             raise CompileError(f"numba cannot compile the kernel {kernel.name}({signature}): {error}") from error
@@ -113,7 +120,9 @@ def _numba_type(word: str) -> Any:
     }  # fmt: skip
     element = names.get(word.removeprefix("*"))
     if element is None or (word not in CALLS and not word.startswith("*")):
-        raise CompileError(f"'{word}' is no argument type of a kernel; there are i8, f4, f8 and pointers: *{', *'.join(names)}")
+        raise CompileError(
+            f"'{word}' is no argument type of a kernel; there are i8, f4, f8 and pointers: *{', *'.join(names)}"
+        )
     return types.CPointer(element) if word.startswith("*") else element
 
 
@@ -127,7 +136,8 @@ def _callable(called: Inline) -> Any:
     if found is None:
         import numba
 
-        found = _dispatchers[called] = numba.njit(
+        njit: Any = numba.njit
+        found = _dispatchers[called] = njit(
             bound(called, _callable),
             forceinline=True,
             error_model="numpy",

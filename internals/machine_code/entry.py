@@ -1,8 +1,8 @@
 """An `Entry` is machine code ready to be called: `entry(begin, end, *arguments)`, or `entry.parallel(n, grain, *arguments)`.
 
 Behind it is a C function `void (int64 begin, int64 end, void* args)`. The arguments travel in slots of 8 bytes, as in the kernels
-that PyTorch 1.0.1's fuser compiled (`void kernel_0(IndexType totalElements, void** args)`); the call goes through ctypes, which lets
-go of the GIL, so that several threads can be at it.
+that PyTorch 1.0.1's fuser compiled (`void kernel_0(IndexType totalElements, void** args)`); the call goes through ctypes, which
+lets go of the GIL, so that several threads can be at it.
 
 How the real one differs: a kernel of ATen is called by `parallel_for` as a C++ lambda that has captured its arguments.
 """
@@ -28,7 +28,7 @@ class Entry:
         self.name, self.address, self.signature, self.key = name, address, signature, key
         self._call: Any = _FUNCTION(address)
         self._quick: Any = _QUICK(address)
-        self._pack = struct.Struct("=" + "".join("d" if word in ("f4", "f8") else "q" for word in signature.split())).pack
+        self._pack = struct.Struct("=" + "".join("d" if word[0] == "f" else "q" for word in signature.split())).pack
 
     def __call__(self, begin: int, end: int, *args: Any) -> None:
         """Do the part of the work from `begin` to `end`, in this thread; others may run meanwhile."""

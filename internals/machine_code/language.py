@@ -117,7 +117,9 @@ def bound(instance: DeviceFunction, called: Callable[[Inline], Any]) -> Any:
     for name in instance.names():
         value = instance.meaning(name)
         if isinstance(value, Template):
-            raise RuntimeError(f"template parameter '{value.name}' of {instance.name} was not bound: {instance.name}.bind({name}=...)")
+            raise RuntimeError(
+                f"template parameter '{value.name}' of {instance.name} was not bound: {instance.name}.bind({name}=...)"
+            )
         if value is not MISSING:
             scope[name] = called(value) if isinstance(value, Inline) else value
     function: Any = instance.function

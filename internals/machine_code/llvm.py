@@ -1,13 +1,13 @@
 """LLVM: from its text to an object file, and from an object file to an address (through llvmlite).
 
-Object files are what is kept on disk: loading one takes a millisecond and no compiler. All that are loaded live in one engine, for
-the life of the process.
+Object files are what is kept on disk: loading one takes a millisecond and no compiler. All that are loaded live in one engine,
+for the life of the process.
 
 Code written by hand comes in by `entry_from_ir`. Its function has the type `void (i64 begin, i64 end, ptr args)`: a range of
 work, and the address of slots of 8 bytes with a pointer, an i64 or a double in each.
 
-How the real one differs: NNC drives the same JIT from C++ (`torch/csrc/jit/tensorexpr/llvm_jit.cpp`); ATen's own kernels are linked
-into the library.
+How the real one differs: NNC drives the same JIT from C++ (`torch/csrc/jit/tensorexpr/llvm_jit.cpp`); ATen's own kernels are
+linked into the library.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """When operators use compiled kernels: `INTERNALS_COMPILED_KERNELS=0` in the environment says never.
 
-Compiled code pays for large tensors only; numpy starts quicker. Each family of kernels knows from which number of elements on it is
-faster, and asks `use_compiled(numel, its own number)`.
+Compiled code pays for large tensors only; numpy starts quicker. Each family of kernels knows from which number of elements on it
+is faster, and asks `use_compiled(numel, its own number)`.
 
 How the real one differs: ATen's vectorised kernels have no start-up cost, so there is no threshold; `ATEN_CPU_CAPABILITY` chooses
 among the variants for AVX2 and AVX-512.
