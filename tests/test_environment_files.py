@@ -75,7 +75,22 @@ def test_only_systems_that_have_cuda_get_it() -> None:
     assert all("--hash=sha256:" in line for line in lines if line.startswith("    "))
 
 
-LOCKS = ["requirements.lock", "requirements-oracle.lock", "requirements-cuda.lock"]
+def test_what_make_bench_adds_fits_to_what_is_there() -> None:
+    packaging = pytest.importorskip("packaging.requirements")
+    base, added = locked(), locked("requirements-bench.lock")
+    for requirement in map(packaging.Requirement, PROJECT["optional-dependencies"]["bench"]):
+        assert requirement.specifier.contains(added[requirement.name])
+    both = base.keys() & added.keys()
+    assert {"pyperf", "setuptools"} <= both and all(base[name] == added[name] for name in both)
+    assert added["torch"] == locked("requirements-oracle.lock")["torch"]
+
+
+def test_pypis_minitorch_which_overwrites_torch_is_nowhere() -> None:
+    for file in LOCKS:
+        assert "minitorch" not in locked(file)
+
+
+LOCKS = ["requirements.lock", "requirements-oracle.lock", "requirements-cuda.lock", "requirements-bench.lock"]
 
 
 @pytest.mark.parametrize("file", [*LOCKS, "environment.yml", "pyproject.toml"])

@@ -22,24 +22,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, 
     (tmp_path / "requirements.lock").write_text("numpy==2.0\n")
     (tmp_path / "pyproject.toml").write_text("[project]\n")
     (tmp_path / "requirements-oracle.lock").write_text("# oracle\ntorch==2.13.0\n")
-    env = tmp_path / ".venv"
+    (tmp_path / "requirements-bench.lock").write_text("torch==2.13.0\n")
     monkeypatch.delenv("PYTHON", raising=False)
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
-    monkeypatch.setattr(setup_env, "ENV", env)
-    monkeypatch.setattr(setup_env, "STAMP", env / "ready.json")
-    monkeypatch.setattr(setup_env, "PYTHON", env / "bin" / "python")
     (tmp_path / "requirements-cuda.lock").write_text("numba==0.68.1\nnumba-cuda==0.30.4 ; sys_platform != 'darwin' \\\n")
-    monkeypatch.setattr(setup_env, "ORACLE_LOCK", tmp_path / "requirements-oracle.lock")
-    monkeypatch.setattr(setup_env, "CUDA_LOCK", tmp_path / "requirements-cuda.lock")
     notes: list[tuple[str, ...]] = []
 
     def create(folder: Path, with_pip: bool) -> None:
         notes.append(("create",))
-        (folder / "bin").mkdir(parents=True)
-        (folder / "bin" / "python").touch()
+        python = folder / setup_env.MAIN.python.relative_to(setup_env.MAIN.folder)
+        python.parent.mkdir(parents=True)
+        python.touch()
 
     monkeypatch.setattr(setup_env.venv, "create", create)
-    monkeypatch.setattr(setup_env, "pip", lambda *arguments: notes.append(("pip", *arguments)))
+    monkeypatch.setattr(setup_env, "pip", lambda environment, *arguments: notes.append(("pip", *arguments)))
     return notes
 
 
@@ -65,14 +61,14 @@ def test_interrupted_setup_leaves_no_stamp_and_starts_afresh(
     setup_env.ensure_environment()
     (setup_env.ROOT / "requirements.lock").write_text("numpy==2.1\n")
 
-    def interrupted(*arguments: str) -> None:
+    def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(setup_env, "pip", interrupted)
         with pytest.raises(KeyboardInterrupt):
             setup_env.ensure_environment()
-    assert not setup_env.STAMP.exists()
+    assert not setup_env.MAIN.stamp.exists()
     project.clear()
     setup_env.ensure_environment()
     assert project[0] == ("create",)
@@ -80,8 +76,8 @@ def test_interrupted_setup_leaves_no_stamp_and_starts_afresh(
 
 def test_setup_starts_afresh_after_the_folder_was_moved(project: list[tuple[str, ...]]) -> None:
     setup_env.ensure_environment()
-    stamp = json.loads(setup_env.STAMP.read_text())
-    setup_env.STAMP.write_text(json.dumps({**stamp, "folder": "elsewhere"}))
+    stamp = json.loads(setup_env.MAIN.stamp.read_text())
+    setup_env.MAIN.stamp.write_text(json.dumps({**stamp, "folder": "elsewhere"}))
     project.clear()
     setup_env.ensure_environment()
     assert project[0] == ("create",)
@@ -133,6 +129,18 @@ def test_there_is_no_cuda_on_macos(project: list[tuple[str, ...]], monkeypatch: 
     with pytest.raises(SystemExit, match="no CUDA on macOS"):
         setup_env.ensure_cuda()
     assert project == []
+
+
+def test_the_peers_get_an_environment_of_their_own(project: list[tuple[str, ...]]) -> None:
+    setup_env.ensure_environment(setup_env.BENCH, ["--some-argument"])
+    assert project[2] == ("pip", "install", "--some-argument", "-r", "requirements-bench.lock")
+    assert setup_env.BENCH.stamp.exists() and not setup_env.MAIN.folder.exists()
+    project.clear()
+    setup_env.ensure_environment(setup_env.BENCH)
+    assert project == []
+    (setup_env.ROOT / "requirements-bench.lock").write_text("torch==2.13.1\n")
+    setup_env.ensure_environment(setup_env.BENCH)
+    assert [note[0] for note in project] == ["pip", "pip", "pip"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the shell script needs sh")

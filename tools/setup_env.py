@@ -1,10 +1,11 @@
-"""Makes and keeps up the project's environment, `.venv`, from nothing but a plain Python.
+"""Makes and keeps up the project's environments, `.venv` and `.venv-bench`, from nothing but a plain Python.
 
     python3 tools/setup_env.py            what `make setup` does
     python3 tools/setup_env.py --oracle   also real PyTorch, to compare with: `make oracle`
     python3 tools/setup_env.py --cuda     also numba's CUDA compiler: `make cuda`
+    python3 tools/setup_env.py --bench    instead `.venv-bench`, with whom the benchmarks compare us: `make bench`
 
-When nothing changed this returns at once: the stamp `.venv/ready.json` says for which lock file, pyproject.toml,
+When nothing changed this returns at once: the stamp `.venv/ready.json` says for which lock files, pyproject.toml,
 Python and folder the environment was made. It is removed before any work and written last, by renaming, so an
 interrupted installation leaves no stamp, and the next run starts from an empty folder.
 
@@ -23,25 +24,50 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ENV = ROOT / ".venv"
-STAMP = ENV / "ready.json"
-PYTHON = ENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-ORACLE_LOCK = ROOT / "requirements-oracle.lock"
-CUDA_LOCK = ROOT / "requirements-cuda.lock"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A folder, the lock files that say what is in it, and how long filling it takes."""
+
+    name: str
+    locks: tuple[str, ...]
+    patience: str
+
+    @property
+    def folder(self) -> Path:
+        return ROOT / self.name
+
+    @property
+    def stamp(self) -> Path:
+        return self.folder / "ready.json"
+
+    @property
+    def python(self) -> Path:
+        return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+MAIN = Environment(".venv", ("requirements.lock",), "a minute or two")
+# The peers have one of their own: whatever they install, the project's environment stays what its lock file says.
+BENCH = Environment(".venv-bench", ("requirements.lock", "requirements-bench.lock"), "several minutes, PyTorch is large")
+ORACLE_LOCK = "requirements-oracle.lock"
+CUDA_LOCK = "requirements-cuda.lock"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="make or update the project's .venv")
+    parser = argparse.ArgumentParser(description="make or update the project's environments")
     parser.add_argument("--oracle", action="store_true", help="also install real PyTorch, for side-by-side tests")
     parser.add_argument("--cuda", action="store_true", help="also what compiles for a GPU (450 MB; not on macOS)")
-    parser.add_argument("--pip-args", default="", help="more arguments for that pip, such as another index")
+    parser.add_argument("--bench", action="store_true", help="the benchmarks' .venv-bench instead, with PyTorch too")
+    parser.add_argument("--pip-args", default="", help="more arguments for the pip that fetches PyTorch: an index, say")
     options = parser.parse_args()
     try:
         with only_one_at_a_time():
-            ensure_environment()
+            ensure_environment(BENCH if options.bench else MAIN, options.pip_args.split())
             if options.oracle:
                 ensure_oracle(options.pip_args.split())
             if options.cuda:
@@ -52,28 +78,31 @@ def main() -> int:
     return 0
 
 
-def ensure_environment() -> None:
-    wanted = fingerprint()
-    found = read_stamp()
+def ensure_environment(environment: Environment = MAIN, pip_args: list[str] | None = None) -> None:
+    wanted = fingerprint(environment)
+    found = read_stamp(environment)
     if found is not None and not os.environ.get("PYTHON"):
         wanted["python"] = found.get("python", "")  # whoever names no Python is content with the one that is there
-    if found == wanted and PYTHON.exists():
+    if found == wanted and environment.python.exists():
         return
     # A changed lock file is installed over what is there (which keeps the oracle); anything else starts afresh.
     same_python = found is not None and all(found.get(k) == wanted[k] for k in ("python", "folder"))
-    STAMP.unlink(missing_ok=True)
-    if not (same_python and PYTHON.exists()):
-        say(f"making {ENV.name} with Python {sys.version.split()[0]}")
-        if ENV.exists():
-            shutil.rmtree(ENV)
-        venv.create(ENV, with_pip=True)
-    say("installing what requirements.lock names (a minute or two, once)")
-    pip("install", "--require-hashes", "-r", "requirements.lock")
+    environment.stamp.unlink(missing_ok=True)
+    if not (same_python and environment.python.exists()):
+        say(f"making {environment.name} with Python {sys.version.split()[0]}")
+        if environment.folder.exists():
+            shutil.rmtree(environment.folder)
+        venv.create(environment.folder, with_pip=True)
+    say(f"installing what {' and '.join(environment.locks)} say ({environment.patience}, once)")
+    pip(environment, "install", "--require-hashes", "-r", environment.locks[0])
+    for lock in environment.locks[1:]:
+        pip(environment, "install", *(pip_args or []), "-r", lock)
     say("installing this project into it, editable")
     # "compat" puts this folder itself on the path, so that a package added later is found without a new installation.
-    pip("install", "--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "--editable", ".")
-    write_stamp(wanted)
-    say(f"{ENV.name} is ready")
+    editable = ("--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "--editable", ".")
+    pip(environment, "install", *editable)
+    write_stamp(environment, wanted)
+    say(f"{environment.name} is ready")
 
 
 def ensure_oracle(pip_args: list[str]) -> None:
@@ -83,7 +112,7 @@ def ensure_oracle(pip_args: list[str]) -> None:
     if found is not None and (found + ".").startswith(wanted + "."):
         return
     say(f"installing PyTorch {version}, to compare with (large)")
-    pip("install", *pip_args, "-r", ORACLE_LOCK.name)
+    pip(MAIN, "install", *pip_args, "-r", ORACLE_LOCK)
     found = installed_torch()
     if found is None or not (found + ".").startswith(wanted + "."):
         raise SystemExit(f"setup failed: the oracle has to be PyTorch {wanted}, pip installed {found}")
@@ -97,41 +126,41 @@ def ensure_cuda() -> None:
     if installed("numba-cuda") == wanted:
         return
     say(f"installing numba-cuda {wanted} and NVIDIA's compiler (large)")
-    pip("install", "--require-hashes", "-r", CUDA_LOCK.name)
+    pip(MAIN, "install", "--require-hashes", "-r", CUDA_LOCK)
     say(f"numba-cuda {wanted} is there")
 
 
-def fingerprint() -> dict[str, str]:
+def fingerprint(environment: Environment) -> dict[str, str]:
     """What the environment depends on. The folder counts, because a venv cannot be moved."""
-    names = ("requirements.lock", "pyproject.toml")
+    names = (*environment.locks, "pyproject.toml")
     files = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in names}
     return {**files, "python": ".".join(map(str, sys.version_info[:2])), "folder": str(ROOT)}
 
 
-def read_stamp() -> dict[str, str] | None:
+def read_stamp(environment: Environment) -> dict[str, str] | None:
     try:
-        stamp = json.loads(STAMP.read_text())
+        stamp = json.loads(environment.stamp.read_text())
     except (OSError, ValueError):
         return None
     return stamp if isinstance(stamp, dict) else None
 
 
-def write_stamp(content: dict[str, str]) -> None:
-    temporary = STAMP.with_suffix(".new")
+def write_stamp(environment: Environment, content: dict[str, str]) -> None:
+    temporary = environment.stamp.with_suffix(".new")
     temporary.write_text(json.dumps(content, indent=1))
-    temporary.replace(STAMP)
+    temporary.replace(environment.stamp)
 
 
 def pinned_torch() -> str:
     return pinned(ORACLE_LOCK, "torch")
 
 
-def pinned(lock: Path, package: str) -> str:
-    for line in lock.read_text().splitlines():
+def pinned(lock: str, package: str) -> str:
+    for line in (ROOT / lock).read_text().splitlines():
         name, _, version = line.partition("==")
         if name == package:
             return version.split()[0]
-    raise SystemExit(f"setup failed: {lock.name} pins no {package}")
+    raise SystemExit(f"setup failed: {lock} pins no {package}")
 
 
 def installed_torch() -> str | None:
@@ -140,12 +169,12 @@ def installed_torch() -> str | None:
 
 def installed(package: str) -> str | None:
     ask = f"import importlib.metadata as m\ntry: print(m.version('{package}'))\nexcept m.PackageNotFoundError: pass"
-    answer = subprocess.run([PYTHON, "-c", ask], capture_output=True, text=True, check=True)
+    answer = subprocess.run([MAIN.python, "-c", ask], capture_output=True, text=True, check=True)
     return answer.stdout.strip() or None
 
 
-def pip(*arguments: str) -> None:
-    command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", arguments[0], "--quiet", *arguments[1:]]
+def pip(environment: Environment, *arguments: str) -> None:
+    command = [str(environment.python), "-m", "pip", "--disable-pip-version-check", arguments[0], "--quiet", *arguments[1:]]
     subprocess.run(command, cwd=ROOT, check=True)
 
 
