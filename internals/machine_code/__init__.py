@@ -19,7 +19,7 @@ The floors, from the top:
 - `llvm`: LLVM makes an object file of that, and loads object files. Code that was written in LLVM's language to begin with (the
   inner loops of convolutions) enters here.
 - `cache`: object files on disk, so that numba is imported only where something is compiled for the first time.
-- `entry` and `parallel`: calling what was loaded, on one thread or several. `settings`: when the operators do so.
+- `entry`, `parallel` and `parts`: calling what was loaded, on one thread or several. `settings`: when the operators do so.
 
 How the real one differs: ATen's kernels are C++, compiled ahead of time for three levels of vector instructions
 (`aten/src/ATen/native/cpu`, `DispatchStub.h`), and called through function pointers as here; Inductor writes C++ and calls the
@@ -28,8 +28,21 @@ compiler when a function is first run.
 
 from __future__ import annotations
 
-from .language import inline, kernel, template
+from typing import TYPE_CHECKING, Any
+
 from .parallel import get_num_threads, set_num_threads
 from .settings import compiled_kernels
 
+if TYPE_CHECKING:
+    from .language import inline, kernel, template
+
 __all__ = ["compiled_kernels", "get_num_threads", "inline", "kernel", "set_num_threads", "template"]
+
+
+def __getattr__(name: str) -> Any:
+    """The language is imported when it is first used: operators ask for `settings` only, in every call."""
+    if name in ("inline", "kernel", "template"):
+        from . import language
+
+        return getattr(language, name)
+    raise AttributeError(f"module 'internals.machine_code' has no attribute '{name}'")

@@ -15,13 +15,23 @@ from contextlib import contextmanager
 
 
 class Settings:
-    """`never` switches compiled kernels off; `threshold`, where it is not None, replaces each family's own."""
+    """`never` switches compiled kernels off; `threshold`, where it is not None, replaces each family's own.
 
-    __slots__ = ("never", "threshold")
+    `least`: with fewer elements no operator need ask any further. It follows from the other two.
+    """
+
+    __slots__ = ("never", "threshold", "least")
 
     def __init__(self) -> None:
-        self.never = os.environ.get("INTERNALS_COMPILED_KERNELS", "1") == "0"
-        self.threshold: int | None = None
+        self.set(os.environ.get("INTERNALS_COMPILED_KERNELS", "1") == "0", None)
+
+    def set(self, never: bool, threshold: int | None) -> None:
+        self.never, self.threshold = never, threshold
+        self.least = NEVER if never else LEAST if threshold is None else threshold
+
+
+LEAST = 1 << 14
+NEVER = 1 << 62
 
 
 settings = Settings()
@@ -38,8 +48,8 @@ def use_compiled(numel: int, threshold: int) -> bool:
 def compiled_kernels(enabled: bool = True, threshold: int | None = None) -> Iterator[None]:
     """Inside, operators use compiled kernels or don't; `threshold` says from how many elements on, instead of what pays."""
     before = settings.never, settings.threshold
-    settings.never, settings.threshold = not enabled, threshold
+    settings.set(not enabled, threshold)
     try:
         yield
     finally:
-        settings.never, settings.threshold = before
+        settings.set(*before)
