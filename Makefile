@@ -2,16 +2,19 @@
 
 ifeq ($(OS),Windows_NT)
 RUN := .venv/Scripts/python.exe
+BENCH := .venv-bench/Scripts/python.exe
 else
 RUN := .venv/bin/python
+BENCH := .venv-bench/bin/python
 endif
 
 # PYTHON: the Python to make the environment with.       PIP_ARGS: more arguments for the pip that fetches PyTorch.
 # LAB_ARGS: more arguments for JupyterLab.               ARGS: more arguments for test, notebooks, tour and bench.
 export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
+export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda notebooks bench bench-gpu lock clean
+.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda notebooks bench bench-env bench-full bench-gpu lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -48,8 +51,15 @@ cuda: ## add numba's CUDA compiler to .venv: kernels on a real GPU, PTX anywhere
 notebooks: setup ## run the notebooks again and store their outputs
 	@$(RUN) -m tools.notebooks $(ARGS)
 
-bench: setup ## time against numpy and, where installed, PyTorch: ratios
-	@$(RUN) -m benchmarks $(ARGS)
+bench-env: ## make .venv-bench: the project, PyTorch, micrograd and tinygrad, to compare with
+	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --bench --pip-args="$(PIP_ARGS)"
+
+bench: bench-env ## time against numpy, PyTorch and others, in .venv-bench: ratios, in minutes
+	@$(BENCH) -m benchmarks $(ARGS)
+
+bench-full: bench-env ## the same with all cases and more rounds (an hour); writes benchmarks/results and docs/performance.md
+	@$(BENCH) -m benchmarks --full --save $(ARGS)
+	@$(BENCH) -m benchmarks.report
 
 bench-gpu: cuda ## time the CUDA backend on a real GPU: against its bandwidth, its matmul, and PyTorch
 	@$(RUN) -m benchmarks.cuda $(ARGS)
@@ -57,5 +67,5 @@ bench-gpu: cuda ## time the CUDA backend on a real GPU: against its bandwidth, i
 lock: ## pin the newest versions of all dependencies (needs uv)
 	@tools/lock.sh
 
-clean: ## remove .venv and everything else that make made
-	rm -rf .venv build
+clean: ## remove .venv, .venv-bench and everything else that make made
+	rm -rf .venv .venv-bench build

@@ -265,6 +265,39 @@ def test_parallel_for_hands_on_errors_and_nests(threads):
     assert sum(e - b for b, e, _ in inner) == 200
 
 
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_kernel_in_parts_on_several_threads(threads, number):
+    set_num_threads(number)
+    entry = apply.bind(unary=square).entry("*f4 *f4")
+    for n in (0, 1, 99, 1000, 100_003):
+        x = np.arange(n, dtype=np.float32)
+        for grain in (1, 64, 1 << 20):
+            out = np.full(n, -1, np.float32)
+            entry.parallel(n, grain, x.ctypes.data, out.ctypes.data)
+            assert np.array_equal(out, x * x)
+
+
+def test_callers_in_several_threads_do_not_disturb_each_other(threads):
+    set_num_threads(3)
+    entry = apply.bind(unary=square).entry("*f4 *f4")
+    wrong = []
+
+    def call(start):
+        x = np.arange(start, start + 20_000, dtype=np.float32)
+        for _ in range(50):
+            out = np.zeros_like(x)
+            entry.parallel(x.size, 256, x.ctypes.data, out.ctypes.data)
+            if not np.array_equal(out, x * x):
+                wrong.append(start)
+
+    callers = [threading.Thread(target=call, args=(i * 1000,)) for i in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
 def test_threads_are_made_anew_in_a_forked_process(threads):
     if not hasattr(os, "fork"):
         pytest.skip("this system has no fork")
@@ -272,13 +305,21 @@ def test_threads_are_made_anew_in_a_forked_process(threads):
     parallel_for(lambda b, e, a: None, 100, 1, None)
     code = (
         "import os, internals.machine_code.parallel as p\n"
-        "p.set_num_threads(2); p.parallel_for(lambda b, e, a: None, 100, 1, None)\n"
+        "import numpy as np\n"
+        "from tests.test_machine_code import apply, square\n"
+        "p.set_num_threads(2)\n"
+        "x = np.arange(10000, dtype=np.float32); out = np.empty_like(x)\n"
+        "def both():\n"
+        "    p.parallel_for(lambda b, e, a: None, 100, 1, None)\n"
+        "    apply.bind(unary=square).entry('*f4 *f4').parallel(x.size, 16, x.ctypes.data, out.ctypes.data)\n"
+        "both()\n"
         "pid = os.fork()\n"
         "if pid == 0:\n"
-        "    p.parallel_for(lambda b, e, a: None, 100, 1, None); os._exit(7)\n"
+        "    both(); os._exit(7)\n"
         "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7\n"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120, env=environment)
 
 
 def test_number_of_threads_is_checked():

@@ -19,7 +19,7 @@ The floors, from the top:
 - `llvm`: LLVM makes an object file of that, and loads object files. Code that was written in LLVM's language to begin with (the
   inner loops of convolutions) enters here.
 - `cache`: object files on disk, so that numba is imported only where something is compiled for the first time.
-- `entry`, `parallel` and `parts`: calling what was loaded, on one thread or several. `settings`: when the operators do so.
+- `entry`, `parallel` and `pool`: calling what was loaded, on one thread or several. `settings`: when the operators do so.
 
 How the real one differs: ATen's kernels are C++, compiled ahead of time for three levels of vector instructions
 (`aten/src/ATen/native/cpu`, `DispatchStub.h`), and called through function pointers as here; Inductor writes C++ and calls the

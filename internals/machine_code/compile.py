@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import textwrap
 import threading
 from functools import cache as once
@@ -44,7 +45,7 @@ def compiled(kernel: Kernel, signature: str, aliasing: bool = False) -> Entry:
             return Entry(kernel.name, load(code, symbol), signature, key)
         except CompileError:
             pass  # it was made where numba's own functions were loaded
-    code = emit(llvm_text(kernel, signature, aliasing), "entry", symbol, optimize=False)
+    code = emit(llvm_text(kernel, signature, aliasing), {"entry": symbol}, optimize=False)
     cache.store(key, code)
     return Entry(kernel.name, load(code, symbol), signature, key)
 
@@ -162,6 +163,12 @@ def _description(instance: Inline) -> str:
 
 
 def _source(instance: Inline) -> str:
-    """The source of a function; generated ones carry theirs."""
+    """The source of a function; generated ones carry theirs, and of one typed at a prompt there is only the bytecode."""
     carried = getattr(instance.function, "__source__", None)
-    return carried if carried is not None else textwrap.dedent(inspect.getsource(instance.function))
+    if carried is not None:
+        return str(carried)
+    try:
+        return textwrap.dedent(inspect.getsource(instance.function))
+    except OSError:
+        code = instance.function.__code__
+        return repr((sys.version, code.co_code, code.co_consts, code.co_names))

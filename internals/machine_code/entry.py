@@ -13,7 +13,8 @@ import ctypes
 import struct
 from typing import Any
 
-from .parallel import parallel_for
+from .parallel import get_num_threads, may_split
+from .pool import run_in_parts
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p)
 _QUICK = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_char_p)
@@ -39,8 +40,12 @@ class Entry:
         self._quick(begin, end, self._pack(*args))
 
     def parallel(self, n: int, grain: int, *args: Any) -> None:
-        """Do all of 0 <= i < n, split over threads into parts of at least `grain`."""
-        parallel_for(self._call, n, grain, self._pack(*args))
+        """Do all of 0 <= i < n, on all threads, in parts of at least `grain`."""
+        packed = self._pack(*args)
+        if may_split(n, grain) and run_in_parts(self.address, n, grain, packed, get_num_threads()):
+            return
+        if n > 0:
+            self._call(0, n, packed)
 
     def __repr__(self) -> str:
         return f"<machine code of {self.name}({', '.join(('begin', 'end', *self.signature.split()))})>"

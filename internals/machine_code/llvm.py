@@ -29,12 +29,21 @@ def entry_from_ir(text: str | Callable[[], str], symbol: str, key: str, signatur
     key: tells this code from any other in the cache: everything that the text depends on, but not the CPU.
     signature: its arguments behind the slots, as in `Kernel.entry`.
     """
-    full_key = digest("ir", key, host())
+    (address,) = functions_from_ir(text, (symbol,), key, optimize)
+    return Entry(symbol, address, signature, digest("ir", key, host()))
+
+
+def functions_from_ir(
+    text: str | Callable[[], str], symbols: tuple[str, ...], key: str, optimize: bool = True
+) -> tuple[int, ...]:
+    """The addresses of functions of an LLVM module, which may be of any type. See `entry_from_ir`."""
+    full_key = digest("ir", key, *symbols, host())
+    names = {symbol: f"k_{full_key[:24]}_{symbol}" for symbol in symbols}
     stored = cache.load(full_key)
     if stored is None:
-        stored = emit(text if isinstance(text, str) else text(), symbol, f"k_{full_key[:24]}", optimize)
+        stored = emit(text if isinstance(text, str) else text(), names, optimize)
         cache.store(full_key, stored)
-    return Entry(symbol, load(stored, f"k_{full_key[:24]}"), signature, full_key)
+    return tuple(load(stored, name) for name in names.values())
 
 
 def digest(*parts: str) -> str:
@@ -49,22 +58,23 @@ def host() -> str:
     return f"{ll.get_process_triple()} {ll.get_host_cpu_name()} {_features()} llvm {ll.llvm_version_info}"
 
 
-def emit(text: str, symbol: str, rename: str, optimize: bool) -> cache.Code:
-    """The object file of a module. Its function `symbol` is called `rename` there, everything else is not visible outside.
+def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
+    """The object file of a module. `names` are its functions that can be seen from outside, and what they are called there.
 
-    Raises CompileError if the text is no valid LLVM module or has no such function.
+    Raises CompileError if the text is no valid LLVM module or has no such functions.
     """
     ll = _binding()
     try:
         module = ll.parse_assembly(text)
         module.verify()
-        entry = module.get_function(symbol)
+        visible = {symbol: module.get_function(symbol) for symbol in names}
     except (RuntimeError, NameError) as error:
-        raise CompileError(f"no LLVM module with a function {symbol}: {error}") from error
+        raise CompileError(f"no LLVM module with a function {', '.join(names)}: {error}") from error
     for item in (*module.functions, *module.global_variables):
-        if not item.is_declaration and item.name != symbol:
+        if not item.is_declaration and item.name not in names:
             item.linkage = "internal"
-    entry.name = rename
+    for symbol, function in visible.items():
+        function.name = names[symbol]
     machine = _target_machine()
     if optimize:
         builder = ll.create_pass_builder(machine, ll.create_pipeline_tuning_options(speed_level=3))
@@ -80,7 +90,7 @@ def assembly(text: str) -> str:
 
 
 def load(code: cache.Code, symbol: str) -> int:
-    """The address of `symbol` in an object file; loaded into the process if it is not yet there.
+    """The address of `symbol` in an object file, which is loaded into the process if it is not yet there.
 
     Raises CompileError if it needs a function that this process does not have.
     """
@@ -91,9 +101,12 @@ def load(code: cache.Code, symbol: str) -> int:
             if missing := [name for name in code.externals if not _find(name)]:
                 raise CompileError(f"machine code needs {', '.join(missing)}, which this process does not have")
             engine = _engine()
-            engine.add_object_file(ll.ObjectFileRef.from_data(code.object))
-            engine.finalize_object()
-            address = _loaded[symbol] = engine.get_function_address(symbol)
+            address = engine.get_function_address(symbol)  # another function of a file that was loaded may be asked for
+            if not address:
+                engine.add_object_file(ll.ObjectFileRef.from_data(code.object))
+                engine.finalize_object()
+                address = engine.get_function_address(symbol)
+            _loaded[symbol] = address
     return address
 
 
@@ -120,6 +133,7 @@ def _binding() -> Any:
 
     ll.initialize_native_target()
     ll.initialize_native_asmprinter()
+    ll.initialize_native_asmparser()
     return ll
 
 

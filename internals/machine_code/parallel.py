@@ -2,7 +2,8 @@
 
 The thread that calls it does the first part itself. The others are done by threads of a pool that wait on a queue, one part each,
 and tell when they are through. Machine code runs without the GIL, so they really run at once; handing the work out costs some ten
-microseconds, so a part should be worth more than that: `grain` is the least it may be.
+microseconds, so a part should be worth more than that: `grain` is the least it may be. For kernels there is a quicker way
+(`pool.py`).
 
 Work that is split inside a part runs where it is: a thread of the pool never waits for the pool.
 
@@ -20,17 +21,16 @@ from typing import Any
 
 def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args: Any) -> None:
     """`call(begin, end, args)` for parts that make up 0..n, each of at least `grain` unless n is less."""
-    parts = min(_threads.number, -(-n // max(grain, 1)))
-    if parts <= 1 or getattr(_inside, "part", False):
+    if not may_split(n, grain):
         if n > 0:
             call(0, n, args)
         return
-    size = -(-n // parts)
+    size = -(-n // min(_threads.number, n // max(grain, 1)))
     others = range(size, n, size)
     done: SimpleQueue[BaseException | None] = SimpleQueue()
     work = _threads.at_least(len(others))
     for begin in others:
-        work.put((call, begin, min(begin + size, n), args, done))
+        work.put((call, (begin, min(begin + size, n), args), done))
     error: BaseException | None = None
     try:
         call(0, size, args)
@@ -45,6 +45,11 @@ def parallel_for(call: Callable[[int, int, Any], Any], n: int, grain: int, args:
                 error = interrupt
     if error is not None:
         raise error
+
+
+def may_split(n: int, grain: int) -> bool:
+    """Whether there are two parts of at least `grain` in n, a thread for each, and this is not itself inside a part."""
+    return _threads.number > 1 and n >= 2 * max(grain, 1) and not getattr(_inside, "part", False)
 
 
 def get_num_threads() -> int:
@@ -91,13 +96,14 @@ _inside = threading.local()
 def _serve(work: SimpleQueue[Any]) -> None:
     _inside.part = True
     while True:
-        call, begin, end, args, done = work.get()
+        call, arguments, done = work.get()
+        error = None
         try:
-            call(begin, end, args)
-        except BaseException as error:
-            done.put(error)
-        else:
-            done.put(None)
+            call(*arguments)
+        except BaseException as raised:
+            error = raised
+        done.put(error)
+        del call, arguments, done, error  # nothing is kept alive while waiting
 
 
 def _default_number() -> int:

@@ -1,0 +1,197 @@
+"""Threads that take parts of a job until none are left: what `Entry.parallel` does.
+
+Handing work to a thread that sleeps takes 10 to 50 microseconds, as long as some million additions. So, first, nobody is *given*
+a part. The job is cut into several parts a thread, and each thread, when it is there, takes the next one by an atomic addition to
+a counter; the caller begins at once, and whoever comes late finds fewer left, or none. And second, a thread that has found
+nothing more to do looks for the next job for some 300 microseconds before it goes to sleep.
+
+A job is written into one place in memory, the board:
+
+    number     odd while a job is open; each job adds two
+    next       the first element that nobody has taken            done      how many elements are through
+    active     how many threads are at it, besides the caller     kernel, n, size, args: the job
+
+The caller may go on when everything is done, and write the next job when, moreover, no other thread is active. All of this is
+below in LLVM's language, because it runs without the GIL. Only one job runs at a time: a second caller does its own alone.
+
+How the real one differs: OpenMP's threads spin and sleep in the same way; ATen gives each of them one equal part.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from functools import cache as once
+from typing import Any
+
+PARTS_A_THREAD = 4
+SPINS = 20_000  # looks at the board before a thread goes to sleep, with a pause after each
+
+CODE = """
+%board = type { [8 x i64], [8 x i64], [8 x i64], [8 x i64], ptr, i64, i64, ptr }
+
+; Take parts until none are left.
+define internal void @take(ptr %board) {
+start:
+  %next = getelementptr %board, ptr %board, i32 0, i32 1
+  %done = getelementptr %board, ptr %board, i32 0, i32 2
+  %kernel.at = getelementptr %board, ptr %board, i32 0, i32 4
+  %n.at = getelementptr %board, ptr %board, i32 0, i32 5
+  %size.at = getelementptr %board, ptr %board, i32 0, i32 6
+  %args.at = getelementptr %board, ptr %board, i32 0, i32 7
+  %kernel = load ptr, ptr %kernel.at
+  %n = load i64, ptr %n.at
+  %size = load i64, ptr %size.at
+  %args = load ptr, ptr %args.at
+  br label %claim
+claim:
+  %begin = atomicrmw add ptr %next, i64 %size seq_cst
+  %any = icmp slt i64 %begin, %n
+  br i1 %any, label %work, label %return
+work:
+  %full = add i64 %begin, %size
+  %fits = icmp slt i64 %full, %n
+  %end = select i1 %fits, i64 %full, i64 %n
+  call void %kernel(i64 %begin, i64 %end, ptr %args)
+  %count = sub i64 %end, %begin
+  %before = atomicrmw add ptr %done, i64 %count seq_cst
+  br label %claim
+return:
+  ret void
+}
+
+; What the caller does: put the job on the board, take parts, wait until all are done and nobody looks at the board any more.
+define void @run_job(ptr %board, ptr %kernel, i64 %n, i64 %size, ptr %args) {
+start:
+  %next = getelementptr %board, ptr %board, i32 0, i32 1
+  %done = getelementptr %board, ptr %board, i32 0, i32 2
+  %active = getelementptr %board, ptr %board, i32 0, i32 3
+  %kernel.at = getelementptr %board, ptr %board, i32 0, i32 4
+  %n.at = getelementptr %board, ptr %board, i32 0, i32 5
+  %size.at = getelementptr %board, ptr %board, i32 0, i32 6
+  %args.at = getelementptr %board, ptr %board, i32 0, i32 7
+  store ptr %kernel, ptr %kernel.at
+  store i64 %n, ptr %n.at
+  store i64 %size, ptr %size.at
+  store ptr %args, ptr %args.at
+  store i64 0, ptr %next
+  store i64 0, ptr %done
+  %opened = atomicrmw add ptr %board, i64 1 seq_cst
+  call void @take(ptr %board)
+  br label %wait
+wait:
+  call void PAUSE
+  %finished = load atomic i64, ptr %done seq_cst, align 8
+  %all = icmp sge i64 %finished, %n
+  br i1 %all, label %close, label %wait
+close:
+  %closed = atomicrmw add ptr %board, i64 1 seq_cst
+  br label %leave
+leave:
+  %others = load atomic i64, ptr %active seq_cst, align 8
+  %alone = icmp eq i64 %others, 0
+  br i1 %alone, label %return, label %leave
+return:
+  ret void
+}
+
+; What the other threads do: look for a job that is open and new to them, `spins` times in vain.
+define void @serve(ptr %board, i64 %spins) {
+start:
+  %active = getelementptr %board, ptr %board, i32 0, i32 3
+  br label %look
+look:
+  %left = phi i64 [ %spins, %start ], [ %fewer, %pause ], [ %spins, %done ]
+  %last = phi i64 [ 0, %start ], [ %last, %pause ], [ %number, %done ]
+  %number = load atomic i64, ptr %board seq_cst, align 8
+  %odd = trunc i64 %number to i1
+  %new = icmp ne i64 %number, %last
+  %go = and i1 %odd, %new
+  br i1 %go, label %join, label %pause
+pause:
+  call void PAUSE
+  %fewer = sub i64 %left, 1
+  %enough = icmp sle i64 %fewer, 0
+  br i1 %enough, label %return, label %look
+join:
+  %were = atomicrmw add ptr %active, i64 1 seq_cst
+  %now = load atomic i64, ptr %board seq_cst, align 8
+  %still = icmp eq i64 %now, %number
+  br i1 %still, label %work, label %done
+work:
+  call void @take(ptr %board)
+  br label %done
+done:
+  %are = atomicrmw sub ptr %active, i64 1 seq_cst
+  br label %look
+return:
+  ret void
+}
+"""
+
+
+def run_in_parts(kernel: int, n: int, grain: int, packed: bytes, threads: int) -> bool:
+    """Call the machine code at address `kernel` for parts that make up 0..n, each of at least `grain`, on so many threads.
+
+    False, and nothing done, if another job is running.
+    """
+    pool = _pool
+    if not pool.free.acquire(blocking=False):
+        return False
+    try:
+        pool.wake(threads - 1)
+        size = max(grain, -(-n // (PARTS_A_THREAD * threads)))
+        _functions()[0](pool.board, kernel, n, size, packed)
+    finally:
+        pool.free.release()
+    return True
+
+
+class Pool:
+    """The board and the threads around it. They are made when first needed, and end with the process."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """No threads yet. So it is at the start, and in a process that was forked off: threads do not come along."""
+        self.board = (ctypes.c_int64 * 64)()
+        self.free = threading.Lock()
+        self.asleep: list[threading.Lock] = []
+        self.made = 0
+
+    def wake(self, number: int) -> None:
+        """See to it that so many threads are up, or soon will be."""
+        while self.made < number:
+            threading.Thread(target=self.serve, daemon=True, name="internals worker").start()
+            self.made += 1
+        for _ in range(min(number, len(self.asleep))):
+            self.asleep.pop().release()
+
+    def serve(self) -> None:
+        bed, serve = threading.Lock(), _functions()[1]
+        bed.acquire()
+        while True:
+            serve(self.board, SPINS)
+            self.asleep.append(bed)
+            bed.acquire()
+
+
+@once
+def _functions() -> tuple[Any, Any]:
+    from .llvm import functions_from_ir, host
+
+    pause = {"x86_64": '"pause"', "aarch64": '"yield"', "arm64": '"yield"'}.get(host().partition("-")[0], '""')
+    code = CODE.replace("PAUSE", f'asm sideeffect {pause}, ""()')
+    run_job, serve = functions_from_ir(code, ("run_job", "serve"), code)
+    word, pointer = ctypes.c_int64, ctypes.c_void_p
+    return (
+        ctypes.CFUNCTYPE(None, pointer, pointer, word, word, ctypes.c_char_p)(run_job),
+        ctypes.CFUNCTYPE(None, pointer, word)(serve),
+    )
+
+
+_pool = Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.forget)
