@@ -1,7 +1,8 @@
 """The short way through `TensorIterator`, for the call that most calls are: contiguous floats of one dtype.
 
 Nothing has to be decided when their geometry is one, or one only repeats the other. `unary(np.exp, x)` and `binary(np.add, a, b)`
-allocate, loop, and return; for every other kind of call they do what they stand for: `TensorIterator(...).run(loop)`.
+allocate, loop, and return; for every other kind of call, and for tensors large enough for machine code, they do what they stand
+for: `TensorIterator(...).run(loop)`.
 
 How the real one differs: a C++ `TensorIterator` has the same short cut inside (`fast_set_up`); building one costs nothing there.
 """
@@ -16,6 +17,7 @@ from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry
 from internals.core.scalar import checked
 from internals.core.tensor_impl import array, empty
+from internals.machine_code.settings import settings
 
 from .tensor_iterator import TensorIterator
 
@@ -25,7 +27,7 @@ _NUMBERS = frozenset((float, int, bool, complex))
 def unary(loop: Callable[..., Any], x: Any, out: Any = None, promote: str = "float") -> Any:
     """`loop(x)` elementwise; `promote` as in `TensorIterator`."""
     g = x._geometry.without_grad
-    if out is not None or not g.fast:
+    if out is not None or not g.fast or g.numel >= settings.least:
         return TensorIterator((x,), out, promote).run(loop)
     result = empty(g)
     a = x._array
@@ -40,7 +42,7 @@ def unary(loop: Callable[..., Any], x: Any, out: Any = None, promote: str = "flo
 def binary(loop: Callable[..., Any], a: Any, b: Any, out: Any = None, promote: str = "common") -> Any:
     """`loop(a, b, out)` elementwise; `a` and `b` are tensors, or one of them is a number and `loop` a numpy ufunc."""
     g = _usual(a, b, out)
-    if g is None:
+    if g is None or g.numel >= settings.least:
         return TensorIterator((a, b), out, promote, None, True).run(loop)
     result = empty(g) if out is None else out
     token = quiet()
@@ -56,7 +58,7 @@ def takes_scaled(a: Any, b: Any, alpha: Any, out: Any) -> bool:
     if alpha.__class__ is not float or a.__class__ in _NUMBERS or b.__class__ in _NUMBERS:
         return False
     g = a._geometry.without_grad
-    same = g.takes_floats and g.fast and b._geometry.without_grad is g
+    same = g.takes_floats and g.fast and b._geometry.without_grad is g and g.numel < settings.least
     return same and (out is None or (out is a and a._storage is not b._storage))
 
 

@@ -3,7 +3,7 @@
 Before a loop can run, somebody has to decide: which dtype to compute in, what shape the operands broadcast to, what the output
 is (given, or new: then in which memory order), and how few dimensions the walk over memory really needs. A `TensorIterator`
 makes these decisions in its constructor, where they can be looked at, and `run` hands numpy's loop exactly the operands it
-decided on.
+decided on. Large tensors are walked over by machine code instead (`compiled/elementwise.py`).
 
     it = TensorIterator([a, b])
     it.common_dtype, it.shape, it.permutation, it.coalesced_shape
@@ -23,6 +23,7 @@ flag on a 0-d tensor.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, like
 from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.machine_code.settings import settings
 
 from .decisions import Decisions, decide
 from .overlap import check_no_internal_overlap, check_no_partial_overlap
@@ -43,6 +45,15 @@ from .writing import resize_output
 _REAL_NUMBERS = frozenset((float, int, bool))
 _decided: dict[tuple[Any, ...], Decisions] = {}
 REMEMBERED = 1 << 12
+
+
+class Watch(threading.local):
+    """Who hears of the loops that this thread's operators ask for on tensors without memory: the JIT's fuser, or nobody."""
+
+    loop: Callable[[TensorIterator, Decisions, Any], None] | None = None
+
+
+watch = Watch()
 
 
 class TensorIterator:
@@ -100,6 +111,8 @@ class TensorIterator:
         if output is None:
             output = self._output = empty(self._geometry)
         decisions = self._decisions
+        if self._geometry.numel >= settings.least and self._run_compiled(loop, output):
+            return output
         if decisions is None:
             self._run_as_is(loop, array(output))
             return output
@@ -108,6 +121,8 @@ class TensorIterator:
         if (where := self._geometry.device) is not CPU:
             if where is not META:
                 hooks(where.type).run_loop(self, decisions, loop)
+            elif watch.loop is not None:
+                watch.loop(self, decisions, loop)
             return output
         operands, target = self._operands(decisions), array(output)
         if decisions.fast_setup is None:
@@ -124,6 +139,15 @@ class TensorIterator:
         finally:
             restore(token)
         return output
+
+    def _run_compiled(self, loop: Callable[..., Any], output: Any) -> bool:
+        """Have machine code do it, if that pays; False if it did not."""
+        g = self._geometry
+        if g.device is not CPU or not g.numel:
+            return False
+        from .compiled.elementwise import run_loop
+
+        return run_loop(self, self._decisions, loop, output)
 
     def _run_as_is(self, loop: Callable[..., Any], target: Any) -> None:
         """One geometry: nothing to convert, nothing to coalesce. One and two operands, the usual cases, without a list."""

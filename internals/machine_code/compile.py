@@ -29,7 +29,7 @@ from typing import Any
 
 from . import cache
 from .entry import Entry
-from .language import Inline, Kernel, bound
+from .language import DeviceFunction, Inline, Kernel, as_inline, bound
 from .llvm import CompileError, digest, emit, host, load
 
 CALLS = {"f4": "float", "f8": "double", "i8": "i64"}  # numbers as LLVM knows them; everything else is a pointer
@@ -155,8 +155,8 @@ def _description(instance: Inline) -> str:
     parts = [instance.name, _source(instance), repr(instance.fastmath)]
     for name in instance.names():
         value = instance.meaning(name)
-        if isinstance(value, Inline):
-            parts.append(f"{name}: {_description(value)}")
+        if isinstance(value, DeviceFunction):
+            parts.append(f"{name}: {_description(as_inline(value))}")
         elif value is not math and not inspect.ismodule(value):
             parts.append(f"{name}={getattr(value, '__qualname__', None) or value!r}")
     return "\n".join(parts)

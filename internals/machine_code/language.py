@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from internals.cuda.templates import MISSING, DeviceFunction, Template
@@ -108,6 +109,12 @@ def template(name: str) -> Any:
     return Template(name)
 
 
+@cache
+def as_inline(function: DeviceFunction) -> Inline:
+    """A function of the GPU's kernels as one of these."""
+    return function if isinstance(function, Inline) else Inline(function.function, function.bindings)
+
+
 def bound(instance: DeviceFunction, called: Callable[[Inline], Any]) -> Any:
     """The Python function of `instance` with every name it mentions meaning what it means there.
 
@@ -121,7 +128,7 @@ def bound(instance: DeviceFunction, called: Callable[[Inline], Any]) -> Any:
                 f"template parameter '{value.name}' of {instance.name} was not bound: {instance.name}.bind({name}=...)"
             )
         if value is not MISSING:
-            scope[name] = called(value) if isinstance(value, Inline) else value
+            scope[name] = called(as_inline(value)) if isinstance(value, DeviceFunction) else value
     function: Any = instance.function
     cells = tuple(types.CellType(scope[n]) for n in function.__code__.co_freevars)
     return types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)

@@ -33,6 +33,7 @@ from internals.core.geometry import contiguous_strides, geometry
 from internals.core.scalar import C_NAME, checked
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_pinned
+from internals.machine_code.settings import settings
 
 
 def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
@@ -43,7 +44,7 @@ def copy_(self: TensorImpl, src: TensorImpl, non_blocking: bool = False) -> Any:
     if self is src:
         return self
     g = self._geometry.without_grad
-    if g.plain and src._geometry.without_grad is g and src._storage is not self._storage:
+    if g.plain and src._geometry.without_grad is g and src._storage is not self._storage and g.numel < settings.least:
         np.copyto(array(self), array(src))
         return self
     check_no_internal_overlap(self)
@@ -62,6 +63,8 @@ def clone(self: TensorImpl, memory_format: Any) -> Any:
     g = self._geometry.without_grad
     if g.plain and (memory_format is None or memory_format is preserve_format or memory_format is contiguous_format):
         result = empty(g)
+        if g.numel >= settings.least:
+            return _write(result, self)
         np.copyto(array(result), array(self))
         return result
     return _write(empty(geometry(g.sizes, strides_like(self, memory_format), g.dtype, g.device)), self)
@@ -313,6 +316,8 @@ def _write(target: Any, source: TensorImpl, non_blocking: bool = False) -> Any:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if target.device is not CPU or source.device is not CPU:
         return write_uncounted(ops.copy__op, target, source, non_blocking)
+    if target._geometry.numel >= settings.least and _copied_by_machine_code(target, source):
+        return target
     values, kind = array(source), target.dtype
     if source.dtype is not kind:
         if source.is_complex() and kind.category in (dt.INTEGRAL, dt.FLOATING):
@@ -324,6 +329,12 @@ def _write(target: Any, source: TensorImpl, non_blocking: bool = False) -> Any:
     else:
         array(target)[...] = values
     return target
+
+
+def _copied_by_machine_code(target: TensorImpl, source: TensorImpl) -> bool:
+    from internals.aten.compiled.copying import copy
+
+    return copy(target, source)
 
 
 def _adopt(t: TensorImpl, storage: Storage, offset: int, size: Sequence[int], stride: Sequence[int]) -> Any:

@@ -1,0 +1,13 @@
+"""Operators on large tensors, as machine code (`aten/src/ATen/native/cpu`).
+
+The kernels of `internals/aten/native` work with numpy, which is quick to start. From some ten thousand elements on, they ask here
+first; each function says by its result whether it did the work. What is here is imported, compiled and loaded when it is first
+needed.
+
+- `loops`: which function of one element stands for which loop; `walks`: how operands are walked over; `elementwise` puts the two
+  together for what a `TensorIterator` decided. `copying` does the same for copies, casts and tensors put together.
+- `gathering` and `scattering`: reading and writing where an index says.
+- `ready`: a kernel's machine code, or None where it cannot be had.
+
+How the real one differs: there are no others; what numpy does here for small tensors, the same vectorised loops do there.
+"""

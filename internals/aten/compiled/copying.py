@@ -1,0 +1,98 @@
+"""Copies of large tensors, to another order in memory or another dtype (`aten/src/ATen/native/cpu/CopyKernel.cpp`).
+
+A copy is the elementwise operation that does nothing, so it walks as they do: along rows where it can, in tiles where rows of the
+one are columns of the other. Without a conversion it does not matter what the bits mean: floats travel as integers of their size.
+
+How the real one differs: one dtype to itself is `memcpy` or a vectorised loop, and a transposed matrix of 60 by 60 or more goes
+through a buffer, block by block (`copy_transpose_valid`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from internals.aten.broadcasting import Strides, broadcast_strides, coalesce, memory_order
+from internals.core.dtype import BOOL, FLOATING, dtype
+from internals.core.geometry import Geometry
+from internals.core.tensor_impl import TensorImpl
+from internals.cuda.kernels import functors as f
+from internals.machine_code.language import inline, template
+from internals.machine_code.parallel import get_num_threads
+from internals.machine_code.settings import settings, use_compiled
+
+from .elementwise import WORDS, WORTH_COMPILING, WORTH_THREADS, Operand, Plan, planned, spans_overlap
+
+T = template("T")
+
+
+@inline
+def truth(a):
+    """Whether a number is not zero; NaN is not."""
+    return a != T(0)
+
+
+def copy(target: TensorImpl, source: TensorImpl) -> bool:
+    """Write the elements of `source`, broadcast and cast, to `target`. False if numpy is to do it."""
+    if target._storage is source._storage and spans_overlap(target, source):
+        return False
+    plan = _plan(target._geometry, source._geometry)
+    if plan is None or not _pays(plan, target._geometry):
+        return False
+    plan.run(target.data_ptr(), source.data_ptr())
+    return True
+
+
+def copy_part(target: TensorImpl, offset: int, source: TensorImpl) -> bool:
+    """`copy` to the part of `target` that has the sizes of `source` and begins `offset` elements into it."""
+    g = target._geometry
+    plan = plan_copy(g.dtype, source.dtype, tuple(source.shape), g.strides, source.stride())
+    if plan is None:
+        return False
+    plan.run(target.data_ptr() + offset * g.dtype.itemsize, source.data_ptr())
+    return True
+
+
+@lru_cache(maxsize=1 << 12)
+def _plan(target: Geometry, source: Geometry) -> Plan | None:
+    shape = tuple(target.sizes)
+    strides = broadcast_strides(source.sizes, source.strides, shape)
+    return plan_copy(target.dtype, source.dtype, shape, target.strides, strides)
+
+
+@lru_cache(maxsize=1 << 12)
+def plan_copy(to: dtype, of: dtype, shape: tuple[int, ...], target: Strides, source: Strides) -> Plan | None:
+    """How to copy from and to memory of these strides; None if there is no kernel."""
+    kernel = _conversion(to, of)
+    if kernel is None or 0 in shape:
+        return None
+    function, (word, converted), (read_word, read_as) = kernel
+    order = memory_order(shape, [target, source])
+    sizes, (written, read) = coalesce(shape, [target, source], order)
+    operands = Operand(word, converted, written), Operand(read_word, read_as, read)
+    return planned(function, sizes or (1,), operands)
+
+
+def _conversion(to: dtype, of: dtype):  # type: ignore[no-untyped-def]
+    """The function of one element, and what both sides are called and taken for. None for what numpy converts."""
+    if to is of:
+        bits = _BITS.get(to.itemsize)
+        return None if bits is None else (f.copy, bits, bits)
+    if to not in WORDS or of not in WORDS:
+        return None
+    if of.category == FLOATING != to.category and to.category != BOOL and to.itemsize < 4:
+        return None  # C leaves it open what a float out of range becomes; for small integers compilers differ
+    read = WORDS[of], np.uint8 if of.category == BOOL else of.np.type
+    if to.category == BOOL:
+        return truth.bind(T=read[1]), ("u1", np.uint8), read
+    return f.copy, (WORDS[to], to.np.type), read
+
+
+_BITS = {1: ("u1", np.uint8), 2: ("i2", np.int16), 4: ("i4", np.int32), 8: ("i8", np.int64)}
+
+
+def _pays(plan: Plan, g: Geometry) -> bool:
+    if plan.is_flat and get_num_threads() == 1 and settings.threshold is None:
+        return False
+    return use_compiled(g.numel, WORTH_THREADS if plan.is_flat else WORTH_COMPILING)

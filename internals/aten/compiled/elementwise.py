@@ -1,0 +1,238 @@
+"""Elementwise operators on large tensors: what a `TensorIterator` decided, done by machine code (`cpu/Loops.h`, `BinaryOpsKernel.cpp`).
+
+`run_loop` takes the loop that the operator would run with numpy, looks up the function of one element for it (`loops.py`), and
+picks the walk that suits the operands (`walks.py`). All that depends on the operands' geometries alone, so it is settled once, in a
+`Plan`; a call needs no more than addresses.
+
+Operands are converted where they are read, and the result where it is written: no copies in another dtype, no broadcast ones.
+Numbers, also those that belong to the loop, are operands of one element.
+
+How the real one differs: `TensorIterator::for_each` splits the walk over threads and calls the loop for two dimensions at a time,
+through a function pointer; operands of another dtype are converted in a buffer first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from internals.aten.broadcasting import Strides, broadcast_strides, coalesce
+from internals.core import dtype as dt
+from internals.core.dtype import BOOL, dtype
+from internals.core.tensor_impl import TensorImpl
+from internals.cuda.templates import DeviceFunction
+from internals.machine_code.parallel import get_num_threads
+from internals.machine_code.settings import use_compiled
+
+from . import loops, walks
+from .ready import ready
+
+WORDS = {
+    dt.float32: "f4", dt.float64: "f8", dt.int64: "i8", dt.int32: "i4", dt.int16: "i2", dt.int8: "i1", dt.uint8: "u1",
+    dt.bool_: "u1",
+}  # fmt: skip
+"""What kernels call the dtypes that they know. Bools are read and written as bytes of 0 and 1."""
+
+WORTH_COMPILING = 1 << 15  # elements from which on a compiled loop pays where numpy needs copies or several passes
+WORTH_THREADS = 1 << 18  # and where it does not, so that only several threads gain anything
+GRAIN = 1 << 16  # the fewest elements that are worth a thread of their own
+
+
+class Operand(NamedTuple):
+    """How a walk reads or writes one operand: its dtype in memory, the dtype it is converted to, its strides in elements."""
+
+    word: str
+    converted: type
+    strides: Strides
+
+
+class Plan(NamedTuple):
+    """A kernel, ready but for addresses. `n` is the range of work, `numbers` the sizes and strides."""
+
+    entry: Any
+    n: int
+    grain: int
+    numbers: tuple[int, ...]
+    is_flat: bool
+
+    def run(self, *addresses: int) -> None:
+        self.entry.parallel(self.n, self.grain, *addresses, *self.numbers)
+
+
+def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bool:
+    """Fill `output` with what `loop` gives for the iterator's inputs. False if numpy is to do it.
+
+    decisions: None where all operands have one contiguous geometry.
+    """
+    base, inputs, g = loops.base(loop), iterator.inputs, output._geometry
+    in_place = _in_place(output, inputs)
+    if in_place is None:
+        return False
+    own = loop.keywords if loop.__class__ is partial else {}
+    key = (base, in_place)
+    known = decisions.plans if decisions is not None else _plans_as_is(g.without_grad, _kinds(inputs))
+    plan = known.get(key, MISSING)
+    if plan is MISSING:
+        plan = known[key] = _planned(iterator, decisions, base, output, in_place)
+    if plan is None:
+        return False
+    gains = WORTH_COMPILING
+    if plan.is_flat and loops.is_quick_in_numpy(base):
+        if get_num_threads() == 1 and not use_compiled(0, WORTH_THREADS):
+            return False
+        gains = WORTH_THREADS
+    if not use_compiled(g.numel, gains):
+        return False
+    _run(plan, iterator, decisions, own, output, in_place)
+    return True
+
+
+def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output: TensorImpl, in_place: Any) -> None:
+    from internals.aten.tensor_iterator import number
+
+    common = iterator.common_dtype
+    targets = [common] * len(iterator.inputs) if decisions is None else decisions.targets
+    addresses, held = [output.data_ptr()], []
+    for i, (x, target) in enumerate(zip(iterator.inputs, targets)):
+        if isinstance(x, TensorImpl):
+            if i not in in_place:
+                addresses.append(x.data_ptr())
+        else:
+            held.append(np.asarray(number(x, target)))
+            addresses.append(held[-1].__array_interface__["data"][0])
+    for value in own.values():
+        held.append(np.asarray(number(value, common)))
+        addresses.append(held[-1].__array_interface__["data"][0])
+    plan.run(*addresses)
+
+
+def _planned(iterator: Any, decisions: Any, base: Any, output: TensorImpl, in_place: frozenset[int]) -> Plan | None:
+    """The plan for operands of these geometries, None if there is no kernel for them."""
+    common, result = iterator.common_dtype, iterator.result_dtype
+    function = loops.functor(base, common.np.kind)
+    inputs = iterator.inputs
+    targets = [common] * len(inputs) if decisions is None else decisions.targets
+    dtypes = [x.dtype if isinstance(x, TensorImpl) else t for x, t in zip(inputs, targets)]
+    if function is None or any(d not in WORDS for d in (common, result, output.dtype, *targets, *dtypes)):
+        return None
+    if any(t.category == BOOL != d.category for t, d in zip(targets, dtypes)):
+        return None
+    code = function.function.__code__
+    own = code.co_argcount - len(inputs)
+    if own < 0 or code.co_argcount > len(walks.OPERANDS):
+        return None
+    shape = tuple(output.shape)
+    if decisions is None:
+        sizes, strides = (output.numel(),), [(1,) if isinstance(x, TensorImpl) else (0,) for x in (output, *inputs)]
+    else:
+        rows = [_strides(x, shape) for x in (output, *inputs)]
+        sizes, strides = coalesce(shape, rows, decisions.permutation)
+    none = (0,) * len(sizes)
+    operands = [Operand(WORDS[output.dtype], _number_type(result), strides[0])]
+    operands += [Operand(WORDS[d], _number_type(t), s) for d, t, s in zip(dtypes, targets, strides[1:])]
+    operands += [Operand(WORDS[common], _number_type(common), none)] * own
+    return planned(function.bind(T=_number_type(common)), sizes, tuple(operands), in_place)
+
+
+@lru_cache(maxsize=1 << 12)
+def planned(
+    function: DeviceFunction, sizes: tuple[int, ...], operands: tuple[Operand, ...], in_place: frozenset[int] = frozenset()
+) -> Plan | None:
+    """The kernel that does `function` for operands of these strides, the output first; None if there is none."""
+    if len(sizes) > walks.RANK:
+        return None
+    kind, order = choose_walk(sizes, [x.strides for x in operands])
+    sizes = tuple(sizes[d] for d in order)
+    strides = [tuple(x.strides[d] for d in order) for x in operands]
+    read = [0, *(i + 1 for i in range(len(operands) - 1) if i not in in_place)]
+    names = ("out", *walks.OPERANDS[: len(operands) - 1])
+    bound = {"OP": function, "R": operands[0].converted}
+    bound |= {n.upper(): x.converted for n, x in zip(names[1:], operands[1:])}
+    bound |= {f"{names[i].upper()}_STEP": strides[i][-1] if strides[i][-1] in (0, 1) else -1 for i in read}
+    numbers = [s for i in read for s in (strides[i] if kind == "flat" else (0,) * (walks.RANK - len(sizes)) + strides[i])]
+    full = (1,) * (walks.RANK - len(sizes)) + sizes
+    if kind == "flat":
+        n, grain = sizes[0], GRAIN
+    elif kind == "rows":
+        n, grain = full[0] * full[1] * full[2], max(1, GRAIN // full[3])
+        numbers = [full[1], full[2], full[3], *numbers]
+    else:
+        n, grain = full[0] * full[1] * -(-full[2] // walks.HEIGHT), max(1, GRAIN // (full[3] * walks.HEIGHT))
+        numbers = [full[1], full[2], full[3], *numbers]
+    signature = " ".join([f"*{operands[i].word}" for i in read] + ["i8"] * len(numbers))
+    entry = ready(walks.walk(kind, len(operands) - 1, in_place).bind(**bound), signature)
+    return None if entry is None else Plan(entry, n, grain, tuple(numbers), kind == "flat" and not any(s == (-1,) for s in strides))
+
+
+def choose_walk(sizes: tuple[int, ...], strides: Sequence[Strides]) -> tuple[str, list[int]]:
+    """Which walk suits operands of these strides, the output first, and in which order it takes the dimensions."""
+    order = list(range(len(sizes)))
+    if len(sizes) == 1:
+        return "flat", order
+    if sizes[-1] < SHORT:  # rows of a few elements: better to go along the longest dimension, in steps
+        longest = max(order, key=lambda d: sizes[d])
+        return "rows", [*(d for d in order if d != longest), longest]
+    for s in strides:
+        if s[-1] not in (0, 1):
+            for d in order[:-1]:
+                if s[d] == 1 and sizes[d] >= SHORT:
+                    return "tiles", [*(e for e in order[:-1] if e != d), d, order[-1]]
+    return "rows", order
+
+
+SHORT = 8
+MISSING: Any = object()
+
+
+def _in_place(output: TensorImpl, inputs: Sequence[Any]) -> frozenset[int] | None:
+    """Which inputs are the output itself. None if one shares memory with it in another way."""
+    same = []
+    for i, x in enumerate(inputs):
+        if x is output:
+            same.append(i)
+        elif isinstance(x, TensorImpl) and x._storage is output._storage:
+            g, h = x._geometry, output._geometry
+            if x._offset == output._offset and g.sizes == h.sizes and g.strides == h.strides and g.dtype is h.dtype:
+                same.append(i)
+            elif spans_overlap(x, output):
+                return None
+    return frozenset(same) if same else NONE
+
+
+def spans_overlap(a: TensorImpl, b: TensorImpl) -> bool:
+    """Whether the stretches of memory from the first to the last element have bytes in common."""
+    (begin_a, end_a), (begin_b, end_b) = _span(a), _span(b)
+    return begin_a < end_b and begin_b < end_a
+
+
+def _span(t: TensorImpl) -> tuple[int, int]:
+    g = t._geometry
+    if not g.numel:
+        return 0, 0
+    last = 1 + sum((n - 1) * s for n, s in zip(g.sizes, g.strides))
+    begin = t.data_ptr()
+    return begin, begin + last * g.dtype.itemsize
+
+
+NONE: frozenset[int] = frozenset()
+
+
+def _strides(x: Any, shape: tuple[int, ...]) -> Strides:
+    return broadcast_strides(x.shape, x.stride(), shape) if isinstance(x, TensorImpl) else (0,) * len(shape)
+
+
+def _number_type(d: dtype) -> type:
+    return np.uint8 if d.category == BOOL else d.np.type
+
+
+@lru_cache(maxsize=1 << 12)
+def _plans_as_is(g: Any, kinds: tuple[bool, ...]) -> dict[Any, Plan | None]:
+    """The plans, by loop, for operands that all have the geometry `g` or are numbers."""
+    return {}
+
+
+def _kinds(inputs: Sequence[Any]) -> tuple[bool, ...]:
+    return tuple([isinstance(x, TensorImpl) for x in inputs])

@@ -1,0 +1,141 @@
+"""Which function of one element stands for which loop (`REGISTER_DISPATCH` in `aten/src/ATen/native/cpu/*Kernel.cpp`).
+
+The functions are those of the GPU's kernels, where they do with the four operations, comparisons and square roots: these give the
+same bits everywhere. `PACE` says what is gained, which decides from how many elements on a loop is compiled: numpy's own loops for
+one operation are as quick as any on one thread, and what takes numpy several passes pays early.
+
+How the real one differs: each operator has a stub, a table of function pointers by instruction set.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from internals.aten.native import activations as act
+from internals.aten.native import activations_backward as act_backward
+from internals.aten.native import activations_composed as act_composed
+from internals.aten.native import clamping, losses, losses_backward
+from internals.aten.native import pointwise_ternary as choice
+from internals.aten.native import special_functions as special
+from internals.cuda.kernels import functors as f
+from internals.cuda.kernels import functors_nn as nn
+from internals.cuda.templates import DeviceFunction
+
+# fmt: off
+QUICK_IN_NUMPY: dict[Any, DeviceFunction] = {
+    np.add:                         f.add,
+    np.subtract:                    f.sub,
+    np.multiply:                    f.mul,
+    np.divide:                      f.div,
+    np.maximum:                     f.maximum,
+    np.minimum:                     f.minimum,
+    np.square:                      f.square,
+    np.sqrt:                        f.sqrt,
+    np.reciprocal:                  f.reciprocal,
+    np.absolute:                    f.absolute,
+    np.equal:                       f.eq,
+    np.not_equal:                   f.ne,
+    np.less:                        f.lt,
+    np.less_equal:                  f.le,
+    np.greater:                     f.gt,
+    np.greater_equal:               f.ge,
+    np.isnan:                       f.isnan,
+    special.copy:                   f.copy,
+    special.negative:               f.neg,
+}
+"""What numpy does in one pass, with vector instructions."""
+
+SLOW_IN_NUMPY: dict[Any, DeviceFunction] = {
+    special.add_scaled:             f.add_scaled,
+    special.subtract_scaled:        f.sub_scaled,
+    special.sign:                   f.sign,
+    special.cube:                   f.cube,
+    special.inverse_square:         f.inverse_square,
+    special.rsqrt:                  f.rsqrt,
+    np.logical_and:                 f.logical_and,
+    np.logical_or:                  f.logical_or,
+    np.logical_xor:                 f.logical_xor,
+    np.logical_not:                 f.logical_not,
+    # Bounds and choices
+    clamping.between:               f.clamp,
+    clamping.between_numbers:       f.clamp,
+    clamping.at_least:              f.at_least,
+    clamping.at_most:               f.at_most,
+    choice.select:                  f.where,
+    choice.mask_over:               f.masked,
+    choice.lerp:                    f.lerp,
+    choice.add_product:             f.addcmul,
+    choice.add_quotient:            f.addcdiv,
+    # Activations
+    act.relu_loop:                  nn.relu,
+    act.leaky_loop:                 nn.leaky_relu,
+    act_composed.hardsigmoid_loop:  nn.hardsigmoid,
+    act_composed.hardswish_loop:    nn.hardswish,
+    act_composed.hardshrink_loop:   nn.hardshrink,
+    act_composed.softshrink_loop:   nn.softshrink,
+    act_composed.threshold_loop:    nn.threshold,
+    # Their slopes
+    act_backward.threshold_loop:    nn.threshold_backward,
+    act_backward.hardtanh_loop:     nn.hardtanh_backward,
+    act_backward.leaky_loop:        nn.leaky_relu_backward,
+    act_backward.elu_result_loop:   nn.elu_backward_result,
+    act_backward.sigmoid_loop:      nn.sigmoid_backward,
+    act_backward.tanh_loop:         nn.tanh_backward,
+    act_backward.log_sigmoid_loop:  nn.log_sigmoid_backward,
+    # Losses and their slopes
+    losses.mse_loop:                nn.mse,
+    losses.smooth_l1_loop:          nn.smooth_l1,
+    losses.huber_loop:              nn.huber,
+    losses_backward.mse_loop:       nn.mse_backward,
+    losses_backward.huber_loop:     nn.huber_backward,
+}
+"""What takes it several passes, or branches."""
+# fmt: on
+
+NOT_INTEGERS = frozenset({np.divide, np.sqrt, np.reciprocal, np.isnan})
+INTEGERS_TOO = frozenset(
+    {
+        special.add_scaled, special.subtract_scaled, special.sign, special.cube, np.logical_and, np.logical_or, np.logical_xor,
+        np.logical_not, clamping.between, clamping.between_numbers, clamping.at_least, clamping.at_most, choice.select,
+        choice.mask_over, act.relu_loop,
+    }
+)
+BOOLS_TOO = frozenset(
+    {
+        np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.equal, np.not_equal, np.less, np.less_equal, np.greater,
+        np.greater_equal, np.maximum, np.minimum, special.copy, choice.select, choice.mask_over,
+    }
+)  # fmt: skip
+"""What bools do as other numbers do. Arithmetic they do differently: 1 + 1 is 1."""
+
+
+def base(loop: Any) -> Any:
+    """The loop itself, without the numbers that `partial` gave it and without `in_single` around it."""
+    if loop.__class__ is partial:
+        loop = loop.func
+    while hasattr(loop, "__wrapped__"):
+        loop = loop.__wrapped__
+    return loop
+
+
+def functor(loop: Any, kind: str) -> DeviceFunction | None:
+    """The function for `loop` (as `base` gives it) computing in a dtype of this numpy `kind`, None if there is none."""
+    return _BY_KIND.get(kind, {}).get(loop)
+
+
+def is_quick_in_numpy(loop: Any) -> bool:
+    return loop in QUICK_IN_NUMPY
+
+
+_ALL = {base(loop): function for loop, function in {**QUICK_IN_NUMPY, **SLOW_IN_NUMPY}.items()}
+_INTEGERS = {base(loop) for loop in (frozenset(QUICK_IN_NUMPY) - NOT_INTEGERS) | INTEGERS_TOO}
+_BOOLS = {base(loop) for loop in BOOLS_TOO}
+_BY_KIND = {
+    "f": _ALL,
+    "i": {loop: function for loop, function in _ALL.items() if loop in _INTEGERS},
+    "u": {loop: function for loop, function in _ALL.items() if loop in _INTEGERS},
+    "b": {loop: function for loop, function in _ALL.items() if loop in _BOOLS},
+}

@@ -1,0 +1,125 @@
+"""Three ways to walk over several operands, as kernels for any operation: flat, by rows, by tiles (`aten/src/ATen/native/cpu/Loops.h`).
+
+    flat    one dimension: for i in a range of elements
+    rows    up to four: for each row of a range of rows, for each column
+    tiles   up to four, where one operand is written along rows and another lies along columns (`a + a.T`): small squares, so
+            that of each cache line that is fetched all elements are used before it is dropped
+
+The number of operands varies, so the kernels are written by the program: `source("rows", 2)` is the text of
+
+    def rows(begin, end, out, a, b, n1, n2, width, out0, out1, out2, out3, a0, a1, a2, a3, b0, b1, b2, b3):
+        out_step, a_step, b_step = OUT_STEP or out3, A_STEP if A_STEP >= 0 else a3, ...
+        for row in range(begin, end):
+            i, j, k = row // (n1 * n2), row // n2 % n1, row % n2
+            out_row, a_row, b_row = i * out0 + j * out1 + k * out2, ...
+            for x in range(width):
+                out[out_row + x * out_step] = R(OP(A(a[a_row + x * a_step]), B(b[b_row + x * b_step])))
+
+What varies otherwise is filled in by `bind`:
+
+    OP              what is done to the elements
+    A, B, ...       the dtype each operand is converted to on reading, `R` the one the result is converted to
+    A_STEP, ...     the distance of neighbours in a row where it is known, 1 or 0: the compiler makes vector instructions of
+                    that; -1 where it is an argument
+
+An operand that is written in place has no pointer of its own: `ALIASES` of the template reads `out` instead, and the compiler need
+not fear that they overlap.
+
+How the real one differs: `cpu_kernel_vec` gets one lambda for a number and one for a vector, and chooses between a vectorised
+loop and a strided one when it runs; it has no tiles.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from internals.machine_code.language import Kernel, kernel, template
+
+OPERANDS = "abcdef"
+HEIGHT, WIDTH = 16, 8  # of a tile: 16 floats are a cache line; of 8 lines at any distance all fit into the cache
+RANK = 4
+
+
+@cache
+def walk(kind: str, operands: int, in_place: frozenset[int] = frozenset()) -> Kernel:
+    """The kernel `kind` for so many operands; those whose number is in `in_place` are `out` itself."""
+    text = source(kind, operands, in_place)
+    steps = [f"{name.upper()}_STEP" for name in ("out", *OPERANDS[:operands])]
+    scope: dict[str, Any] = {n: template(n) for n in ("OP", "R", *OPERANDS[:operands].upper(), *steps)}
+    exec(compile(text, f"<walk {kind}, {operands} operands>", "exec"), scope)
+    function = scope[kind]
+    function.__source__, function.__module__ = text, __name__
+    return kernel(function)
+
+
+def source(kind: str, operands: int, in_place: frozenset[int] = frozenset()) -> str:
+    """The text of the kernel."""
+    names = list(OPERANDS[:operands])
+    read = [n for i, n in enumerate(names) if i not in in_place]
+    return {"flat": _flat, "rows": _rows, "tiles": _tiles}[kind](names, read)
+
+
+def _flat(names: list[str], read: list[str]) -> str:
+    return f"""\
+def flat(begin, end, {_pointers(read)}, {_each(read, "{0}0")}):
+    {_steps(read, 0)}
+    for x in range(begin, end):
+        {_element(names, read, "x * {0}_step")}
+"""
+
+
+def _rows(names: list[str], read: list[str]) -> str:
+    return f"""\
+def rows(begin, end, {_pointers(read)}, n1, n2, width, {_each(read, "{0}0, {0}1, {0}2, {0}3")}):
+    {_steps(read, 3)}
+    for row in range(begin, end):
+        i, j, k = row // (n1 * n2), row // n2 % n1, row % n2
+        {_each(read, "{0}_row")} = {_each(read, "i * {0}0 + j * {0}1 + k * {0}2")}
+        for x in range(width):
+            {_element(names, read, "{0}_row + x * {0}_step")}
+"""
+
+
+def _tiles(names: list[str], read: list[str]) -> str:
+    element = _element(names, read, "{0}_plane + y * {0}2 + x * {0}_step")
+    return f"""\
+def tiles(begin, end, {_pointers(read)}, n1, height, width, {_each(read, "{0}0, {0}1, {0}2, {0}3")}):
+    {_steps(read, 3)}
+    bands = (height + {HEIGHT - 1}) // {HEIGHT}
+    for band in range(begin, end):
+        plane, top = band // bands, band % bands * {HEIGHT}
+        i, j = plane // n1, plane % n1
+        {_each(read, "{0}_plane")} = {_each(read, "i * {0}0 + j * {0}1")}
+        for left in range(0, width, {WIDTH}):
+            if top + {HEIGHT} <= height and left + {WIDTH} <= width:  # a whole tile: the compiler knows its size
+                for y in range(top, top + {HEIGHT}):
+                    for x in range(left, left + {WIDTH}):
+                        {element}
+            else:
+                for y in range(top, min(top + {HEIGHT}, height)):
+                    for x in range(left, min(left + {WIDTH}, width)):
+                        {element}
+"""
+
+
+def _element(names: list[str], read: list[str], place: str) -> str:
+    """The statement that does one element. `place` says where it lies, for the operand {0}."""
+    values = [
+        f"{n.upper()}({n}[{place.format(n)}])" if n in read else f"{n.upper()}(out[{place.format('out')}])" for n in names
+    ]
+    return f"out[{place.format('out')}] = R(OP({', '.join(values)}))"
+
+
+def _steps(read: list[str], last: int) -> str:
+    """The distance of neighbours in a row, for each operand: what is known, else the argument."""
+    lines = [f"{n}_step = {n}{last} if {n.upper()}_STEP < 0 else {n.upper()}_STEP" for n in ("out", *read)]
+    return "\n    ".join(lines)
+
+
+def _pointers(read: list[str]) -> str:
+    return ", ".join(("out", *read))
+
+
+def _each(read: list[str], form: str) -> str:
+    return ", ".join(form.format(n) for n in ("out", *read))
