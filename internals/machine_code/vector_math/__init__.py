@@ -1,0 +1,103 @@
+"""exp, log, sin and the rest for kernels, in arithmetic that a vectorised loop does on all its lanes at once.
+
+The C library's exp takes one number and returns one: a loop that calls it is no vector loop any more, and costs twenty times as
+much. The functions here are additions, multiplications and selects, without a branch, so that LLVM's vectoriser makes sixteen
+exponentials at a time of a loop with one. They are templates over `T`, float32 or float64, and plain Python too:
+
+    from internals.machine_code.vector_math import erf
+
+    @kernel
+    def gelu(begin, end, x, out):
+        for i in range(begin, end):
+            out[i] = T(0.5) * x[i] * (T(1) + erf(x[i] * T(0.7071067811865476)))
+
+`FUNCTIONS` has a line for each: how far from the exact result it was seen (in units of the last place: 0.5 is correct rounding),
+how it works. NaN, infinities, zeros with their signs and denormal results are those of IEEE's functions, which PyTorch's eager
+kernels return too but for this: where SLEEF gives up early, as sigmoid(-90) = 0 or cosh(89) = inf, these keep the number. In
+float64 sin, cos, tan and pow are the C library's; `sin_moderate` and its kind vectorise, for |x| <= 1e6.
+
+    bits                    casts, signs, powers of two
+    exponential             exp exp2 expm1 tanh sigmoid sinh cosh        logarithm       log log2 log10 log1p
+    trigonometric           sin cos tan                                  inverse_trigonometric   asin acos atan atan2
+    error_function          erf erfc                                     powers          pow sqrt rsqrt reciprocal square cube
+    rounding                floor ceil trunc round frac sign maximum minimum fmod remainder floor_divide
+
+How the real one differs: ATen calls SLEEF, or Intel's VML where it was built with MKL (`aten/src/ATen/cpu/vec/vec512`, `vml.h`).
+glibc has such functions as well, `libmvec`, and a call with the attribute `vector-function-abi-variant` reaches them on Linux;
+they are as accurate (4 ulp), and about as fast.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .error_function import erf, erfc
+from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
+from .inverse_trigonometric import acos, asin, atan, atan2
+from .logarithm import log, log1p, log2, log10
+from .powers import cube, pow, reciprocal, rsqrt, sqrt, square
+from .rounding import ceil, floor, floor_divide, fmod, frac, maximum, minimum, remainder, round, sign, trunc
+from .trigonometric import MODERATE, cos, cos_moderate, sin, sin_moderate, tan, tan_moderate
+
+
+class VectorFunction(NamedTuple):
+    """A function of this package: the largest error seen, in units of the last place, and how it works."""
+
+    function: Any
+    arity: int
+    float32: float
+    float64: float
+    how: str
+
+    @property
+    def name(self) -> str:
+        return str(self.function.name)
+
+
+# fmt: off
+FUNCTIONS = tuple(VectorFunction(*line) for line in (
+    #              arguments  float32  float64
+    (exp,          1,         1.0,     1.0,     "2^k, polynomial"),
+    (exp2,         1,         1.1,     1.1,     "2^k, polynomial"),
+    (expm1,        1,         1.6,     1.9,     "2^k, polynomial"),
+    (tanh,         1,         2.6,     2.6,     "expm1, one division"),
+    (sigmoid,      1,         2.4,     2.3,     "exp, one division"),
+    (sinh,         1,         2.2,     2.4,     "expm1, one division"),
+    (cosh,         1,         1.5,     1.5,     "exp, one division"),
+    (log,          1,         1.0,     1.2,     "exponent, atanh series"),
+    (log2,         1,         1.7,     1.6,     "exponent, atanh series"),
+    (log10,        1,         1.9,     1.9,     "exponent, atanh series"),
+    (log1p,        1,         1.5,     1.6,     "log, corrected rounding"),
+    (sin,          1,         2.0,     0.6,     "Payne-Hanek; C library"),
+    (cos,          1,         2.0,     0.6,     "Payne-Hanek; C library"),
+    (tan,          1,         0.6,     0.6,     "Payne-Hanek; C library"),
+    (sin_moderate, 1,         2.0,     2.5,     "Cody-Waite, |x| <= 1e6"),
+    (cos_moderate, 1,         2.0,     2.5,     "Cody-Waite, |x| <= 1e6"),
+    (tan_moderate, 1,         0.6,     3.5,     "Cody-Waite, |x| <= 1e6"),
+    (asin,         1,         2.4,     2.3,     "half angle, polynomial"),
+    (acos,         1,         1.3,     1.3,     "half angle, polynomial"),
+    (atan,         1,         2.2,     2.4,     "difference angle, polynomial"),
+    (atan2,        2,         2.2,     2.4,     "difference angle, polynomial"),
+    (erf,          1,         2.6,     2.6,     "two polynomials, exp"),
+    (erfc,         1,         4.6,     4.3,     "scaled polynomial, exp"),
+    (pow,          2,         0.6,     0.6,     "float64; C library"),
+    (sqrt,         1,         0.5,     0.5,     "one instruction"),
+    (rsqrt,        1,         1.5,     1.5,     "sqrt, one division"),
+    (reciprocal,   1,         0.5,     0.5,     "one division"),
+    (square,       1,         0.5,     0.5,     "one product"),
+    (cube,         1,         1.0,     1.0,     "two products"),
+    (floor,        1,         0.0,     0.0,     "one instruction"),
+    (ceil,         1,         0.0,     0.0,     "one instruction"),
+    (trunc,        1,         0.0,     0.0,     "one instruction"),
+    (round,        1,         0.0,     0.0,     "one instruction"),
+    (frac,         1,         0.0,     0.0,     "trunc, exact difference"),
+    (sign,         1,         0.0,     0.0,     "two selects"),
+    (maximum,      2,         0.0,     0.0,     "two selects"),
+    (minimum,      2,         0.0,     0.0,     "two selects"),
+    (fmod,         2,         0.0,     0.0,     "the C library"),
+    (remainder,    2,         0.5,     0.5,     "fmod, a select"),
+    (floor_divide, 2,         0.0,     0.0,     "fmod, selects"),
+))
+# fmt: on
+
+__all__ = ["FUNCTIONS", "MODERATE", "VectorFunction", *[line.name for line in FUNCTIONS]]

@@ -1,0 +1,79 @@
+"""The bits of a number, its sign, and powers of two: what `Vectorized<T>` does with casts (`aten/src/ATen/cpu/vec/functional.h`).
+
+A float is sign, exponent and fraction next to each other in one integer, so 2^k is an integer shifted left, the exponent of x an
+integer shifted right, and adding to the exponent multiplies. Here those shifts are done on all lanes of a vector at once.
+
+Adding `rounder()` to a number that is not too large pushes its fraction out at the right end: what stays is the nearest integer,
+in the last bits of the sum. That costs one addition on any CPU, where a conversion to int would be undefined for NaN and
+infinity.
+
+How the real one differs: SLEEF's headers spell this with intrinsics of every instruction set (`vcast`, `vreinterpret`); here the
+compiler finds them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import float32, float64, int32, int64
+
+from ..language import inline, template
+
+T = template("T")
+
+INT32_SIGN, INT64_SIGN = -(2**31), -(2**63)
+
+
+@inline
+def bits(x: Any) -> Any:
+    """The bits of x as an integer of the same width."""
+    if T is float32:
+        return float32(x).view(int32)
+    else:
+        return float64(x).view(int64)
+
+
+@inline
+def from_bits(i: Any) -> Any:
+    """The float with these bits."""
+    if T is float32:
+        return int32(i).view(float32)
+    else:
+        return int64(i).view(float64)
+
+
+@inline
+def with_sign_of(x: Any, sign: Any) -> Any:
+    """x, which has no sign bit, with that of `sign`."""
+    if T is float32:
+        return from_bits(bits(x) | (bits(sign) & int32(INT32_SIGN)))
+    else:
+        return from_bits(bits(x) | (bits(sign) & int64(INT64_SIGN)))
+
+
+@inline
+def rounder() -> Any:
+    """1.5 * 2^(bits of the fraction): to add it rounds to an integer, to subtract it again gives that integer as a float."""
+    if T is float32:
+        return float32(12582912.0)
+    else:
+        return float64(6755399441055744.0)
+
+
+@inline
+def power_of_two(k: Any) -> Any:
+    """2^k for an exponent of a normal number."""
+    if T is float32:
+        return from_bits(int32(int32(int32(k) + int32(127)) << int32(23)))
+    else:
+        return from_bits(int64(int64(k) + int64(1023)) << int64(52))
+
+
+@inline
+def scaled(y: Any, k: Any) -> Any:
+    """y * 2^k in two steps, so that k may be beyond the largest and the smallest exponent; only the second rounds."""
+    if T is float32:
+        half = int32(int32(k) >> int32(1))
+    else:
+        half = k >> int64(1)
+    return (y * power_of_two(half)) * power_of_two(k - half)

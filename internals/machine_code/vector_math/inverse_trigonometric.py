@@ -1,0 +1,150 @@
+"""asin, acos, atan and atan2 (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`, `BinaryOpsKernel.cpp`).
+
+    atan(a) = atan(1) + atan((a - 1) / (a + 1)) = pi/2 - atan(1/a)      brings any a to |t| <= sqrt(2) - 1
+    asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2))                          brings a > 1/2 to t <= 1/2
+
+after which a polynomial in t^2 does: t + t^3 p(t^2). Of the three cases of atan only a numerator and a denominator are chosen,
+so there is one division; atan2(y, x) starts from the two numbers it is given and has only that one too.
+
+The coefficients are minimax for the relative error, found with Remez' algorithm in 50 digits: 2^-30 and 2^-59 for atan, 2^-31
+and 2^-59 for asin.
+
+How the real one differs: SLEEF reduces atan to [0, 1] with a longer polynomial.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import float32, inf
+
+from ..language import inline, template
+from .bits import with_sign_of
+
+T = template("T")
+
+
+@inline
+def atan(x: Any) -> Any:
+    """The arc tangent, between -pi/2 and pi/2."""
+    a = abs(x)
+    return with_sign_of(angle(T(1) if a == T(inf) else a, T(0) if a == T(inf) else T(1)), x)
+
+
+@inline
+def atan2(y: Any, x: Any) -> Any:
+    """The angle of the point (x, y), between -pi and pi; a zero's sign and infinities count as in C's atan2."""
+    above, aside = abs(y), abs(x)
+    if T is float32:
+        shrink = T(2.0**-2) if above > T(1e37) or aside > T(1e37) else T(1)
+    else:
+        shrink = T(2.0**-2) if above > T(1e307) or aside > T(1e307) else T(1)
+    up = T(1) if above == T(inf) else (T(0) if aside == T(inf) else above * shrink)
+    right = T(1) if aside == T(inf) else (T(0) if above == T(inf) else aside * shrink)
+    right = T(1) if up == T(0) and right == T(0) else right
+    up = above if above != above else up
+    right = aside if aside != aside else right
+    t = angle(up, right)
+    left = with_sign_of(T(1), x) < T(0)
+    t = T(3.141592653589793) - (t - T(2) * half_pi_rest()) if left else t
+    return with_sign_of(abs(t), y)
+
+
+@inline
+def asin(x: Any) -> Any:
+    """The arc sine of |x| <= 1; NaN outside."""
+    a = abs(x)
+    far = a > T(0.5)
+    z = T(0.5) * (T(1) - a) if far else a * a
+    t = np.sqrt(z) if far else a
+    y = small_asin(t, z)
+    y = T(1.5707963267948966) - (y + y - half_pi_rest()) if far else y
+    return with_sign_of(y, x) if y == y else y
+
+
+@inline
+def acos(x: Any) -> Any:
+    """The arc cosine of |x| <= 1, between 0 and pi; NaN outside."""
+    a = abs(x)
+    far = a > T(0.5)
+    z = T(0.5) * (T(1) - a) if far else a * a
+    y = small_asin(np.sqrt(z) if far else a, z)
+    beside = T(1.5707963267948966) - (with_sign_of(y, x) - half_pi_rest())
+    twice = y + y
+    beyond = T(3.141592653589793) - (twice - T(2) * half_pi_rest()) if x < T(0) else twice
+    return beyond if far else beside
+
+
+@inline
+def angle(up: Any, right: Any) -> Any:
+    """atan(up / right) for up, right >= 0 and not both 0 or inf: one division."""
+    steep = up > right * T(2.414213562373095)
+    middle = up > right * T(0.4142135623730951)
+    over = -right if steep else (up - right if middle else up)
+    under = up if steep else (up + right if middle else right)
+    base = T(1.5707963267948966) if steep else (T(0.7853981633974483) if middle else T(0))
+    rest = half_pi_rest() if steep else (T(0.5) * half_pi_rest() if middle else T(0))
+    t = over / under
+    return base + (small_atan(t) + rest)
+
+
+@inline
+def half_pi_rest() -> Any:
+    """pi/2 less its nearest number."""
+    if T is float32:
+        return T(-4.371139000186241e-08)
+    else:
+        return T(6.123233995736766e-17)
+
+
+@inline(fastmath=("contract",))
+def small_atan(t: Any) -> Any:
+    """atan(t) for |t| <= sqrt(2) - 1."""
+    z = t * t
+    if T is float32:
+        p = T(-0.06081166452201379)
+        p = p * z + T(0.1059514469059059)
+        p = p * z + T(-0.14243739478671674)
+        p = p * z + T(0.19998484028858124)
+        p = p * z + T(-0.3333331542351362)
+    else:
+        p = T(-0.017907339484957475)
+        p = p * z + T(0.03806494970381986)
+        p = p * z + T(-0.05039330557504952)
+        p = p * z + T(0.05847897312317668)
+        p = p * z + T(-0.06663105441042703)
+        p = p * z + T(0.07692060360051049)
+        p = p * z + T(-0.09090897766945567)
+        p = p * z + T(0.11111110783807954)
+        p = p * z + T(-0.14285714280203834)
+        p = p * z + T(0.1999999999995366)
+        p = p * z + T(-0.333333333333332)
+    return t * z * p + t
+
+
+@inline(fastmath=("contract",))
+def small_asin(t: Any, z: Any) -> Any:
+    """asin(t) for 0 <= t <= 1/2 and z = t^2."""
+    if T is float32:
+        p = T(0.03757823190284863)
+        p = p * z + T(0.014393749272887377)
+        p = p * z + T(0.03181983311559203)
+        p = p * z + T(0.04451547020482166)
+        p = p * z + T(0.0750051212077905)
+        p = p * z + T(0.1666665985416855)
+    else:
+        p = T(0.032701968964201564)
+        p = p * z + T(-0.021116444769295147)
+        p = p * z + T(0.02179047852338002)
+        p = p * z + T(0.003672243448630504)
+        p = p * z + T(0.01078930872594987)
+        p = p * z + T(0.011397294707356396)
+        p = p * z + T(0.013981018401382479)
+        p = p * z + T(0.017351595505830222)
+        p = p * z + T(0.022372215905853508)
+        p = p * z + T(0.030381942675273575)
+        p = p * z + T(0.04464285717528633)
+        p = p * z + T(0.07499999999970099)
+        p = p * z + T(0.16666666666666763)
+    return t * z * p + t

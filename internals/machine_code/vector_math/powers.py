@@ -1,0 +1,73 @@
+"""Powers and roots (`aten/src/ATen/native/cpu/PowKernel.cpp`).
+
+float32: x^y = 2^(y log2 |x|) in double precision, whose 53 bits leave 24 right ones after the exponent has taken its 8. What a
+logarithm cannot say is put in by selects: the sign for a negative base and an odd exponent, NaN for a fractional one, 1 for y =
+0 and for |x| = 1. float64 would need a logarithm of 64 bits and is the C library's `pow`, one number at a time.
+
+An exponent known beforehand is better spelled out, as ATen does: 2, 3, 1/2, -1/2, -1, -2.
+
+How the real one differs: SLEEF's pow carries the logarithm in two numbers, in either precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import float32, float64, floor, inf, nan
+
+from ..language import inline, template
+from .exponential import exp2
+from .logarithm import log2
+
+T = template("T")
+
+
+@inline
+def pow(x: Any, y: Any) -> Any:
+    """x^y as C's pow: 1 for y = 0 and for x = 1 whatever the other is, NaN for a negative base and a fractional exponent."""
+    if T is float32:
+        base, exponent = float64(x), float64(y)
+        a = abs(base)
+        p = exp2_64(exponent * log2_64(a))
+        half = exponent * 0.5
+        whole = floor(exponent) == exponent
+        odd = whole and floor(half) != half
+        negative = 1.0 / base < 0.0 if a == 0.0 else base < 0.0
+        p = (-p if odd else (p if whole or a == 0.0 or a == inf else nan)) if negative else p
+        p = p if exponent == exponent else exponent
+        p = 1.0 if exponent == 0.0 or base == 1.0 else p
+        return float32(1.0 if base == -1.0 and abs(exponent) == inf else p)
+    else:
+        return np.power(x, y)
+
+
+@inline
+def square(x: Any) -> Any:
+    return x * x
+
+
+@inline
+def cube(x: Any) -> Any:
+    return x * x * x
+
+
+@inline
+def sqrt(x: Any) -> Any:
+    """The square root, rounded correctly by the instruction of that name; NaN of negative numbers, -0 of -0."""
+    return np.sqrt(x)
+
+
+@inline
+def rsqrt(x: Any) -> Any:
+    """1 / sqrt(x), rounded twice as in eager."""
+    return T(1) / np.sqrt(x)
+
+
+@inline
+def reciprocal(x: Any) -> Any:
+    return T(1) / x
+
+
+exp2_64: Any = exp2.bind(T=float64)
+log2_64: Any = log2.bind(T=float64)

@@ -1,0 +1,195 @@
+"""sin, cos and tan of any number, however large (`aten/src/ATen/native/cpu/UnaryOpsKernel.cpp`).
+
+    x = n pi/2 + r,  |r| <= pi/4      sin(x) is sin(r), cos(r), -sin(r), -cos(r) for n = 0, 1, 2, 3 modulo 4
+
+The polynomials for sin(r) and cos(r) are the small part. The large one is r: next to a multiple of pi/2, x - n pi/2 cancels
+nearly all digits, and for x = 1e30 all but the last bits of a 100-bit n are useless, while 2/pi is needed to 150 bits.
+
+float32 is done in double precision (`quadrant_single`), with 2/pi in three parts of 29, 29 and 53 bits: 29 bits times the 24 of
+x is exact. An x of 2^50 or more is multiplied by 2^-26, 2^-52 or 2^-78, which leaves an integer, and 2/pi by the inverse of
+that; of this the multiples of 4 are left out, for they only make full turns. So there are four sets of three constants, and
+choosing one is a select: Payne and Hanek's reduction without a table and without a branch.
+
+float64 is done by `quadrant_double`, with pi/2 in three parts of 33 bits and a fourth one. That is exact up to n = 2^20, so
+`sin_moderate` and its kind are for |x| <= 1e6 (`MODERATE`). Beyond that there are only branches, which no loop survives: `sin`
+itself is the C library's function for float64, and a loop that wants to be fast looks at its arguments first
+(`internals/aten/compiled/unary.py`).
+
+The coefficients are minimax for the relative error of sin(r) and of cos(r), found with Remez' algorithm in 50 digits; the errors
+are 2^-28 and 2^-33 for float32, 2^-58 and 2^-64 for float64.
+
+How the real one differs: SLEEF looks whether any lane of the vector is large and branches to Payne and Hanek's table if so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import float32, float64, int32, int64
+
+from ..language import inline, template
+from .bits import bits, from_bits
+
+T = template("T")
+
+MODERATE = 1.0e6
+
+
+@inline
+def sin(x: Any) -> Any:
+    """The sine; NaN of infinity."""
+    if T is float32:
+        n, r = quadrant_single(x)
+        return sine_in_quadrant(n, float32(r))
+    else:
+        return T(np.sin(x))
+
+
+@inline
+def cos(x: Any) -> Any:
+    """The cosine, which is the sine a quadrant further; NaN of infinity."""
+    if T is float32:
+        n, r = quadrant_single(x)
+        return sine_in_quadrant(n + 1, float32(r))
+    else:
+        return T(np.cos(x))
+
+
+@inline
+def tan(x: Any) -> Any:
+    """The tangent; NaN of infinity."""
+    if T is float32:
+        n, r = quadrant_single(x)
+        return float32(tangent_in_quadrant(n, r))
+    else:
+        return T(np.tan(x))
+
+
+@inline
+def sin_moderate(x: Any) -> Any:
+    """The sine of |x| <= 1e6 in float64, of any x in float32."""
+    if T is float32:
+        return sin(x)
+    else:
+        n, r = quadrant_double(x)
+        return sine_in_quadrant(n, r)
+
+
+@inline
+def cos_moderate(x: Any) -> Any:
+    """The cosine of |x| <= 1e6 in float64, of any x in float32."""
+    if T is float32:
+        return cos(x)
+    else:
+        n, r = quadrant_double(x)
+        return sine_in_quadrant(n + 1, r)
+
+
+@inline
+def tan_moderate(x: Any) -> Any:
+    """The tangent of |x| <= 1e6 in float64, of any x in float32."""
+    if T is float32:
+        return tan(x)
+    else:
+        n, r = quadrant_double(x)
+        return tangent_in_quadrant(n, r)
+
+
+@inline
+def quadrant_single(x: Any) -> tuple[Any, Any]:
+    """n modulo 4 in the last bits of an integer, and r in float64 with more digits than a float32 has, for any float32."""
+    a = abs(float64(x))
+    far, farther, farthest = a >= 2.0**50, a >= 2.0**76, a >= 2.0**102
+    scale, high, middle, low = 1.0, 0.6366197690367699, 3.3308114738561656e-09, 2.276010073078396e-18
+    scale = 2.0**-26 if far else scale
+    high = 1.7235269770026207 if far else high
+    middle = -2.6412272785547586e-09 if far else middle
+    low = 5.1651711996897015e-18 if far else low
+    scale = 2.0**-52 if farther else scale
+    high = 1.3227502405643463 if farther else high
+    middle = -2.447338956490519e-09 if farther else middle
+    low = 4.220776518111768e-18 if farther else low
+    scale = 2.0**-78 if farthest else scale
+    high = 1.8357618600130081 if farthest else high
+    middle = 3.0772192433081713e-09 if farthest else middle
+    low = -2.1333796079983287e-18 if farthest else low
+    a = float64(x) * scale
+    first = a * high
+    second = a * middle
+    n1 = first + 6755399441055744.0
+    rest = (first - (n1 - 6755399441055744.0)) + second
+    n2 = rest + 6755399441055744.0
+    r = (rest - (n2 - 6755399441055744.0)) + a * low
+    n = int32(float64(n1).view(int64)) + int32(float64(n2).view(int64))
+    return n, r * 1.5707963267948966
+
+
+@inline
+def quadrant_double(x: Any) -> tuple[Any, Any]:
+    """n modulo 4 in the last bits of an integer, and r, for |x| <= 1e6."""
+    n = x * 0.6366197723675814 + 6755399441055744.0
+    k = n - 6755399441055744.0
+    r = x - k * 1.5707963267341256
+    r = r - k * 6.077100506303966e-11
+    r = r - k * 2.0222662487111665e-21
+    r = r - k * 8.4784276603689e-32
+    return float64(n).view(int64), r
+
+
+@inline
+def sine_in_quadrant(n: Any, r: Any) -> Any:
+    """The sine of n pi/2 + r: sin(r) or cos(r) by the last bit of n, negative by the bit before."""
+    y = cosine_of_small(r) if n & 1 else sine_of_small(r)
+    if T is float32:
+        return from_bits(bits(y) ^ int32(int32(n & 2) << int32(30)))
+    else:
+        return from_bits(bits(y) ^ int64(int64(n & 2) << int64(62)))
+
+
+@inline
+def tangent_in_quadrant(n: Any, r: Any) -> Any:
+    """The tangent of n pi/2 + r in float64: sin(r) / cos(r), and -cos(r) / sin(r) in every other quadrant."""
+    s, c = sine_of_small_64(r), cosine_of_small_64(r)
+    odd = n & 1
+    return (-c if odd else s) / (s if odd else c)
+
+
+@inline(fastmath=("contract",))
+def sine_of_small(r: Any) -> Any:
+    """sin(r) for |r| <= pi/4, as r (1 + r^2 p(r^2)), which keeps the sign of zero."""
+    z = r * r
+    if T is float32:
+        p = T(-0.00019516655443471592)
+        p = p * z + T(0.008332173539380499)
+        p = p * z + T(-0.16666654873361195)
+    else:
+        p = T(1.5896503249956407e-10)
+        p = p * z + T(-2.505075323817259e-08)
+        p = p * z + T(2.7557313661921602e-06)
+        p = p * z + T(-0.0001984126982972499)
+        p = p * z + T(0.008333333333322316)
+        p = p * z + T(-0.16666666666666632)
+    return r * (p * z + T(1))
+
+
+@inline(fastmath=("contract",))
+def cosine_of_small(r: Any) -> Any:
+    """cos(r) for |r| <= pi/4, as 1 - (r^2 / 2 - r^4 p(r^2))."""
+    z = r * r
+    if T is float32:
+        p = T(2.4432397300130982e-05)
+        p = p * z + T(-0.001388730969990391)
+        p = p * z + T(0.041666645550031786)
+    else:
+        p = T(-1.1358311375200887e-11)
+        p = p * z + T(2.0875696592426733e-09)
+        p = p * z + T(-2.755731414879098e-07)
+        p = p * z + T(2.4801587288748844e-05)
+        p = p * z + T(-0.0013888888888872895)
+        p = p * z + T(0.041666666666666595)
+    return T(1) - (T(0.5) * z - z * z * p)
+
+
+sine_of_small_64: Any = sine_of_small.bind(T=float64)
+cosine_of_small_64: Any = cosine_of_small.bind(T=float64)
