@@ -38,19 +38,9 @@ def copy(target: TensorImpl, source: TensorImpl) -> bool:
     if target._storage is source._storage and spans_overlap(target, source):
         return False
     plan = _plan(target._geometry, source._geometry)
-    if plan is None or not _pays(plan, target._geometry):
+    if plan is None or not _pays(plan, target._geometry, source.dtype):
         return False
     plan.run(target.data_ptr(), source.data_ptr())
-    return True
-
-
-def copy_part(target: TensorImpl, offset: int, source: TensorImpl) -> bool:
-    """`copy` to the part of `target` that has the sizes of `source` and begins `offset` elements into it."""
-    g = target._geometry
-    plan = plan_copy(g.dtype, source.dtype, tuple(source.shape), g.strides, source.stride())
-    if plan is None:
-        return False
-    plan.run(target.data_ptr() + offset * g.dtype.itemsize, source.data_ptr())
     return True
 
 
@@ -77,7 +67,7 @@ def plan_copy(to: dtype, of: dtype, shape: tuple[int, ...], target: Strides, sou
 def _conversion(to: dtype, of: dtype):  # type: ignore[no-untyped-def]
     """The function of one element, and what both sides are called and taken for. None for what numpy converts."""
     if to is of:
-        bits = _BITS.get(to.itemsize)
+        bits = BITS.get(to.itemsize)
         return None if bits is None else (f.copy, bits, bits)
     if to not in WORDS or of not in WORDS:
         return None
@@ -89,10 +79,11 @@ def _conversion(to: dtype, of: dtype):  # type: ignore[no-untyped-def]
     return f.copy, (WORDS[to], to.np.type), read
 
 
-_BITS = {1: ("u1", np.uint8), 2: ("i2", np.int16), 4: ("i4", np.int32), 8: ("i8", np.int64)}
+BITS = {1: ("u1", np.uint8), 2: ("i2", np.int16), 4: ("i4", np.int32), 8: ("i8", np.int64)}
 
 
-def _pays(plan: Plan, g: Geometry) -> bool:
-    if plan.is_flat and get_num_threads() == 1 and settings.threshold is None:
+def _pays(plan: Plan, g: Geometry, source: dtype) -> bool:
+    quick = plan.is_flat and g.dtype is source  # numpy moves memory as quickly as anybody
+    if quick and get_num_threads() == 1 and settings.threshold is None:
         return False
-    return use_compiled(g.numel, WORTH_THREADS if plan.is_flat else WORTH_COMPILING)
+    return use_compiled(g.numel, WORTH_THREADS if quick else WORTH_COMPILING)

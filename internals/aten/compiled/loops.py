@@ -1,8 +1,9 @@
 """Which function of one element stands for which loop (`REGISTER_DISPATCH` in `aten/src/ATen/native/cpu/*Kernel.cpp`).
 
-The functions are those of the GPU's kernels, where they do with the four operations, comparisons and square roots: these give the
-same bits everywhere. `PACE` says what is gained, which decides from how many elements on a loop is compiled: numpy's own loops for
-one operation are as quick as any on one thread, and what takes numpy several passes pays early.
+The functions are those of the GPU's kernels, where they do with the four operations, comparisons and square roots: these give
+the same bits everywhere. Those with exp and its kind are in `transcendental`. The name of the table says what is gained, which
+decides from how many elements on a loop is compiled: numpy's own loops for one operation are as quick as any on one thread, and
+what takes numpy several passes pays early.
 
 How the real one differs: each operator has a stub, a table of function pointers by instruction set.
 """
@@ -23,6 +24,8 @@ from internals.aten.native import special_functions as special
 from internals.cuda.kernels import functors as f
 from internals.cuda.kernels import functors_nn as nn
 from internals.cuda.templates import DeviceFunction
+
+from . import transcendental
 
 # fmt: off
 QUICK_IN_NUMPY: dict[Any, DeviceFunction] = {
@@ -127,10 +130,11 @@ def functor(loop: Any, kind: str) -> DeviceFunction | None:
 
 
 def is_quick_in_numpy(loop: Any) -> bool:
-    return loop in QUICK_IN_NUMPY
+    return loop in QUICK_IN_NUMPY or loop in transcendental.QUICK_IN_NUMPY
 
 
-_ALL = {base(loop): function for loop, function in {**QUICK_IN_NUMPY, **SLOW_IN_NUMPY}.items()}
+_TABLES = QUICK_IN_NUMPY, SLOW_IN_NUMPY, transcendental.QUICK_IN_NUMPY, transcendental.SLOW_IN_NUMPY
+_ALL = {base(loop): function for table in _TABLES for loop, function in table.items()}
 _INTEGERS = {base(loop) for loop in (frozenset(QUICK_IN_NUMPY) - NOT_INTEGERS) | INTEGERS_TOO}
 _BOOLS = {base(loop) for loop in BOOLS_TOO}
 _BY_KIND = {

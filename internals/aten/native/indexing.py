@@ -25,6 +25,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import geometry
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array, empty, make
+from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
 from .advanced_index import MASKS, AdvancedIndex, check_mask
@@ -36,6 +37,8 @@ def index(self: TensorImpl, indices: Sequence[TensorImpl | None], out: Any = Non
     check_some(indices)
     wanted = AdvancedIndex(self, indices)
     out = index_output(wanted, out)
+    if out.numel() >= settings.least and len(wanted.dims) == 1 and _selected_by_machine_code(wanted, indices, out):
+        return out
     if out.numel():
         try:
             array(out)[...] = array(self)[wanted.key]
@@ -78,7 +81,9 @@ def _index_put_impl_(
     try:
         if accumulate:
             with np.errstate(all="ignore"):
-                if wanted.dims == [0]:
+                if source.size >= settings.least and _added_by_machine_code(wanted, indices, values):
+                    pass
+                elif wanted.dims == [0]:
                     add_at(array(self), wanted.key[0], source)
                 else:
                     np.add.at(array(self), wanted.key, source)
@@ -147,6 +152,26 @@ def index_output(wanted: AdvancedIndex, out: Any) -> Any:
             "scalar type"
         )
     return set_output(wanted.shape, self.dtype, out, device=self.device)
+
+
+def _selected_by_machine_code(wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], out: TensorImpl) -> bool:
+    """Whether machine code took the slices that a single index tensor names."""
+    (index,) = (i for i in indices if i is not None)
+    if index.dtype in MASKS:
+        return False
+    from internals.aten.compiled.gathering import index_select
+
+    return index_select(out, wanted.source, wanted.dims[0], index, wraps=True) is True
+
+
+def _added_by_machine_code(wanted: AdvancedIndex, indices: Sequence[TensorImpl | None], values: TensorImpl) -> bool:
+    """Whether machine code added rows where a single index tensor says."""
+    tensors = [i for i in indices if i is not None]
+    if len(tensors) != 1 or tensors[0].dim() != 1 or tensors[0].dtype in MASKS or tuple(values.shape) != tuple(wanted.shape):
+        return False
+    from internals.aten.compiled.gathering import index_add
+
+    return index_add(wanted.source, wanted.dims[0], tensors[0], values) is True
 
 
 # What is checked before anything is read or written, on any device

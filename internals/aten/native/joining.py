@@ -26,6 +26,7 @@ from internals.core.geometry import (
 )
 from internals.core.promotion import can_cast, result_type
 from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.machine_code.settings import settings
 
 from .views import unsqueeze
 
@@ -36,6 +37,8 @@ def cat(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
     Raises ValueError for an empty list, RuntimeError when the other sizes differ, TypeError when `out` cannot hold the dtype.
     """
     out, used, d = prepare_cat(tensors, dim, out)
+    if out.numel() >= settings.least and _joined_by_machine_code(out, used, d):
+        return out
     if out.numel():
         with np.errstate(all="ignore"):
             np.concatenate([array(t) for t in used], d, out=array(out), casting="unsafe")
@@ -60,6 +63,8 @@ def stack(tensors: Sequence[TensorImpl], dim: int = 0, out: Any = None) -> Any:
         rows = [unsqueeze(t, d) for t in tensors]
         return ops.cat(rows, d) if out is None else ops.cat_out(rows, d, out)
     out = _output(tensors, (*sizes[:d], len(tensors), *sizes[d:]), out)
+    if out.numel() >= settings.least and _joined_by_machine_code(out, [unsqueeze(t, d) for t in tensors], d):
+        return out
     if out.numel():
         with np.errstate(all="ignore"):
             np.stack([array(t) for t in tensors], d, out=array(out), casting="unsafe")
@@ -82,6 +87,12 @@ def prepare_cat(tensors: Sequence[TensorImpl], dim: int, out: Any) -> tuple[Any,
     sizes[d] = sum(t.shape[d] for _, t in used)
     out = _output(tensors, sizes, out, all(is_channels_last_strides(t.shape, t.stride()) for t in tensors))
     return out, [t for _, t in used], d
+
+
+def _joined_by_machine_code(out: TensorImpl, tensors: Sequence[TensorImpl], dim: int) -> bool:
+    from internals.aten.compiled.joining import join
+
+    return out._geometry.device is CPU and join(out, tensors, dim)
 
 
 def _check_fits(first: TensorImpl, t: TensorImpl, dim: int, position: int) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from internals.core.dtype import SCALAR_TYPE_NAME
 from internals.core.geometry import wrap_dim
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array
+from internals.machine_code.settings import settings
 
 from .adding_rows import add_at
 
@@ -41,6 +43,8 @@ def gather(self: TensorImpl, dim: int, index: TensorImpl, sparse_grad: bool = Fa
     """An element of `self` for every element of `index`, which says where along `dim` it stands. Has the shape of `index`."""
     d = check_gather(self, dim, index)
     out = set_output(index.shape, self.dtype, out)
+    if index.numel() >= settings.least and compiled().gather(out, self, d, index):
+        return out
     if index.numel():
         positions = np.atleast_1d(array(index))
         _check_positions(positions, d, sizes_of(self)[d])
@@ -81,12 +85,16 @@ def index_select(self: TensorImpl, dim: int, index: TensorImpl, out: Any = None)
     """The slices of `self` at the positions `index` (0-d or 1-d) along `dim`."""
     d = check_index_select(self, dim, index, out)
     source, positions = np.atleast_1d(array(self)), np.atleast_1d(array(index))
+    sizes = source.shape[:d] + positions.shape + source.shape[d + 1 :]
+    if prod(sizes) >= settings.least and source.size:
+        out = set_output(sizes if self.dim() else (), self.dtype, out)
+        if compiled().index_select(out, self, d, index):
+            return out
     n = source.shape[d]
     for wrong in positions[(positions < 0) | (positions >= n)][:1]:
         if d == 0 and self.numel():
             raise IndexError("index out of range in self")
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={n}")
-    sizes = source.shape[:d] + positions.shape + source.shape[d + 1 :]
     out = set_output(sizes if self.dim() else (), self.dtype, out)
     if out.numel():
         array(out)[...] = source.take(positions, d).reshape(out.shape)
@@ -104,6 +112,8 @@ def index_add(
     target = _copy_of(self, out)
     if not source.numel():
         return target
+    if source.numel() >= settings.least and compiled().index_add(target, d, index, source, checked(alpha, self.dtype)):
+        return target
     addend = np.atleast_1d(array(source))
     if alpha != 1:
         addend = np.multiply(addend, checked(alpha, self.dtype))
@@ -119,6 +129,9 @@ def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, 
     target = _copy_of(self, out)
     if not index.numel():
         return target
+    number_or_tensor = src if isinstance(src, TensorImpl) else values
+    if index.numel() >= settings.least and compiled().scatter(target, d, index, number_or_tensor, reduce):
+        return target
     positions = np.atleast_1d(array(index))
     _check_positions(positions, d, sizes_of(self)[d])
     if isinstance(src, TensorImpl):
@@ -131,6 +144,13 @@ def _scatter(self: TensorImpl, dim: int, index: TensorImpl, src: Any, out: Any, 
     else:
         view[_along(positions, d)] = values
     return target
+
+
+def compiled() -> Any:
+    """The same as machine code, for large tensors."""
+    from internals.aten.compiled import gathering
+
+    return gathering
 
 
 def _copy_of(self: TensorImpl, out: Any) -> Any:

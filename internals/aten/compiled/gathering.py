@@ -1,0 +1,322 @@
+"""Reading and writing where an index says, in large tensors (`aten/src/ATen/native/cpu/ScatterGatherKernel.cpp`, `IndexKernel.cpp`).
+
+Along one dimension a tensor is a block of three: `outer` slices of n places, each a row of `inner` elements.
+
+    gather        out[o, m, i] = x[o, index[o, m, i], i]        one index an element
+    index_select  out[o, m, i] = x[o, index[m], i]              one index a row
+    scatter       x[o, index[o, m, i], i] = src[o, m, i]        or +=, or *=
+    index_add     x[o, index[m], i] += alpha * src[o, m, i]
+
+Whoever writes goes through m in order, so that the last of several wins and sums come out the same every time; threads share the
+slices, or where there is but one, the columns. A kernel cannot raise an error: those that read note that an index was wrong, those
+that write are only called when a first look has found none.
+
+How the real one differs: `scatter` with repeated indices is a race between threads; indices are checked when they are used, so a
+tensor may be half written when the error comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.tensor_impl import TensorImpl
+from internals.machine_code.language import inline, kernel, template
+from internals.machine_code.settings import use_compiled
+
+from .copying import BITS
+from .elementwise import GRAIN, WORDS, WORTH_COMPILING
+from .ready import ready
+
+T, OP = template("T"), template("OP")
+STEP, ALONG, ACROSS = template("STEP"), template("ALONG"), template("ACROSS")  # a stride where it is 0 or 1, else -1
+BY_COLUMNS, WRAPS = template("BY_COLUMNS"), template("WRAPS")
+
+
+@kernel
+def read_elements(begin, end, out, x, index, wrong, n, m, inner, x_o, x_n, x_i, index_o, index_m, index_i):
+    """gather, for a range of rows (o, m). `WRAPS`: -1 is the last place."""
+    step, along, across = index_i if STEP < 0 else STEP, x_n if ALONG < 0 else ALONG, x_i if ACROSS < 0 else ACROSS
+    for row in range(begin, end):
+        o, p = row // m, row % m
+        rows, start = o * index_o + p * index_m, o * x_o
+        for i in range(inner):
+            at = index[rows + i * step]
+            if WRAPS and at < 0:
+                at += n
+            if at < 0 or at >= n:
+                wrong[0] = 1
+                break
+            out[row * inner + i] = x[start + at * along + i * across]
+
+
+@kernel
+def read_rows(begin, end, out, x, index, wrong, n, m, inner, x_o, x_n, x_i, index_m):
+    """index_select, for a range of rows (o, m). `WRAPS`: -1 is the last place."""
+    step = x_i if STEP < 0 else STEP
+    for row in range(begin, end):
+        o, p = row // m, row % m
+        at = index[p * index_m]
+        if WRAPS and at < 0:
+            at += n
+        if at < 0 or at >= n:
+            wrong[0] = 1
+        else:
+            start = o * x_o + at * x_n
+            for i in range(inner):
+                out[row * inner + i] = x[start + i * step]
+
+
+@kernel
+def write_elements(
+    begin, end, x, index, src, outer, m, inner, x_o, x_n, x_i, index_o, index_m, index_i, src_o, src_m, src_i
+):
+    """scatter, for a range of slices, or of the columns of all slices."""
+    first, last, left, right = begin, end, 0, inner
+    if BY_COLUMNS:
+        first, last, left, right = 0, outer, begin, end
+    step, along, across = index_i if STEP < 0 else STEP, x_n if ALONG < 0 else ALONG, x_i if ACROSS < 0 else ACROSS
+    for o in range(first, last):
+        for p in range(m):
+            start, rows, source = o * x_o, o * index_o + p * index_m, o * src_o + p * src_m
+            for i in range(left, right):
+                place = start + index[rows + i * step] * along + i * across
+                x[place] = T(OP(x[place], src[source + i * src_i]))
+
+
+@kernel
+def add_rows(begin, end, x, index, src, alpha, outer, m, inner, n, x_o, x_n, index_m, src_o, src_m, src_i):
+    """index_add, for a range of slices, or of the columns of all slices. -1 is the last place."""
+    first, last, left, right = begin, end, 0, inner
+    if BY_COLUMNS:
+        first, last, left, right = 0, outer, begin, end
+    step = src_i if STEP < 0 else STEP
+    scale = alpha[0]
+    for o in range(first, last):
+        for p in range(m):
+            at = index[p * index_m]
+            if at < 0:
+                at += n
+            start, source = o * x_o + at * x_n, o * src_o + p * src_m
+            for i in range(left, right):
+                x[start + i] = T(x[start + i] + src[source + i * step] * scale)
+
+
+@kernel
+def look(begin, end, index, wrong, lowest, highest):
+    """Whether an index is out of range."""
+    found = False
+    for i in range(begin, end):
+        found |= index[i] < lowest or index[i] > highest
+    if found:
+        wrong[0] = 1
+
+
+# fmt: off
+put      = inline(lambda old, new: new)
+add      = inline(lambda old, new: old + new)
+multiply = inline(lambda old, new: old * new)
+# fmt: on
+_WRITERS = {"": put, "add": add, "multiply": multiply}
+
+
+class Block(NamedTuple):
+    """A tensor around one dimension: sizes (outer, n, inner), and the strides of the three."""
+
+    outer: int
+    n: int
+    inner: int
+    strides: tuple[int, int, int]
+
+
+def gather(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl) -> bool | None:
+    """True if it is done, False if numpy is to do it, None if an index was wrong."""
+    block, places = _block(x, dim), _block(index, dim)
+    if block is None or places is None or (block.outer, block.inner) != (places.outer, places.inner):
+        return False
+    bits = _reads(out, x, index)
+    if bits is None:
+        return False
+    m, inner, (index_o, index_m, index_i), (x_o, x_n, x_i) = places.n, places.inner, places.strides, block.strides
+    if inner == 1:  # the last dimension: let the kernel's inner loop run along it
+        m, inner, index_m, index_i, x_i = 1, m, 0, index_m, 0
+    bound = read_elements.bind(STEP=_known(index_i), ALONG=_known(x_n), ACROSS=_known(x_i), WRAPS=False)
+    entry = ready(bound, f"*{bits} *{bits} *{WORDS[index.dtype]} *i8 i8 i8 i8 i8 i8 i8 i8 i8 i8")
+    if entry is None:
+        return False
+    wrong, flag = _flag()
+    entry.parallel(
+        block.outer * m, max(1, GRAIN // inner), out.data_ptr(), x.data_ptr(), index.data_ptr(), flag, block.n, m, inner, x_o,
+        x_n, x_i, index_o, index_m, index_i,
+    )  # fmt: skip
+    return None if wrong[0] else True
+
+
+def index_select(out: TensorImpl, x: TensorImpl, dim: int, index: TensorImpl, wraps: bool = False) -> bool | None:
+    """True if it is done, False if numpy is to do it, None if an index was wrong. `wraps`: -1 is the last place."""
+    block = _block(x, dim)
+    bits = None if block is None else _reads(out, x, index)
+    if block is None or bits is None or (index.dim() > 1 and not index.is_contiguous()):
+        return False
+    m, index_m = index.numel(), index.stride()[-1] if index.dim() == 1 else 1
+    (x_o, x_n, x_i), inner, words = block.strides, block.inner, f"*{bits} *{bits} *{WORDS[index.dtype]} *i8"
+    wrong, flag = _flag()
+    addresses = out.data_ptr(), x.data_ptr(), index.data_ptr(), flag
+    if inner == 1:
+        bound = read_elements.bind(STEP=_known(index_m), ALONG=_known(x_n), ACROSS=0, WRAPS=wraps)
+        entry = ready(bound, f"{words} i8 i8 i8 i8 i8 i8 i8 i8 i8")
+        if entry is None:
+            return False
+        entry.parallel(block.outer, max(1, GRAIN // m), *addresses, block.n, 1, m, x_o, x_n, 0, 0, 0, index_m)
+    else:
+        bound = read_rows.bind(STEP=_known(x_i), WRAPS=wraps)
+        entry = ready(bound, f"{words} i8 i8 i8 i8 i8 i8 i8")
+        if entry is None:
+            return False
+        entry.parallel(block.outer * m, max(1, GRAIN // inner), *addresses, block.n, m, inner, x_o, x_n, x_i, index_m)
+    return None if wrong[0] else True
+
+
+def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, reduce: str = "") -> bool | None:
+    """Write `src`, a tensor or a number, into `x`. True if it is done, False if numpy is to do it, None for a wrong index."""
+    block, places = _block(x, dim), _block(index, dim)
+    if block is None or places is None or (block.outer, block.inner) != (places.outer, places.inner):
+        return False
+    kind = x.dtype.np.kind
+    words = WORDS.get(x.dtype) if kind == "f" or (reduce and kind in "iu") else None if reduce else BITS.get(x.dtype.itemsize)
+    held, values = None, None
+    if isinstance(src, TensorImpl):
+        values = _block_of(src, dim, index.shape)
+        if values is None or not _apart(x, index, src):
+            return False
+        address, strides = src.data_ptr(), values.strides
+    else:
+        held = np.asarray(src, x.dtype.np)
+        address, strides = held.__array_interface__["data"][0], (0, 0, 0)
+    if words is None or not x.is_contiguous() or not _usable(index, x.numel() + index.numel()) or not _apart(x, index):
+        return False
+    checked = in_range(index, 0, block.n - 1)
+    if checked is not True:
+        return checked
+    m, inner, (index_o, index_m, index_i), (x_o, x_n, x_i) = places.n, places.inner, places.strides, block.strides
+    if inner == 1:
+        m, inner, index_m, index_i, x_i = 1, m, 0, index_m, 0
+        strides = strides[0], 0, strides[1]
+    by_columns = block.outer == 1 and block.inner > 1
+    steps = {"STEP": _known(index_i), "ALONG": _known(x_n), "ACROSS": _known(x_i)}
+    bound = write_elements.bind(OP=_WRITERS[reduce], T=_number(words), BY_COLUMNS=by_columns, **steps)
+    entry = ready(bound, f"*{words} *{WORDS[index.dtype]} *{words}" + " i8" * 12)
+    if entry is None:
+        return False
+    n, work = (inner, m) if by_columns else (block.outer, m * inner)
+    entry.parallel(
+        n, max(1, GRAIN // work), x.data_ptr(), index.data_ptr(), address, block.outer, m, inner, x_o, x_n, x_i, index_o, index_m,
+        index_i, *strides,
+    )  # fmt: skip
+    return True
+
+
+def index_add(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, alpha: Any = 1) -> bool | None:
+    """Add rows. True if it is done, False if numpy is to do it, None for a wrong index. -1 is the last place."""
+    block, rows = _block(x, dim), _block(src, dim)
+    if block is None or rows is None or (block.outer, block.inner) != (rows.outer, rows.inner) or rows.n != index.numel():
+        return False
+    words = WORDS.get(x.dtype) if x.dtype.np.kind in "fiu" and src.dtype is x.dtype else None
+    if words is None or not x.is_contiguous() or not _usable(index, src.numel()) or not _apart(x, index, src):
+        return False
+    if index.dim() > 1 and not index.is_contiguous():
+        return False
+    checked = in_range(index, -block.n, block.n - 1)
+    if checked is not True:
+        return checked
+    by_columns = block.outer == 1 and block.inner > 1
+    bound = add_rows.bind(T=_number(words), BY_COLUMNS=by_columns, STEP=_known(rows.strides[2]))
+    entry = ready(bound, f"*{words} *{WORDS[index.dtype]} *{words} *{words}" + " i8" * 10)
+    if entry is None:
+        return False
+    scale = np.asarray(alpha, x.dtype.np)
+    n, work = (block.inner, rows.n) if by_columns else (block.outer, rows.n * block.inner)
+    index_m = index.stride()[-1] if index.dim() == 1 else 1
+    entry.parallel(
+        n, max(1, GRAIN // work), x.data_ptr(), index.data_ptr(), src.data_ptr(), scale.__array_interface__["data"][0],
+        block.outer, rows.n, block.inner, block.n, *block.strides[:2], index_m, *rows.strides,
+    )  # fmt: skip
+    return True
+
+
+def in_range(index: TensorImpl, lowest: int, highest: int) -> bool | None:
+    """True if all of an index is; None if not; False if it cannot be said here."""
+    if not index.is_contiguous():
+        from internals.core.tensor_impl import array
+
+        a = array(index)
+        return True if a.min() >= lowest and a.max() <= highest else None
+    entry = ready(look, f"*{WORDS[index.dtype]} *i8 i8 i8")
+    if entry is None:
+        return False
+    wrong, flag = _flag()
+    entry.parallel(index.numel(), GRAIN, index.data_ptr(), flag, lowest, highest)
+    return None if wrong[0] else True
+
+
+def _reads(out: TensorImpl, x: TensorImpl, index: TensorImpl) -> str | None:
+    """What the elements are called if they can be read by machine code, and that pays."""
+    if not out.is_contiguous() or not _usable(index, out.numel()) or not _apart(out, x, index):
+        return None
+    bits = BITS.get(x.dtype.itemsize) if x.numel() else None
+    return None if bits is None else bits[0]
+
+
+def _usable(index: TensorImpl, numel: int) -> bool:
+    return index.dtype in (dt.int64, dt.int32) and index.numel() > 0 and use_compiled(numel, WORTH_COMPILING)
+
+
+def _apart(written: TensorImpl, *read: TensorImpl) -> bool:
+    return all(t._storage is not written._storage for t in read)
+
+
+def _block(t: TensorImpl, dim: int) -> Block | None:
+    """`t` around `dim`. None if the dimensions before it, or those after it, are not one stretch."""
+    return _block_of(t, dim, t.shape)
+
+
+def _block_of(t: TensorImpl, dim: int, sizes: Sequence[int]) -> Block | None:
+    """The part of `t` with these sizes, around `dim`."""
+    strides = t.stride()
+    if not sizes:
+        return Block(1, 1, 1, (0, 0, 0))
+    before, after = _merged(sizes[:dim], strides[:dim]), _merged(sizes[dim + 1 :], strides[dim + 1 :])
+    if before is None or after is None:
+        return None
+    return Block(before[0], sizes[dim], after[0], (before[1], strides[dim], after[1]))
+
+
+def _merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, int] | None:
+    """Dimensions as one: its size and stride. None if they cannot be."""
+    size, stride = 1, 0
+    for n, s in zip(reversed(sizes), reversed(strides)):
+        if n == 1:
+            continue
+        if size == 1:
+            stride = s
+        elif s != size * stride:
+            return None
+        size *= n
+    return size, stride
+
+
+def _known(stride: int) -> int:
+    """The stride, if the compiler is to know it."""
+    return stride if stride in (0, 1) else -1
+
+
+def _number(word: str) -> type:
+    return np.dtype(word).type
+
+
+def _flag() -> tuple[Any, int]:
+    wrong = np.zeros(1, np.int64)
+    return wrong, wrong.__array_interface__["data"][0]
