@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 
 import internals as torch
-from internals.machine_code import cache, compiled_kernels, get_num_threads, inline, kernel, set_num_threads, template
+from internals.machine_code import (
+    cache,
+    compiled_kernels,
+    get_num_threads,
+    inline,
+    kernel,
+    limits,
+    set_num_threads,
+    template,
+)
 from internals.machine_code.compile import key_of, llvm_text
 from internals.machine_code.language import bound
 from internals.machine_code.llvm import CompileError, assembly, entry_from_ir
@@ -327,6 +336,14 @@ def test_number_of_threads_is_checked():
         set_num_threads(0)
     with pytest.raises(TypeError, match="expects an int, but got float"):
         set_num_threads(1.0)
+
+
+def test_limits_of_this_machine():
+    assert limits.bandwidth(1 << 14, seconds=0.01) > 0
+    assert limits.peak(seconds=0.01) > 0
+    out = np.zeros(limits.LANES, np.float32)
+    limits._chains()(0, 60, out.ctypes.data)
+    assert np.allclose(out, 2 * limits.CHAINS), "x = x / 2 + 1 has come to rest at 2 in every chain"
 
 
 def test_settings():
