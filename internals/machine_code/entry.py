@@ -41,7 +41,10 @@ class Entry:
 
     def parallel(self, n: int, grain: int, *args: Any) -> None:
         """Do all of 0 <= i < n, on all threads, in parts of at least `grain`."""
-        packed = self._pack(*args)
+        self.parallel_packed(n, grain, self._pack(*args))
+
+    def parallel_packed(self, n: int, grain: int, packed: bytes) -> None:
+        """The same for arguments that lie in their slots already: 8 bytes each, in order."""
         if may_split(n, grain) and run_in_parts(self.address, n, grain, packed, get_num_threads()):
             return
         if n > 0:

@@ -1,0 +1,99 @@
+"""What runs a `prim::FusionGroup`: for each kind of arguments a launch of kernels, or the operators one by one.
+
+Which it is, is decided when arguments of new geometries come in, and remembered. A call looks up the geometries, which are
+interned objects, allocates the outputs and calls machine code.
+
+How the real one differs: 1.0.1 keys its kernels by dtypes and contiguity and looks at sizes in every call
+(`codegen/fuser/executor.cpp`), with the same decisions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.core.device import CPU
+from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.geometry import Geometry, default_keys
+from internals.core.hot import hot
+from internals.jit.runtime.node_functions import run_subgraph
+
+from .fused_kernel import remember, unfused_kernel
+from .settings import Choices, is_enabled, settings
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Graph, Node
+
+MOST_WAYS = 1 << 10  # kinds of arguments that are remembered
+
+
+class CompiledGroup:
+    """The function of one group. `ways` says how it runs for arguments of certain geometries."""
+
+    def __init__(self, node: Node) -> None:
+        self.graph: Graph = node.g("Subgraph")
+        self.hints = [v.debugName() for v in node.inputs()], [v.debugName() for v in node.outputs()]
+        self.unfused = run_subgraph(self.graph, node.kind())
+        self.chosen = settings.chosen
+        self.ways: dict[Any, Callable[..., Any]] = {}
+        self.all_ways: dict[Choices, dict[Any, Callable[..., Any]]] = {self.chosen: self.ways}
+        self.lock = threading.Lock()
+
+    def __call__(self, *inputs: Any) -> Any:
+        if self.chosen is not settings.chosen:
+            self.switch()
+        try:
+            way = self.ways.get(tuple([t._geometry for t in inputs]))
+        except AttributeError:
+            way = self.ways.get(tuple([getattr(t, "_geometry", t.__class__) for t in inputs]))
+        if way is None:
+            way = self.find_way(inputs)
+        return way(*inputs)
+
+    def switch(self) -> None:
+        """Other settings, other ways."""
+        with self.lock:
+            self.chosen = settings.chosen
+            self.ways = self.all_ways.setdefault(self.chosen, {})
+
+    def find_way(self, inputs: Sequence[Any]) -> Callable[..., Any]:
+        """How arguments like these are run from now on."""
+        key = tuple([getattr(t, "_geometry", t.__class__) for t in inputs])
+        ways = self.ways
+        if len(ways) >= MOST_WAYS:
+            ways.clear()
+        ways[key] = self.unfused
+        if self.is_worth_it(key):
+            from .launch import NotFusable, plan  # not before there is something to compile
+
+            try:
+                launch = plan(self.graph, self.hints, key)
+            except NotFusable as why:
+                ways[key] = operators = Operators(self.graph, self.unfused, str(why))
+                remember([operators.kernel])
+            except Exception:  # arguments that the operators refuse: they say so better
+                pass
+            else:
+                launch.prepare(lambda: ways.__setitem__(key, launch))
+        return ways[key]
+
+    def is_worth_it(self, key: Sequence[Any]) -> bool:
+        geometries = [g for g in key if isinstance(g, Geometry)]
+        if not geometries or not is_enabled() or type(None) in key:
+            return False
+        if any(g.keys & AUTOGRAD_MASK or g.keys != default_keys(g.device) or g.device is not CPU for g in geometries):
+            return False
+        return max(g.numel for g in geometries) >= settings.chosen.threshold
+
+
+class Operators:
+    """A group that cannot be one loop, and why: it runs operator by operator."""
+
+    def __init__(self, graph: Graph, unfused: Callable[..., Any], reason: str) -> None:
+        self.unfused, self.kernel = unfused, unfused_kernel(graph, reason)
+
+    def __call__(self, *inputs: Any) -> Any:
+        if hot.off:
+            remember([self.kernel])
+        return self.unfused(*inputs)

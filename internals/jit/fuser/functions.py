@@ -1,0 +1,53 @@
+"""The functions that kernels of groups call, by the names they have there (`functions` of `expressions.py`).
+
+On the CPU they are those of `vector_math`, which have no branches, so that a loop with them can do several elements at once; on a
+GPU they are those of the eager CUDA kernels.
+
+How the real one differs: 1.0.1 included `math.h` on the CPU, and on the GPU CUDA has them built in.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from internals.core.dtype import FLOATING, dtype
+from internals.machine_code import inline, template
+from internals.machine_code import vector_math as vector
+
+T = template("T")
+
+
+@inline
+def lerp(start: Any, end: Any, weight: Any) -> Any:
+    """From whichever end is nearer, so that both ends are met exactly."""
+    from_end = end - (end - start) * (T(1) - weight)
+    return start + weight * (end - start) if abs(weight) < T(0.5) else from_end
+
+
+VECTOR = """
+    exp expm1 log log1p log2 sin cos tan asin acos atan atan2 sinh cosh tanh erf sigmoid pow sqrt
+    floor ceil trunc fmod remainder floor_divide maximum minimum sign
+""".split()
+
+ON_CPU: dict[str, Any] = {**{name: getattr(vector, name) for name in VECTOR}, "round_even": vector.round, "lerp": lerp}
+NAMES = frozenset(ON_CPU)
+
+
+@cache
+def on_cpu(name: str, d: dtype) -> Any:
+    """The function called `name`, for elements of dtype `d`."""
+    function = ON_CPU[name]
+    return function.bind(T=d.np.type) if "T" in function.open_parameters() else function
+
+
+@cache
+def on_gpu(name: str, d: dtype) -> Any:
+    """Its twin for kernels of the GPU."""
+    from internals.cuda.kernels import functors
+
+    found = getattr(functors, {"round_even": "rint", "pow": "pow"}.get(name, name))
+    number = np.float64 if d.category < FLOATING and name != "sign" else d.np.type
+    return found.bind(T=number) if "T" in found.open_parameters() else found

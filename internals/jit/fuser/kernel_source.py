@@ -1,0 +1,270 @@
+"""From the steps of a group to the text of a kernel.
+
+    def fused_sigmoid_mul_tanh_add(begin, end, y, x, out):
+        for i in range(begin, end):
+            n4 = y[i]
+            n6 = x[i]
+            n9 = sigmoid(n6)  # %9 : Tensor = aten::sigmoid(%6)
+            n8 = n6 * n9  # %8 : Tensor = aten::mul(%6, %9)
+            ...
+            out[i] = n3
+
+Where all operands lie in memory alike, one loop runs over them. Otherwise the elements are rows: the innermost of the dimensions
+that are left after merging is a loop like that, in which an operand advances by 1, by nothing (it is read once, before), or by a
+stride; the others say where each operand's row begins:
+
+        for row in range(begin // size1, (end + size1 - 1) // size1):
+            x_row = row * x_stride0
+            for j in range(max(begin - row * size1, 0), min(end - row * size1, size1)):
+
+How many dimensions there are, and which of the three each operand does in a row, is part of the text; sizes and strides are
+arguments.
+
+How the real one differs: 1.0.1's kernels compute each operand's place from the linear index, with divisions for each element.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.dtype import BOOL, FLOATING, INTEGRAL, dtype
+
+from .expressions import expression
+from .functions import NAMES
+from .names import Names
+from .observe import Number, Piece, Read, Step
+from .walk import Walk
+
+WORDS = {dt.float32: "f4", dt.float64: "f8", dt.int64: "i8", dt.int32: "i4", dt.int16: "i2", dt.int8: "i1", dt.uint8: "u1",
+         dt.bool_: "u1"}  # fmt: skip
+CONSTANTS = {
+    "0": "zero",
+    "1": "one",
+    "2": "two",
+    "3": "three",
+    "6": "six",
+    "0.5": "half",
+    "-0.5": "minus_half",
+    "-1": "minus_one",
+}
+MOST_LETTERS = 48
+
+
+class KernelText(NamedTuple):
+    """The text of a kernel and what its names mean.
+
+    `functions` are those it calls: their name in the text, in the tables, and the dtype they are for. `code` is the text without
+    comments: what decides whether two kernels are the same.
+    """
+
+    name: str
+    text: str
+    code: str
+    signature: str
+    functions: tuple[tuple[str, str, dtype], ...]
+
+
+class Body:
+    """The lines of the steps, and the constants and functions they use; the same for every way of walking over memory."""
+
+    def __init__(self, steps: Sequence[Step], names: Names) -> None:
+        self.names = names
+        self.constants: dict[tuple[str, dtype], str] = {}
+        self.functions: dict[tuple[str, dtype], str] = {}
+        self.lines = [self.line(step) for step in steps]
+
+    def line(self, step: Step) -> tuple[str, str]:
+        """A statement, and the node that it comes from."""
+        if step.loop is None:
+            value, target = step.operands[0]
+            text = self.converted(value, target)
+        else:
+            text = self.filled(step)
+            if step.dtype.category == INTEGRAL and step.dtype is not dt.int64:
+                text = f"{step.dtype.name}({text})"  # small integers wrap around; in numba int32 + int32 is int64
+            elif step.common.category == BOOL and step.dtype is not dt.bool_:
+                text = f"{step.dtype.name}({text})"
+        return f"{step.name} = {text}", comment(step)
+
+    def filled(self, step: Step) -> str:
+        """The expression of a step: operands, numbers, constants and functions put in."""
+        common = step.common
+        template = expression(step.loop, common)
+        values: dict[str, str] = {k: self.operand(x, d) for k, (x, d) in zip("abc", step.operands)}
+        values.update((k, self.constant(v, common)) for k, v in step.numbers.items())
+        text = template.format(**values)
+        text = re.sub(r"\bT\(([-\w.]+)\)", lambda m: self.constant(_literal(m[1]), common), text)
+        return re.sub(r"\b([a-z_0-9]+)\(", lambda m: f"{self.function(m[1], common)}(", text)
+
+    def operand(self, x: Any, target: dtype) -> str:
+        return self.converted(x, target) if isinstance(x, (Read, Step, Number)) else self.constant(x, target)
+
+    def converted(self, x: Any, target: dtype) -> str:
+        """A value in dtype `target`."""
+        if isinstance(x, Number):
+            return f"{x.name}" if _number_word(x) == WORDS[target] else f"{_cast(target)}({x.name})"
+        if x.dtype is target:
+            return str(x.name)
+        if target is dt.bool_:
+            return f"({x.name} != {self.constant(0, x.dtype)})"
+        if x.dtype.category == FLOATING and target.category == INTEGRAL and target is not dt.int64:
+            return f"{target.name}(int64({x.name}))"
+        return f"{_cast(target)}({x.name})"
+
+    def constant(self, value: Any, d: dtype) -> str:
+        """The name of a constant, which is made before the loop."""
+        text = _number_text(value, d)
+        found = self.constants.get((text, d))
+        if found is None:
+            wanted = CONSTANTS.get(text, "c1")
+            found = self.constants[text, d] = self.names.fresh(wanted)
+        return found
+
+    def function(self, name: str, d: dtype) -> str:
+        if name not in NAMES:
+            return name
+        found = self.functions.get((name, d))
+        if found is None:
+            other = any(n == name for n, _ in self.functions)
+            found = self.functions[name, d] = self.names.fresh(f"{name}_{d.name}") if other else name
+        return found
+
+
+def comment(step: Step) -> str:
+    """The node of a step, as the graph prints it, without types and where it came from."""
+    line = str(step.node).strip().split("\n")[0]
+    return (
+        re.sub(r" : [^=]*(?=[,=])", "", re.sub(r"(, scope: | # ).*", "", line))
+        .replace("= ", " = ", 1)
+        .replace("  ", " ")
+    )
+
+
+def title(steps: Sequence[Step]) -> str:
+    """A name for a kernel: what is done in it."""
+    kinds = [step.node.kind().partition("::")[2] for step in steps]
+    words = [k for k, before in zip(kinds, [None, *kinds]) if k != before]
+    name = "_".join(("fused", *words)) if words else "fused_copy"
+    return name if len(name) <= MOST_LETTERS else name[:MOST_LETTERS].rpartition("_")[0] + "_etc"
+
+
+def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number], pieces: Sequence[Piece],
+             pointers: Sequence[str], walk: Walk, names: Names) -> KernelText:  # fmt: skip
+    """The kernel for the CPU: `reads` and `pieces` are its arrays, in the order of `pointers` and of the walk's strides."""
+    body = Body(steps, names)
+    stores = [body.converted(p.value, d) for p, d in zip(pieces, walk.dtypes[len(reads) :])]
+    rank, modes = len(walk.shape), walk.modes()
+    words = [f"*{WORDS[d]}" for d in walk.dtypes] + [_number_word(n) for n in numbers]
+    parameters = [*pointers, *(n.name for n in numbers)]
+    sizes = [f"size{d}" for d in range(1, rank)]
+    strides = [f"{p}_stride{d}" for p, m in zip(pointers, modes) for d in range(rank) if d < rank - 1 or m == "strided"]
+    parameters += sizes + strides
+    words += ["i8"] * (len(sizes) + len(strides))
+    code = Lines()
+    code.add(0, f"def {title(steps)}(begin, end, {', '.join(parameters)}):")
+    for (text, d), name in body.constants.items():
+        code.add(1, f"{name} = {_cast(d)}({text})")
+    depth = 1
+    if rank > 1:
+        inner = sizes[-1]
+        code.add(1, f"for row in range(begin // {inner}, (end + {inner} - 1) // {inner}):")
+        depth = 2
+        _row_indices(code, rank)
+        for p in pointers:
+            places = " + ".join(f"{_index(d, rank)} * {p}_stride{d}" for d in range(rank - 1))
+            code.add(2, f"{p}_row = {places}")
+    for r, p, m in zip(reads, pointers, modes):
+        if m == "same":
+            code.add(depth, _load(r, p, f"{p}_row" if rank > 1 else "0"))
+    variable = "j" if rank > 1 else "i"
+    if rank > 1:
+        inner = sizes[-1]
+        code.add(depth, f"for j in range(max(begin - row * {inner}, 0), min(end - row * {inner}, {inner})):")
+    else:
+        code.add(depth, "for i in range(begin, end):")
+    for r, p, m in zip(reads, pointers, modes):
+        if m != "same":
+            code.add(depth + 1, _load(r, p, _place(p, m, variable, rank)))
+    for text, note in body.lines:
+        code.add(depth + 1, text, note)
+    for value, p, m in zip(stores, pointers[len(reads) :], modes[len(reads) :]):
+        code.add(depth + 1, f"{p}[{_place(p, m, variable, rank)}] = {value}")
+    functions = tuple((local, name, d) for (name, d), local in body.functions.items())
+    return KernelText(title(steps), code.text(), code.code(), " ".join(words), functions)
+
+
+class Lines:
+    """The lines of a text, with comments that can be left out."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def add(self, depth: int, line: str, note: str = "") -> None:
+        self.lines.append(("    " * depth + line, note))
+
+    def text(self) -> str:
+        """With comments, which begin in one column where they have room."""
+        column = max((len(line) for line, note in self.lines if note and len(line) < 60), default=0)
+        return "".join(f"{line.ljust(column)}  # {note}\n" if note else f"{line}\n" for line, note in self.lines)
+
+    def code(self) -> str:
+        return "".join(f"{line}\n" for line, _ in self.lines)
+
+
+def _row_indices(code: Lines, rank: int) -> None:
+    """Where the row is, in the dimensions outside it: i0, i1, ... with the last the fastest."""
+    if rank == 2:
+        return
+    rest = "row"
+    for d in range(rank - 2, 0, -1):
+        code.add(2, f"i{d} = {rest} % size{d}")
+        quotient = "i0" if d == 1 else f"rest{d}"
+        code.add(2, f"{quotient} = {rest} // size{d}")
+        rest = quotient
+
+
+def _index(d: int, rank: int) -> str:
+    return "row" if rank == 2 else f"i{d}"
+
+
+def _load(r: Read, pointer: str, place: str) -> str:
+    """A bool is a byte in memory."""
+    return f"{r.name} = {pointer}[{place}]{' != 0' if r.dtype is dt.bool_ else ''}"
+
+
+def _place(pointer: str, mode: str, variable: str, rank: int) -> str:
+    step = variable if mode == "dense" else f"{variable} * {pointer}_stride{rank - 1}" if mode == "strided" else ""
+    if rank == 1:
+        return step or "0"
+    return f"{pointer}_row + {step}" if step else f"{pointer}_row"
+
+
+def _cast(d: dtype) -> str:
+    return "bool_" if d is dt.bool_ else d.name
+
+
+def _number_word(n: Number) -> str:
+    return "f8" if n.kind is float else "i8"
+
+
+def _literal(text: str) -> Any:
+    return float(text) if not text.lstrip("-").isdigit() else int(text)
+
+
+def _number_text(value: Any, d: dtype) -> str:
+    """A number as Python writes it: the shortest that is this number of dtype `d`."""
+    if d.category == BOOL:
+        return str(bool(value))
+    if d.category == INTEGRAL:
+        return str(int(value))
+    number = value if isinstance(value, np.generic) else float(value)
+    if math.isnan(number) or math.isinf(number):
+        return str(float(number))
+    text = str(number)
+    return text.removesuffix(".0") if "e" not in text else text

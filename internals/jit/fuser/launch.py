@@ -1,0 +1,164 @@
+"""A group for arguments of certain geometries, ready to run: new outputs, and a kernel for each shape among them.
+
+Mostly that is one kernel. A group that also returns a value as it was before broadcasting, as the gradient of a product needs
+it, has one for the small shape and one for the large. `cat` at the end makes kernels that write to their part of one output.
+
+How the real one differs: 1.0.1 runs such groups operator by operator.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from internals.core.hot import hot
+from internals.core.tensor_impl import empty
+
+from .functions import NAMES as FUNCTIONS
+from .fused_kernel import FusedKernel, remember
+from .kernel_source import cpu_text
+from .machine_kernel import NAMES, MachineKernel, machine_kernel
+from .names import Names, pointer_names
+from .observe import NotFusable, Number, Output, Piece, Program, Read, Step, observe
+from .settings import GRAIN
+from .walk import Walk, walk_over
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Graph
+
+__all__ = ["Launch", "NotFusable", "plan"]
+
+
+def plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any]) -> Launch:
+    """The launch of `graph` for arguments of these geometries; `hints` are names for arguments and outputs. Raises NotFusable."""
+    names = Names([*NAMES, *FUNCTIONS])
+    given, wanted = (pointer_names(h, names) for h in hints)
+    program = observe(graph, key, names)
+    return Launch(graph, program, given, ["out"] if len(wanted) == 1 else wanted)
+
+
+class Launch:
+    """A group for arguments of certain geometries: new outputs, and one kernel for each shape among them."""
+
+    def __init__(self, graph: Graph, program: Program, given: Sequence[str], wanted: Sequence[str]) -> None:
+        self.outputs = program.outputs
+        self.several = len(program.outputs) > 1
+        shapes: dict[tuple[int, ...], list[tuple[int, Piece]]] = {}
+        for k, output in enumerate(program.outputs):
+            for piece in output.pieces:
+                shapes.setdefault(piece.sizes, []).append((k, piece))
+        self.parts = [Part(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()]
+        self.kernels = [FusedKernel(graph, part, program) for part in self.parts]
+        self.geometry: Any = self.outputs[0].geometry
+        self.run = self.run_one if len(self.parts) == 1 and not self.several else self.run_all
+
+    def prepare(self, when_ready: Callable[[], None]) -> None:
+        """Have everything compiled; `when_ready()` when it is."""
+        left = [part.kernel for part in self.parts]
+
+        def next_one() -> None:
+            if left:
+                left.pop().prepare(next_one)
+            else:
+                when_ready()
+
+        remember(self.kernels)
+        next_one()
+
+    def __call__(self, *inputs: Any) -> Any:
+        if hot.off:
+            return self.run_told(inputs)
+        return self.run(inputs)
+
+    def run_told(self, inputs: Sequence[Any]) -> Any:
+        """While somebody watches what runs."""
+        from internals.core.recording import Scope, recorded
+
+        remember(self.kernels)
+        with recorded("prim::FusionGroup", Scope.TORCHSCRIPT_FUNCTION):
+            return self.run(inputs)
+
+    def run_one(self, inputs: Sequence[Any]) -> Any:
+        """One output, one kernel: what most groups are."""
+        out = empty(self.geometry)
+        self.parts[0].call(inputs, (out,))
+        return out
+
+    def run_all(self, inputs: Sequence[Any]) -> Any:
+        results: list[Any] = []
+        for o in self.outputs:
+            if o.geometry is not None:
+                results.append(empty(o.geometry))
+            else:
+                results.append(inputs[o.argument] if o.twin < 0 else results[o.twin])
+        for part in self.parts:
+            part.call(inputs, results)
+        return tuple(results) if self.several else results[0]
+
+
+class Part:
+    """One kernel of a group: what of the program is needed for outputs of one shape, its text, and how it is called."""
+
+    tier = "numba"
+
+    def __init__(
+        self, program: Program, shape: tuple[int, ...], pieces: Sequence[tuple[int, Piece]],
+        given: Sequence[str], wanted: Sequence[str],
+    ) -> None:  # fmt: skip
+        self.shape, self.pieces = shape, pieces
+        self.steps, self.reads, self.numbers = needed(program.steps, [p.value for _, p in pieces])
+        dtypes = [r.dtype for r in self.reads] + [_dtype(program.outputs[k]) for k, _ in pieces]
+        self.walk: Walk = walk_over(shape, self.reads, [p for _, p in pieces], dtypes)
+        names = Names([*NAMES, *FUNCTIONS, *given, *(s.name for s in self.steps), *(r.name for r in self.reads)])
+        pointers = _unlike([given[r.argument] for r in self.reads], names, taken=True)
+        pointers += _unlike([wanted[k] for k, _ in pieces], names)
+        self.output_names = pointers[len(self.reads) :]
+        self.kernel: MachineKernel = machine_kernel(
+            cpu_text(self.steps, self.reads, self.numbers, [p for _, p in pieces], pointers, self.walk, names)
+        )
+        sizes = [d.itemsize for d in dtypes]
+        self.sources = [(r.argument, r.offset * n, n) for r, n in zip(self.reads, sizes)]
+        self.targets = [(k, p.offset * n) for (k, p), n in zip(pieces, sizes[len(self.reads) :])]
+        self.arguments = [n.argument for n in self.numbers]
+        own = self.walk.numbers()
+        self.fixed = struct.pack(f"={len(own)}q", *own)
+        kinds = "".join("d" if n.kind is float else "q" for n in self.numbers)
+        self.pack = struct.Struct(f"={len(dtypes)}q{kinds}").pack
+        self.numel = self.walk.numel
+
+    def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Fill this part's share of `outputs`."""
+        addresses = []
+        for i, offset, n in self.sources:
+            t = inputs[i]
+            addresses.append(t._storage._data.pointer + t._offset * n + offset)
+        for k, offset in self.targets:
+            addresses.append(outputs[k]._storage._data.pointer + offset)
+        for i in self.arguments:
+            addresses.append(inputs[i])
+        self.kernel.entry.parallel_packed(self.numel, GRAIN, self.pack(*addresses) + self.fixed)
+
+
+def needed(steps: Sequence[Step], values: Sequence[Any]) -> tuple[list[Step], list[Read], list[Number]]:
+    """The steps that `values` depend on, in order, and what those read."""
+    wanted = set(values)
+    for step in reversed(steps):
+        if step in wanted:
+            wanted.update(x for x, _ in step.operands if isinstance(x, (Read, Step, Number)))
+    reads = sorted((x for x in wanted if isinstance(x, Read)), key=lambda r: (r.argument, r.offset, r.name))
+    numbers = sorted((x for x in wanted if isinstance(x, Number)), key=lambda n: n.argument)
+    return [s for s in steps if s in wanted], reads, numbers
+
+
+def _dtype(output: Output) -> Any:
+    assert output.geometry is not None
+    return output.geometry.dtype
+
+
+def _unlike(wanted: Sequence[str], names: Names, taken: bool = False) -> list[str]:
+    """These names; where one comes a second time, another."""
+    found: list[str] = []
+    for name in wanted:
+        found.append(name if taken and name not in found else names.fresh(name))
+    return found

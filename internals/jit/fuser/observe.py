@@ -1,0 +1,279 @@
+"""What a group computes, learned from the eager operators themselves (in place of `torch/csrc/jit/codegen/fuser/arg_spec.h`).
+
+Which dtype does `int32 tensor + 0.5` compute in? In what order does its result lie in memory? Which of its loops does `x ** 2`
+run? An eager operator decides that and hands a loop to `TensorIterator`. So a group is run once, node by node, on tensors
+*without memory* that have the sizes, strides and dtypes of the arguments; `TensorIterator` tells which loop it would have run
+on what. The list of these is the group's program:
+
+    n3 = multiply(n1, n2)      computed in float32, result float32, sizes (64, 1024), strides (1024, 1)
+    n5 = add(n3, 0.5)          ...
+
+Casts, chunks and a `cat` at the end run no loop and have steps of their own. What cannot be said like this raises `NotFusable`,
+and the group runs operator by operator.
+
+How the real one differs: 1.0.1 computed everything in float, and has the promotion rules a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from internals.aten.native.joining import prepare_cat
+from internals.aten.native.pointwise_ternary import where_self
+from internals.aten.tensor_iterator import watch
+from internals.core import dtype as dt
+from internals.core.device import CPU, META
+from internals.core.dtype import dtype
+from internals.core.geometry import Geometry, default_keys, geometry
+from internals.core.grad_mode import set_grad_mode
+from internals.core.storage import Storage
+from internals.core.tensor_impl import TensorImpl, make
+from internals.jit.passes.overloads import overload_of
+from internals.jit.runtime.node_functions import function_of
+
+from .names import Names
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Graph, Node, Value
+
+DTYPES = (dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_)
+
+
+class NotFusable(Exception):
+    """A group that cannot be one loop, and why."""
+
+
+class Read:
+    """An element of an argument: what a chunk of it, or all of it, looks like in memory."""
+
+    def __init__(self, name: str, argument: int, t: TensorImpl) -> None:
+        g = t._geometry
+        self.name, self.argument, self.offset = name, argument, t._offset
+        self.dtype, self.sizes, self.strides = g.dtype, tuple(g.sizes), g.strides
+
+
+class Number:
+    """A Python number that is an argument of the group: another one in every call."""
+
+    def __init__(self, name: str, argument: int, kind: type) -> None:
+        self.name, self.argument, self.kind = name, argument, kind
+
+
+class Step:
+    """`name = loop(operands)`. Each operand comes with the dtype that it is converted to first; `numbers` belong to the loop.
+
+    `common` is the dtype that is computed in, `dtype` that of the result; `loop` is None for a cast.
+    """
+
+    def __init__(
+        self, name: str, loop: Any, operands: tuple[tuple[Any, dtype], ...], numbers: dict[str, Any], common: dtype,
+        result: dtype, sizes: tuple[int, ...], node: Node,
+    ) -> None:  # fmt: skip
+        self.name, self.loop, self.operands, self.numbers, self.common = name, loop, operands, numbers, common
+        self.dtype, self.sizes, self.node = result, sizes, node
+
+
+class Piece(NamedTuple):
+    """A value, and where in an output it goes: sizes, strides, and an offset in elements."""
+
+    value: Any
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+class Output(NamedTuple):
+    """A tensor that the group returns: a new one that pieces are written to, `argument` if one that went in, `twin` if it is an
+    earlier output once more."""
+
+    geometry: Geometry | None
+    pieces: tuple[Piece, ...] = ()
+    argument: int = -1
+    twin: int = -1
+
+
+class Program(NamedTuple):
+    """All steps of a group for arguments of certain geometries, in order, and what comes out."""
+
+    steps: list[Step]
+    outputs: list[Output]
+
+
+def observe(graph: Graph, arguments: Sequence[Any], names: Names) -> Program:
+    """The program of `graph` for these arguments, each a `Geometry` or the type of a number.
+
+    Raises NotFusable, and what the operators raise for such arguments.
+    """
+    observer = Observer(graph, names)
+    before, watch.loop = watch.loop, observer.heard
+    recording = set_grad_mode(False)
+    try:
+        return observer.run(arguments)
+    finally:
+        watch.loop = before
+        set_grad_mode(recording)
+
+
+class Observer:
+    """The run of a group on tensors without memory. `values` are its values, as tensors, numbers and lists; `made` says what
+    a tensor among them is."""
+
+    def __init__(self, graph: Graph, names: Names) -> None:
+        self.graph, self.names = graph, names
+        self.values: dict[Value, Any] = {}
+        self.made: dict[int, Any] = {}
+        self.kept: list[Any] = []  # whoever is known by its id has to live
+        self.steps: list[Step] = []
+        self.node: Node | None = None
+
+    def run(self, arguments: Sequence[Any]) -> Program:
+        for i, (v, a) in enumerate(zip(self.graph.inputs(), arguments)):
+            self.values[v] = self.argument(i, v, a)
+        self.device = next((a.device for a in arguments if isinstance(a, Geometry)), CPU)
+        for node in self.graph.nodes():
+            self.node = node
+            if node.kind() == "prim::Constant":
+                self.values[node.output()] = node.output().toIValue()
+            elif node.kind() != "prim::FusedConcat":
+                self.run_node(node)
+        outputs: list[Output] = []
+        for v in self.graph.outputs():
+            outputs.append(self.output(v, outputs))
+        return Program(self.steps, outputs)
+
+    def argument(self, i: int, v: Value, a: Any) -> Any:
+        if not isinstance(a, Geometry):
+            number: Any = {float: float, int: int}.get(a)
+            if number is None:
+                raise NotFusable(f"an argument of type {getattr(a, '__name__', a)}")
+            value = number("1000")  # an object of its own: that is how it is known again
+            self.know(value, Number(self.names.value(v), i, a))
+            return value
+        _check(a.dtype)
+        span = 1 + sum((n - 1) * s for n, s in zip(a.sizes, a.strides)) if a.numel else 0
+        t = _as_if_on_cpu(make(Storage.allocate(span * a.dtype.itemsize, META), _on_meta(a)))
+        self.know(t, Read(self.names.value(v), i, t))
+        return t
+
+    def know(self, thing: Any, made: Any) -> None:
+        self.made[id(thing)] = made
+        self.kept.append(thing)
+
+    def run_node(self, node: Node) -> None:
+        inputs = [self.values[v] for v in node.inputs()]
+        before = len(self.steps)
+        results = _function(node)(*inputs)
+        outputs = node.outputs()
+        for v, r in zip(outputs, [results] if len(outputs) == 1 else results):
+            self.values[v] = r
+            if isinstance(r, TensorImpl) and id(r) not in self.made:
+                self.unheard(node, v, r, inputs, len(self.steps) > before)
+        for v in outputs:
+            made = self.made.get(id(self.values[v]))
+            if isinstance(made, Step) and not made.name:
+                made.name = self.names.value(v)
+        for step in self.steps[before:]:
+            step.name = step.name or self.names.temporary()
+
+    def unheard(self, node: Node, v: Value, r: TensorImpl, inputs: list[Any], loops: bool) -> None:
+        """A result that no loop gave: a view of an argument, a cast, or nothing because it has no elements."""
+        name = self.names.value(v)
+        _check(r.dtype)
+        source = next((x for x in inputs if isinstance(x, TensorImpl)), None)
+        made = self.made.get(id(source))
+        _as_if_on_cpu(r)
+        if not r._geometry.numel:
+            self.know(r, Step(name, None, (), {}, r.dtype, r.dtype, tuple(r.shape), node))
+        elif isinstance(made, Read) and source is not None and r._storage is source._storage:
+            self.know(r, Read(name, made.argument, r))
+        elif source is not None and not loops and r.dtype is not source.dtype and r.shape == source.shape:
+            step = Step(name, None, ((made, r.dtype),), {}, r.dtype, r.dtype, tuple(r.shape), node)
+            self.steps.append(step)
+            self.know(r, step)
+        else:
+            raise NotFusable(f"{node.kind()} is no loop over elements")
+
+    def heard(self, iterator: Any, decisions: Any, loop: Any) -> None:
+        """`TensorIterator` would have run `loop` now."""
+        assert self.node is not None
+        t = iterator.output
+        _check(decisions.common_dtype)
+        _check(t.dtype)
+        operands = []
+        for x, target in zip(iterator.inputs, decisions.targets):
+            _check(target)
+            operands.append((self.made.get(id(x), x), target))
+            if isinstance(operands[-1][0], TensorImpl):
+                raise NotFusable(f"{self.node.kind()} reads a tensor that is made inside it")
+        numbers = dict(loop.keywords) if loop.__class__ is partial else {}
+        for value in numbers.values():
+            if id(value) in self.made:
+                raise NotFusable(f"{self.node.kind()} takes a number that is another one in every call")
+        if decisions.result_dtype is not t.dtype:
+            raise NotFusable(f"{self.node.kind()} converts its result")
+        _as_if_on_cpu(t)
+        step = Step(
+            "", loop, tuple(operands), numbers, decisions.common_dtype, t.dtype, tuple(t.shape), self.node
+        )  # fmt: skip
+        self.steps.append(step)
+        self.know(t, step)
+
+    def output(self, v: Value, before: Sequence[Output]) -> Output:
+        node = v.node()
+        if node.kind() == "prim::FusedConcat":
+            return self.concat(node)
+        t = self.values[v]
+        made = self.made[id(t)]
+        for k, w in enumerate(self.graph.outputs()[: len(before)]):
+            if self.values.get(w) is t and before[k].geometry is not None:
+                return Output(None, twin=k)
+        if isinstance(made, Read):
+            whole = self.values[self.graph.inputs()[made.argument]]
+            if t is not whole:
+                raise NotFusable("it returns a piece of an argument")
+            return Output(None, argument=made.argument)
+        g = t._geometry
+        piece = Piece(made, tuple(g.sizes), g.strides, 0)
+        return Output(self.real(g), (piece,) if g.numel else ())
+
+    def concat(self, node: Node) -> Output:
+        """A new tensor, and each part's place in it."""
+        tensors = [self.values[v] for v in node.inputs()]
+        out, used, d = prepare_cat(tensors, node.i("dim"), None)
+        _check(out.dtype)
+        g, start, pieces = out._geometry, 0, []
+        for t in used:
+            if t.numel():
+                pieces.append(Piece(self.made[id(t)], tuple(t.shape), g.strides, start * g.strides[d]))
+            start += t.shape[d]
+        return Output(self.real(g), tuple(pieces))
+
+    def real(self, g: Geometry) -> Geometry:
+        return geometry(g.sizes, g.strides, g.dtype, self.device)
+
+
+def _function(node: Node) -> Any:
+    name = overload_of(node)
+    if name in ("aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"):
+        return where_self  # the operator makes a tensor of the number first
+    return function_of(node)
+
+
+def _check(d: dtype) -> None:
+    if d not in DTYPES:
+        raise NotFusable(f"{d.name} is left to the eager operators")
+
+
+def _on_meta(g: Geometry) -> Geometry:
+    return geometry(g.sizes, g.strides, g.dtype, META)
+
+
+def _as_if_on_cpu(t: Any) -> Any:
+    """The dispatcher sends `t` to the kernels of the CPU, where `TensorIterator` sees that there is no memory."""
+    g = t._geometry
+    with suppress(AttributeError):
+        t._geometry = geometry(g.sizes, g.strides, g.dtype, META, default_keys(CPU))
+    return t

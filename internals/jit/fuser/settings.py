@@ -1,0 +1,59 @@
+"""When groups run as compiled kernels: `fuser(enabled=..., synchronous=..., threshold=...)`.
+
+    with internals.jit.fuser.fuser(threshold=0, synchronous=True):
+        f(x)          # compiled however small x is, and before anything is computed
+
+A group whose tensors are smaller than the threshold runs operator by operator: for them compiling does not pay, and their
+results do not depend on whether a compiler has finished.
+
+How the real one differs: `torch._C._jit_override_can_fuse_on_cpu`, `torch.jit.fuser("fuser1")`; there is no threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from internals.machine_code.settings import settings as machine_code
+
+THRESHOLD = 1 << 14  # elements: from here on one loop is quicker than a numpy call for each operator
+GRAIN = 1 << 15  # elements: the least that is worth another thread
+
+
+class Choices(NamedTuple):
+    """`enabled`: whether groups are compiled at all. `synchronous`: a group waits for its kernel; otherwise it runs operator by
+    operator until the kernel is there. `threshold`: from how many elements on."""
+
+    enabled: bool = True
+    synchronous: bool = False
+    threshold: int = THRESHOLD
+
+
+class Settings:
+    __slots__ = ("chosen",)
+
+    def __init__(self) -> None:
+        self.chosen = Choices()
+
+
+settings = Settings()
+
+
+def is_enabled() -> bool:
+    """Whether groups may be compiled: `INTERNALS_COMPILED_KERNELS=0` says no as well."""
+    return settings.chosen.enabled and not machine_code.never
+
+
+@contextmanager
+def fuser(
+    enabled: bool | None = None, synchronous: bool | None = None, threshold: int | None = None
+) -> Iterator[Choices]:
+    """Inside, in all threads, groups are compiled as these say; what is None stays as it is."""
+    before = settings.chosen
+    given: dict[str, Any] = {"enabled": enabled, "synchronous": synchronous, "threshold": threshold}
+    settings.chosen = before._replace(**{k: v for k, v in given.items() if v is not None})
+    try:
+        yield settings.chosen
+    finally:
+        settings.chosen = before
