@@ -1,4 +1,4 @@
-"""Elementwise operators on large tensors: what a `TensorIterator` decided, done by machine code (`cpu/Loops.h`, `BinaryOpsKernel.cpp`).
+"""Elementwise operators on large tensors: what a `TensorIterator` decided, as machine code (`aten/src/ATen/native/cpu/Loops.h`).
 
 `run_loop` takes the loop that the operator would run with numpy, looks up the function of one element for it (`loops.py`), and
 picks the walk that suits the operands (`walks.py`). All that depends on the operands' geometries alone, so it is settled once, in a
@@ -21,6 +21,7 @@ import numpy as np
 
 from internals.aten.broadcasting import Strides, broadcast_strides, coalesce
 from internals.core import dtype as dt
+from internals.core.device import CPU
 from internals.core.dtype import BOOL, dtype
 from internals.core.tensor_impl import TensorImpl
 from internals.cuda.templates import DeviceFunction
@@ -112,7 +113,7 @@ def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output:
 def _planned(iterator: Any, decisions: Any, base: Any, output: TensorImpl, in_place: frozenset[int]) -> Plan | None:
     """The plan for operands of these geometries, None if there is no kernel for them."""
     common, result = iterator.common_dtype, iterator.result_dtype
-    function = loops.functor(base, common.np.kind)
+    function = loops.functor(base, common.np)
     inputs = iterator.inputs
     targets = [common] * len(inputs) if decisions is None else decisions.targets
     dtypes = [x.dtype if isinstance(x, TensorImpl) else t for x, t in zip(inputs, targets)]
@@ -125,6 +126,8 @@ def _planned(iterator: Any, decisions: Any, base: Any, output: TensorImpl, in_pl
     if own < 0 or code.co_argcount > len(walks.OPERANDS):
         return None
     shape = tuple(output.shape)
+    sizes: tuple[int, ...]
+    strides: list[Strides]
     if decisions is None:
         sizes, strides = (output.numel(),), [(1,) if isinstance(x, TensorImpl) else (0,) for x in (output, *inputs)]
     else:
@@ -139,7 +142,10 @@ def _planned(iterator: Any, decisions: Any, base: Any, output: TensorImpl, in_pl
 
 @lru_cache(maxsize=1 << 12)
 def planned(
-    function: DeviceFunction, sizes: tuple[int, ...], operands: tuple[Operand, ...], in_place: frozenset[int] = frozenset()
+    function: DeviceFunction,
+    sizes: tuple[int, ...],
+    operands: tuple[Operand, ...],
+    in_place: frozenset[int] = frozenset(),
 ) -> Plan | None:
     """The kernel that does `function` for operands of these strides, the output first; None if there is none."""
     if len(sizes) > walks.RANK:
@@ -151,9 +157,10 @@ def planned(
     names = ("out", *walks.OPERANDS[: len(operands) - 1])
     bound = {"OP": function, "R": operands[0].converted}
     bound |= {n.upper(): x.converted for n, x in zip(names[1:], operands[1:])}
-    bound |= {f"{names[i].upper()}_STEP": strides[i][-1] if strides[i][-1] in (0, 1) else -1 for i in read}
-    numbers = [s for i in read for s in (strides[i] if kind == "flat" else (0,) * (walks.RANK - len(sizes)) + strides[i])]
-    full = (1,) * (walks.RANK - len(sizes)) + sizes
+    bound |= {f"{names[i].upper()}_STEP": strides[i][-1] if strides[i][-1] in (-1, 0, 1) else walks.ANY for i in read}
+    missing = 0 if kind == "flat" else walks.RANK - len(sizes)
+    numbers = [s for i in read for s in (0,) * missing + strides[i]]
+    full = (1,) * missing + sizes
     if kind == "flat":
         n, grain = sizes[0], GRAIN
     elif kind == "rows":
@@ -164,7 +171,8 @@ def planned(
         numbers = [full[1], full[2], full[3], *numbers]
     signature = " ".join([f"*{operands[i].word}" for i in read] + ["i8"] * len(numbers))
     entry = ready(walks.walk(kind, len(operands) - 1, in_place).bind(**bound), signature)
-    return None if entry is None else Plan(entry, n, grain, tuple(numbers), kind == "flat" and not any(s == (-1,) for s in strides))
+    is_flat = kind == "flat" and all(s[0] in (0, 1) for s in strides)
+    return None if entry is None else Plan(entry, n, grain, tuple(numbers), is_flat)
 
 
 def choose_walk(sizes: tuple[int, ...], strides: Sequence[Strides]) -> tuple[str, list[int]]:
@@ -176,7 +184,7 @@ def choose_walk(sizes: tuple[int, ...], strides: Sequence[Strides]) -> tuple[str
         longest = max(order, key=lambda d: sizes[d])
         return "rows", [*(d for d in order if d != longest), longest]
     for s in strides:
-        if s[-1] not in (0, 1):
+        if s[-1] not in (-1, 0, 1):
             for d in order[:-1]:
                 if s[d] == 1 and sizes[d] >= SHORT:
                     return "tiles", [*(e for e in order[:-1] if e != d), d, order[-1]]
@@ -206,6 +214,11 @@ def spans_overlap(a: TensorImpl, b: TensorImpl) -> bool:
     """Whether the stretches of memory from the first to the last element have bytes in common."""
     (begin_a, end_a), (begin_b, end_b) = _span(a), _span(b)
     return begin_a < end_b and begin_b < end_a
+
+
+def are_apart(written: TensorImpl, *read: TensorImpl) -> bool:
+    """Whether what is written shares no memory with what is read, and all of it is memory of the CPU."""
+    return written.device is CPU and all(t._storage is not written._storage and t.device is CPU for t in read)
 
 
 def _span(t: TensorImpl) -> tuple[int, int]:

@@ -105,7 +105,7 @@ INTEGERS_TOO = frozenset(
         np.logical_not, clamping.between, clamping.between_numbers, clamping.at_least, clamping.at_most, choice.select,
         choice.mask_over, act.relu_loop,
     }
-)
+)  # fmt: skip
 BOOLS_TOO = frozenset(
     {
         np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.equal, np.not_equal, np.less, np.less_equal, np.greater,
@@ -124,9 +124,11 @@ def base(loop: Any) -> Any:
     return loop
 
 
-def functor(loop: Any, kind: str) -> DeviceFunction | None:
-    """The function for `loop` (as `base` gives it) computing in a dtype of this numpy `kind`, None if there is none."""
-    return _BY_KIND.get(kind, {}).get(loop)
+def functor(loop: Any, computed_in: np.dtype[Any]) -> DeviceFunction | None:
+    """The function for `loop` (as `base` gives it) computing in this dtype, None if there is none."""
+    if computed_in == np.float64 and loop in transcendental.SINGLE_ONLY:
+        return None
+    return _BY_KIND.get(computed_in.kind, {}).get(loop)
 
 
 def is_quick_in_numpy(loop: Any) -> bool:

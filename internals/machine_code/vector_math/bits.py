@@ -53,11 +53,11 @@ def with_sign_of(x: Any, sign: Any) -> Any:
 
 @inline
 def rounder() -> Any:
-    """1.5 * 2^(bits of the fraction): to add it rounds to an integer, to subtract it again gives that integer as a float."""
+    """1.5 * 2^(bits of the fraction), plus twice the bias of exponents: see `scaled`. Added and subtracted again, it rounds."""
     if T is float32:
-        return float32(12582912.0)
+        return float32(12582912.0 + 254.0)
     else:
-        return float64(6755399441055744.0)
+        return float64(6755399441055744.0 + 2046.0)
 
 
 @inline
@@ -70,10 +70,16 @@ def power_of_two(k: Any) -> Any:
 
 
 @inline
-def scaled(y: Any, k: Any) -> Any:
-    """y * 2^k in two steps, so that k may be beyond the largest and the smallest exponent; only the second rounds."""
+def scaled(y: Any, n: Any) -> Any:
+    """y * 2^k for n = rounder() + k, where k may lie beyond the exponents there are; the product is rounded once.
+
+    In two steps, by 2^(k/2) and what is left. The bits of n end in k plus twice the bias: half of that, shifted to its place, is
+    the first power, and the rest the second.
+    """
+    i = bits(n)
     if T is float32:
-        half = int32(int32(k) >> int32(1))
+        half = int32(i >> int32(1))
+        return (y * from_bits(int32(half << int32(23)))) * from_bits(int32(int32(i - half) << int32(23)))
     else:
-        half = k >> int64(1)
-    return (y * power_of_two(half)) * power_of_two(k - half)
+        half = i >> int64(1)
+        return (y * from_bits(half << int64(52))) * from_bits((i - half) << int64(52))

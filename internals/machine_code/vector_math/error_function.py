@@ -5,11 +5,11 @@
     erfc(x) = exp(-x^2) g(x) / (1 + 2 x)     for x >= 0.4
 
 g is a slow function between 1 and 1.3 that a polynomial in u = (x - 4) / (x + 4) follows all the way to x = 28, where erfc is
-below the smallest float64. In single precision erf needs erfc only to a few digits less, and exp(l(x)) with a polynomial l for
-log(erfc) is enough up to 4, where erf is 1. exp(-x^2) would multiply the rounding error of x^2 by x^2; so x is split, as h + l
+below the smallest float64. In single precision erf needs erfc only to a few digits less, and 2^l(x) with a polynomial l for
+log2(erfc) is enough up to 4, where erf is 1. exp(-x^2) would multiply the rounding error of x^2 by x^2; so x is split, as h + l
 with few bits in h, and h^2 is exact: exp(-h^2) exp(-l (x + h)).
 
-The coefficients come from Remez' algorithm in 50 digits, minimax for the relative error of erf or erfc: 2^-31 (p), 2^-29 (l) and
+The coefficients come from Remez' algorithm in 50 digits, minimax for the relative error of erf or erfc: 2^-31 (p), 2^-28 (l) and
 2^-28 (g) in single, 2^-57 (p) and 2^-60 (g) in double precision.
 
 How the real one differs: float64 erf is Sun's rational functions on five intervals (Cephes' for erfc); float32 is XLA's rational
@@ -23,7 +23,7 @@ from typing import Any
 from numpy import float32, int32, int64
 
 from ..language import inline, template
-from .bits import bits, from_bits, with_sign_of
+from .bits import bits, from_bits, power_of_two, rounder, with_sign_of
 from .exponential import exp
 
 T = template("T")
@@ -35,7 +35,7 @@ def erf(x: Any) -> Any:
     a = abs(x)
     if T is float32:
         a = T(4) if a > T(4) else a
-        y = T(1) - exp(small_log_erfc(a))
+        y = T(1) - small_erfc(a)
         near = a < T(0.925)
     else:
         a = T(6) if a > T(6) else a
@@ -87,15 +87,24 @@ def small_erf(z: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
-def small_log_erfc(a: Any) -> Any:
-    """log(erfc(a)) for a between 0.92 and 4, in single precision."""
-    p = T(0.00019592514938135403)
-    p = p * a + T(-0.00304310778902525)
-    p = p * a + T(0.022226519371085565)
-    p = p * a + T(-0.10393083733429818)
-    p = p * a + T(-0.6371830354222434)
-    p = p * a + T(-1.1276752004690758)
-    return p * a + T(-0.00019576946745914771)
+def small_erfc(a: Any) -> Any:
+    """erfc(a) in single precision for a between 0.92 and 4: 2^l, l = log2(erfc(a)) > -26, with less care than `exp`."""
+    p = T(0.0002826602413979088)
+    p = p * a + T(-0.004390276516117305)
+    p = p * a + T(0.03206608927288763)
+    p = p * a + T(-0.14994050361762953)
+    p = p * a + T(-0.9192608053422473)
+    p = p * a + T(-1.6268914194502033)
+    p = p * a + T(-0.0002824356398607857)
+    n = p + rounder()
+    r = p - (n - rounder())
+    y = T(0.0013276434458737824)
+    y = y * r + T(0.009675657214748)
+    y = y * r + T(0.055507142329941694)
+    y = y * r + T(0.2402211757621696)
+    y = y * r + T(0.6931469659415167)
+    y = y * r + T(1.0000000720942697)
+    return y * power_of_two(bits(n) - bits(rounder()))
 
 
 @inline(fastmath=("contract",))

@@ -29,10 +29,11 @@ T = template("T")
 @inline
 def exp(x: Any) -> Any:
     """e^x: 0 below -104 (float32) and -746 (float64), inf above 89 and 710; results between may be denormal."""
-    x = between(x)
-    n = nearest_power(x)
-    r = remainder_of_power(x, n - rounder())
-    return scaled(T(1) + small_expm1(r), bits(n) - bits(rounder()))
+    if T is float32:
+        x = T(89.5) if x > T(89.5) else x
+    else:
+        x = T(710.5) if x > T(710.5) else x
+    return exp_of_negative(x)
 
 
 @inline
@@ -45,7 +46,7 @@ def exp2(x: Any) -> Any:
         x = float32(-152) if x < float32(-152) else x
     n = x + rounder()
     r = (x - (n - rounder())) * T(0.6931471805599453)
-    return scaled(T(1) + small_expm1(r), bits(n) - bits(rounder()))
+    return scaled(small_exp(r), n)
 
 
 @inline
@@ -67,7 +68,7 @@ def tanh(x: Any) -> Any:
 @inline
 def sigmoid(x: Any) -> Any:
     """1 / (1 + e^-x) as e^x / (1 + e^x) where x < 0, so that nothing overflows and small results keep their digits."""
-    e = exp(-abs(x))
+    e = exp_of_negative(-abs(x))
     return (T(1) if x >= T(0) else e) / (T(1) + e)
 
 
@@ -86,7 +87,7 @@ def cosh(x: Any) -> Any:
     a = between(abs(x))
     n = nearest_power(a)
     r = remainder_of_power(a, n - rounder())
-    h = scaled(T(1) + small_expm1(r), bits(n) - bits(rounder()) - 1)
+    h = scaled(T(0.5) * small_exp(r), n)
     return h + T(0.25) / h
 
 
@@ -108,6 +109,17 @@ def is_tiny(x: Any) -> Any:
         return abs(x) < T(1e-8)
     else:
         return abs(x) < T(1e-17)
+
+
+@inline
+def exp_of_negative(x: Any) -> Any:
+    """e^x for an x that is not too large."""
+    if T is float32:
+        x = T(-104.5) if x < T(-104.5) else x
+    else:
+        x = T(-746.0) if x < T(-746.0) else x
+    n = nearest_power(x)
+    return scaled(small_exp(remainder_of_power(x, n - rounder())), n)
 
 
 @inline
@@ -137,8 +149,20 @@ def remainder_of_power(x: Any, n: Any) -> Any:
 
 
 @inline(fastmath=("contract",))
+def small_exp(r: Any) -> Any:
+    """e^r for |r| <= log(2) / 2."""
+    return (small_quadratic(r) * r + T(1)) * r + T(1)
+
+
+@inline(fastmath=("contract",))
 def small_expm1(r: Any) -> Any:
-    """e^r - 1 for |r| <= log(2) / 2."""
+    """e^r - 1 for |r| <= log(2) / 2, with all its digits."""
+    return r * r * small_quadratic(r) + r
+
+
+@inline(fastmath=("contract",))
+def small_quadratic(r: Any) -> Any:
+    """q(r) = (e^r - 1 - r) / r^2."""
     if T is float32:
         q = float32(0.0013882475144837525)
         q = q * r + float32(0.0083665821907726)
@@ -157,4 +181,4 @@ def small_expm1(r: Any) -> Any:
         q = q * r + T(0.041666666666666505)
         q = q * r + T(0.16666666666666677)
         q = q * r + T(0.5)
-    return r * r * q + r
+    return q
