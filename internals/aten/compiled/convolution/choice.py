@@ -1,0 +1,150 @@
+"""Which algorithm a layer gets: by trying, once on a machine.
+
+A model of the processor says which tiles are worth trying, the clock says which is best. Between two runs a large array is written, so
+that weights come from memory as they will in a network that is larger than the cache. What was found is kept on disk under the layer's
+sizes, the CPU and the number of threads.
+
+How the real one differs: oneDNN decides by rules; cuDNN's `benchmark` and Inductor's `max_autotune` try as here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from internals.machine_code import cache
+from internals.machine_code.llvm import digest, host
+
+from . import algorithms, direct, products, vector_code, winograd
+from .algorithms import Algorithm, Depthwise, Direct, Made, Scratch, Winograd, from_list, registers, to_list
+from .constants import LANES
+from .problem import Problem, View
+from .runner import Program
+from .sources import version_of
+
+RUNS = 3
+PROMISING = 4  # direct tiles that are tried
+LARGE = 1 << 16  # weights that a processor's caches may not hold
+AHEAD = 1 << 12  # how far ahead they are fetched then: 16 kilobytes
+CACHE_NUMBERS = 1 << 18  # what Winograd's scratch memory of one thread should not exceed: a megabyte
+
+
+class Choice(NamedTuple):
+    """The algorithm for a layer. `ratio` is its time over that of the best direct one; None if nothing was tried."""
+
+    algorithm: Algorithm
+    ratio: float | None
+    tried: int
+
+
+def choose(p: Problem, scratch: Scratch, note: str = "") -> tuple[Choice, Made]:
+    """The best algorithm for a layer, from the disk or by trying; `note` is shown on stderr where that takes time."""
+    key = digest("convolution choice", p.key, host(), version_of(algorithms, direct, products, vector_code, winograd))
+    stored = cache.read(key, "json")
+    if stored is not None:
+        description, ratio, tried = json.loads(stored)
+        choice = Choice(from_list(description), ratio, tried)
+        return choice, choice.algorithm.make(p, scratch)
+    if note:
+        print(f"\r{note}", end="", file=sys.stderr, flush=True)
+    choice = _try_all(p, scratch)
+    cache.write(key, "json", json.dumps([to_list(choice.algorithm), choice.ratio, choice.tried]).encode())
+    return choice, choice.algorithm.make(p, scratch)
+
+
+def candidates(p: Problem) -> list[Algorithm]:
+    """What is worth trying, the most promising first."""
+    if p.depthwise and p.x.lanes == LANES:
+        width = p.out.sizes[3]
+        return [Depthwise(c) for c in sorted({_fit(width, most) for most in (14, 8, 4)}, reverse=True)]
+    return [*_direct_candidates(p), *_winograd_candidates(p)]
+
+
+def _direct_candidates(p: Problem) -> list[Algorithm]:
+    view, room = View.of(p), registers()
+    found: list[tuple[float, Direct]] = []
+    for blocks in (1, 2, 3, 4, 8):
+        if blocks > p.out.blocks or (p.layer.groups > 1 and blocks > 1):
+            continue
+        for rows in range(1, min(view.height, 8) + 1):
+            widths = {_fit(view.width, most) for most in range(1, room // (rows * blocks) + 1)}
+            for columns in widths:
+                found.append((_cost(rows, columns, blocks, view, p.out.blocks, room), Direct(rows, columns, blocks)))
+    found.sort()
+    best = [tile for _, tile in found[:PROMISING]]
+    if p.layer.weight.size > LARGE:  # read once from memory, so as early as possible, rather than many times
+        return [t._replace(ahead=a) for t in best for a in (0, AHEAD)]
+    several = p.out.blocks > best[0].blocks and view.height * view.batch > 1
+    return [t._replace(groups_fastest=f) for t in best for f in ((False, True) if several else (False,))]
+
+
+def _cost(rows: int, columns: int, blocks: int, view: View, all_blocks: int, room: int) -> float:
+    """Cycles for one inner step of all tiles. Two multiply-adds and two loads fit into one, and a sum is ready after four."""
+    sums = rows * columns * blocks
+    loads = blocks + (rows * columns if blocks > 1 else 0) + (sums if blocks == 1 else 0) * 0.1
+    spilled = max(0, sums + blocks + 1 - room - 3)
+    step = max(sums / 2, loads / 2, 4.0) + spilled
+    tiles = ceil(view.height / rows) * ceil(view.width / columns) * ceil(all_blocks / blocks)
+    return tiles * (step + 0.25)
+
+
+def _winograd_candidates(p: Problem) -> list[Algorithm]:
+    a = p.layer
+    n, _, height, width = p.out.sizes
+    three = a.weight.shape[2:] == (3, 3) and a.stride == a.dilation == (1, 1) and a.groups == 1
+    if not three or p.x.lanes != LANES or p.x.sizes[1] < LANES:
+        return []
+    found: list[Algorithm] = []
+    for m in (4, 2):
+        if min(height, width) < m:
+            continue
+        tiles = ceil(height / m) * ceil(width / m)
+        most = max(CACHE_NUMBERS // ((m + 2) ** 2 * LANES * (p.x.blocks + p.out.blocks)), 4)
+        sizes = {_fit(tiles, most), _fit(tiles, max(most // 2, 4)), _fit(tiles, ceil(tiles * n / p.threads))}
+        for size in sorted(sizes):
+            slices = 1 if n * ceil(tiles / size) >= p.threads else min(p.threads, p.out.blocks)
+            for columns, blocks in ((4, 4), (7, 2), (14, 1)) if registers() > 6 else ((3, 2), (6, 1), (2, 1)):
+                if columns <= size and columns * blocks <= registers() and blocks * slices <= p.out.blocks:
+                    ahead = (0, 4 * AHEAD) if p.layer.weight.size > LARGE else (0,)
+                    found += [Winograd(m, columns, blocks, size, slices, a) for a in ahead]
+    return found
+
+
+def _fit(total: int, most: int) -> int:
+    """The size of equal parts of at most `most` that `total` is cut into."""
+    return ceil(total / ceil(total / max(1, min(most, total))))
+
+
+def _try_all(p: Problem, scratch: Scratch) -> Choice:
+    times = [(measure(a.make(p, scratch), p.threads), a) for a in candidates(p)]
+    best, algorithm = min(times, key=lambda pair: pair[0])
+    plain = [t for t, a in times if not isinstance(a, Winograd)]
+    return Choice(algorithm, round(best / min(plain), 3), len(times))
+
+
+def measure(made: Made, threads: int) -> float:
+    """The least time in seconds that a step takes with its weights in memory, not in the cache."""
+    program = Program([made.step], threads)
+    program.run()
+    times: list[float] = []
+    for _ in range(RUNS):
+        _evict()
+        start = time.perf_counter()
+        program.run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _evict() -> None:
+    global _ballast
+    if _ballast is None:
+        _ballast = np.zeros(12 << 20, np.float32)
+    _ballast += np.float32(1)
+
+
+_ballast: Any = None

@@ -1,0 +1,243 @@
+"""A region of a network, made ready for inputs of given sizes: buffers, an algorithm for each layer, one program of all steps.
+
+    network = Network(layers, outputs, [(1, 3, 224, 224)], threads=2, name="resnet18")
+    network.run([picture])
+
+What lies in memory where is decided here. Every value has a buffer in blocks, with as wide a border of zeros as its readers need;
+values that are not alive at the same time share buffers. The first step turns inputs to blocks, the last the outputs back.
+
+How the real one differs: Inductor asks oneDNN which layout it likes for a convolution's weights, and lets activations go through
+channels-last between them; here everything between two borders is in blocks.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from internals.machine_code.entry import Entry
+from internals.machine_code.llvm import entry_from_ir
+
+from . import small_kernels, vector_code
+from .algorithms import Depthwise, Scratch
+from .buffers import NOWHERE, Buffer, Place, Pool, address_of, aligned
+from .choice import choose
+from .constants import LANES
+from .layers import (
+    AveragePool,
+    Convolution,
+    Flatten,
+    Layer,
+    Linear,
+    MaxPool,
+    Sizes,
+    Sum,
+    fuse,
+    output_sizes,
+)
+from .plan import Plan, Row
+from .problem import Problem
+from .runner import Program, Step
+from .sources import version_of
+
+
+class Network:
+    """Layers for inputs of `sizes`, on `threads` threads; `outputs` are the numbers of the values wanted. Inputs are 0, 1, ...
+
+    Raises Unsupported where a layer cannot be done for these sizes.
+    """
+
+    def __init__(
+        self, layers: Sequence[Layer], outputs: Sequence[int], sizes: Sequence[Sizes], threads: int, name: str = "network"
+    ) -> None:
+        self.layers, self.outputs, self.threads, self.name = fuse(layers, outputs), list(outputs), threads, name
+        self.sizes: dict[int, Sizes] = dict(enumerate(sizes))
+        for layer in self.layers:
+            self.sizes[layer.output] = output_sizes(layer, [self.sizes[v] for v in layer.inputs])
+        self.input_count = len(sizes)
+        self.plan = Plan(name, threads)
+        self._lock = threading.Lock()
+        self._kept: list[Any] = []
+        self._scratch, self._pool = Scratch(), Pool()
+        self._steps: list[Step] = []
+        self._buffers: dict[int, Buffer] = {}
+        self._planes: dict[int, Buffer] = {}
+        self._same: dict[int, int] = {}  # a flattened value lies where the picture does
+        self._build()
+        self._program = Program(self._steps, threads)
+
+    # Running
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs, as new arrays, for contiguous float32 arrays of the sizes given. One call at a time; others wait."""
+        results = [np.empty(self.sizes[v], np.float32) for v in self.outputs]
+        self.run_into(inputs, [address_of(r) for r in results])
+        return results
+
+    def run_into(self, inputs: Sequence[Any], addresses: Sequence[int]) -> None:
+        """Write the outputs to contiguous memory at these addresses."""
+        with self._lock:
+            for v, planes in self._planes.items():
+                planes.inside()[..., 0] = inputs[v]
+            for step, v in self._packing:
+                self._program.set_argument(step, 0, address_of(inputs[v]))
+            for step, i in self._unpacking:
+                self._program.set_argument(step, 0, addresses[i])
+            self._program.run()
+
+    # Building
+
+    def _build(self) -> None:
+        borders = self._borders()
+        last_use = {v: i for i, layer in enumerate(self.layers) for v in map(self._root, layer.inputs)}
+        self._packing = [(i, v) for i, v in enumerate(self._packed_inputs())]
+        for _, v in self._packing:
+            self._buffers[v] = Buffer(self.sizes[v], borders.get(v, 0))
+            self._steps.append(self._pack(v))
+        total = sum(isinstance(layer, (Convolution, Linear)) for layer in self.layers)
+        self._numbers = iter(range(1, total + 1))
+        self._total = total
+        for i, layer in enumerate(self.layers):
+            if isinstance(layer, Flatten):
+                self._same[layer.output] = layer.inputs[0]
+                continue
+            self._buffers[layer.output] = self._pool.take(self._spatial(layer.output), borders.get(layer.output, 0))
+            self._steps.append(self._step(layer))
+            for v in {self._root(v) for v in layer.inputs}:
+                if last_use[v] == i and v in self._buffers and v not in map(self._root, self.outputs):
+                    self._pool.give(self._spatial(v), self._buffers[v])
+        self._unpacking = []
+        for i, v in enumerate(self.outputs):
+            self._unpacking.append((len(self._steps), i))
+            self._steps.append(self._unpack(v))
+        if self.plan.tried:
+            print("\r" + " " * 78 + "\r", end="", file=sys.stderr, flush=True)
+
+    def _root(self, v: int) -> int:
+        return self._root(self._same[v]) if v in self._same else v
+
+    def _spatial(self, v: int) -> Sizes:
+        return (*self.sizes[v], 1, 1)[:4]
+
+    def _borders(self) -> dict[int, int]:
+        """How wide a border each value needs."""
+        found: dict[int, int] = {}
+        for layer in self.layers:
+            if isinstance(layer, (Convolution, AveragePool)):
+                v = layer.inputs[0]
+                found[v] = max(found.get(v, 0), *layer.padding)
+        return found
+
+    def _packed_inputs(self) -> list[int]:
+        """The inputs to be turned to blocks. What only convolutions read, and has few channels, stays as it is, with a border."""
+        packed = []
+        for v in range(self.input_count):
+            readers = [layer for layer in self.layers if v in layer.inputs]
+            few = len(self.sizes[v]) == 4 and self.sizes[v][1] < LANES
+            if few and all(_reads_planes(layer, v) for layer in readers):
+                self._planes[v] = Buffer(self.sizes[v], max(max(r.padding) for r in readers), lanes=1)
+            elif readers or v in self.outputs:
+                packed.append(v)
+        return packed
+
+    def _buffer(self, v: int) -> Buffer:
+        v = self._root(v)
+        return self._planes[v] if v in self._planes else self._buffers[v]
+
+    def _step(self, layer: Layer) -> Step:
+        x, out = self._buffer(layer.inputs[0]), self._buffers[layer.output]
+        if isinstance(layer, Linear):
+            layer = _as_convolution(layer, x)
+        if isinstance(layer, Convolution):
+            return self._convolution(layer, x, out)
+        if isinstance(layer, AveragePool):
+            return self._average(layer, x, out)
+        if isinstance(layer, MaxPool):
+            return self._maximum(layer, x, out)
+        other = self._buffer(layer.inputs[1]).place() if len(layer.inputs) == 2 else NOWHERE
+        n, _, h, w = out.sizes
+        steps = (*x.place()[1:], *other[1:], *out.place()[1:])
+        self.plan.rows.append(Row("sum" if other.address else "bounds", self._spatial(layer.output), "", None))
+        return self._small("combine", (x.place().address, other.address, out.place().address, out.blocks, h, w, *steps,
+                                       layer.low, layer.high), n * out.blocks * h)  # fmt: skip
+
+    def _convolution(self, layer: Convolution, x: Buffer, out: Buffer) -> Step:
+        residual = self._buffer(layer.inputs[1]) if len(layer.inputs) == 2 else None
+        problem = Problem(layer, x, out, residual, self.threads)
+        note = f"building {self.name}: layer {next(self._numbers)} of {self._total}, {_describe(layer)}".ljust(78)
+        choice, made = choose(problem, self._scratch, note)
+        self._kept.append(made.kept)
+        self.plan.rows.append(Row(_describe(layer), self._spatial(layer.output), choice.algorithm.text, choice.ratio))
+        return made.step
+
+    def _average(self, layer: AveragePool, x: Buffer, out: Buffer) -> Step:
+        kernel = layer.kernel or x.sizes[2:]
+        weights = aligned(np.full((1, *kernel, LANES), 1 / (kernel[0] * kernel[1]), np.float32))
+        bias = np.zeros(out.blocks * LANES, np.float32)
+        made = Depthwise(min(out.sizes[3], 4)).with_weights(x, out, None, weights, bias, layer, kernel, self.threads)
+        self._kept.append(made.kept)
+        self.plan.rows.append(Row(f"average of {kernel[0]}x{kernel[1]}", out.sizes, "", None))
+        return made.step
+
+    def _maximum(self, layer: MaxPool, x: Buffer, out: Buffer) -> Step:
+        (_, _, h, w), (n, _, oh, ow), to = x.sizes, out.sizes, out.place()
+        windows = (*layer.kernel, *layer.stride, *layer.padding, *layer.dilation)
+        place = x.place()
+        arguments = (place.address, to.address, out.blocks, h, w, oh, ow, *windows, *place[1:], to.block, to.row)
+        self.plan.rows.append(Row(f"maximum of {layer.kernel[0]}x{layer.kernel[1]}", out.sizes, "", None))
+        return self._small("maximum", arguments, n * out.blocks * oh)
+
+    def _pack(self, v: int) -> Step:
+        return self._between("pack", v, self._buffers[v])
+
+    def _unpack(self, v: int) -> Step:
+        return self._between("unpack", self._root(v), self._buffer(v))
+
+    def _between(self, name: str, v: int, blocked: Buffer) -> Step:
+        n, c, h, w = self._spatial(v)
+        place: Place = blocked.place()
+        arguments = (0, place.address, c, h, w, c * h * w, h * w, w, *place[1:])
+        return self._small(name, arguments, n * blocked.blocks * h)
+
+    def _small(self, name: str, arguments: tuple[Any, ...], items: int) -> Step:
+        return Step(_small_kernel(name), arguments, items, max(1, items // (6 * self.threads)))
+
+
+def _reads_planes(layer: Layer, v: int) -> bool:
+    return isinstance(layer, Convolution) and layer.inputs == (v,) and layer.groups == 1 and layer.dilation[1] == 1
+
+
+def _as_convolution(layer: Linear, x: Buffer) -> Convolution:
+    """A linear layer is a convolution whose kernel is the whole picture."""
+    _, c, h, w = x.sizes
+    weight = layer.weight.reshape(len(layer.weight), c, h, w)
+    return Convolution(layer.inputs, layer.output, weight, layer.bias, low=layer.low, high=layer.high)
+
+
+def _describe(layer: Convolution) -> str:
+    outputs, inputs, height, width = layer.weight.shape
+    text = f"{height}x{width} {inputs * layer.groups}->{outputs}"
+    text += f" /{layer.stride[0]}" if layer.stride != (1, 1) else ""
+    text += f" dilated {layer.dilation[0]}" if layer.dilation != (1, 1) else ""
+    text += f" groups {layer.groups}" if layer.groups > 1 else ""
+    text += " + residual" if len(layer.inputs) == 2 else ""
+    if layer.low == 0:
+        text += " relu" if layer.high == inf else f" relu{layer.high:g}"
+    return text
+
+
+def _small_kernel(name: str) -> Entry:
+    found = _small_kernels.get(name)
+    if found is None:
+        write, signature = getattr(small_kernels, f"write_{name}"), getattr(small_kernels, name.upper())
+        found = entry_from_ir(write, name, f"{name} {version_of(small_kernels, vector_code)}", signature, optimize=False)
+        _small_kernels[name] = found
+    return found
+
+
+_small_kernels: dict[str, Entry] = {}

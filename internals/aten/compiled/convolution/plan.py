@@ -1,0 +1,38 @@
+"""What was decided for a network, to be printed: a table with a row for each step.
+
+    resnet18 on 2 threads
+    layer                      result             algorithm                                        ratio
+    7x7 3->64 /2 relu          1 x 64 x 112 x 112 direct, 28 pixels x 16 channels                    1.0
+    maximum of 3x3             1 x 64 x 56 x 56
+    3x3 64->64 relu            1 x 64 x 56 x 56   Winograd F(4, 3), 4 tiles x 64 channels, ...       0.4
+
+The ratio is the time of the algorithm over that of the best direct convolution, as measured on this machine when it was chosen.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    layer: str
+    sizes: tuple[int, ...]
+    algorithm: str
+    ratio: float | None
+
+
+class Plan:
+    """The rows of a network, and how many algorithms were `tried` for it now (none if all were known)."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.name, self.threads, self.tried = name, threads, 0
+        self.rows: list[Row] = []
+
+    def __str__(self) -> str:
+        cells = [("layer", "result", "algorithm", "ratio")]
+        cells += [(r.layer, " x ".join(map(str, r.sizes)), r.algorithm, f"{r.ratio:.2f}" if r.ratio else "") for r in self.rows]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in cells]
+        return "\n".join([f"{self.name} on {self.threads} thread{'s' if self.threads > 1 else ''}", *lines])
+
+    __repr__ = __str__

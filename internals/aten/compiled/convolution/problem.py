@@ -1,0 +1,77 @@
+"""One convolution with its sizes and its memory: what an algorithm is chosen for.
+
+How the real one differs: oneDNN calls this a primitive descriptor, and asks its implementations in turn which of them takes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .buffers import NOWHERE, Buffer, Place
+from .constants import LANES
+from .layers import Convolution
+
+
+@dataclass(frozen=True)
+class Problem:
+    layer: Convolution
+    x: Buffer
+    out: Buffer
+    residual: Buffer | None
+    threads: int
+
+    @property
+    def key(self) -> str:
+        """What decides how long it takes, but the CPU; adding a residual takes the same time in all algorithms."""
+        a = self.layer
+        what = f"{self.x.sizes} {a.weight.shape} {a.stride} {a.padding} {a.dilation} groups {a.groups}"
+        memory = f"lanes {self.x.lanes} borders {self.x.border} {self.out.border}"
+        return f"{what} {memory} threads {self.threads}"
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether each channel has its own kernel, and there are as many outputs as inputs."""
+        return self.layer.groups == self.layer.weight.shape[0] == self.x.sizes[1] > 1
+
+    def bias(self) -> Any:
+        """One number for each output channel, those that fill up the last block included."""
+        found = np.zeros(self.out.blocks * LANES, np.float32)
+        if self.layer.bias is not None:
+            found[: len(self.layer.bias)] = self.layer.bias
+        return found
+
+
+@dataclass(frozen=True)
+class View:
+    """The same as a loop over images, rows and columns of output. Every place is that of the first output pixel."""
+
+    batch: int
+    height: int
+    width: int
+    x: Place  # its `row` is from one row of output to the next
+    pixel_step: int
+    out: Place
+    residual: Place
+
+    @staticmethod
+    def of(p: Problem) -> View:
+        """Pictures as they are, or in a shape with longer rows where the memory allows it.
+
+        With results of one pixel each, the images are the rows (linear layers). Convolutions with 1x1 kernels know no rows: without
+        borders the whole picture is one.
+        """
+        a, (n, _, h, w) = p.layer, p.out.sizes
+        x = p.x.place(*a.padding)
+        x = x._replace(row=x.row * a.stride[0])
+        residual = p.residual.place() if p.residual is not None else NOWHERE
+        view = View(n, h, w, x, a.stride[1] * p.x.lanes, p.out.place(), residual)
+        if h == w == 1:
+            x, out, residual = (place._replace(row=place.image) for place in (view.x, view.out, view.residual))
+            return replace(view, batch=1, height=n, x=x, out=out, residual=residual)
+        buffers = [b for b in (p.x, p.out, p.residual) if b is not None]
+        if a.weight.shape[2:] == (1, 1) and a.stride == (1, 1) and not any(b.border for b in buffers):
+            return replace(view, height=1, width=h * w)
+        return view

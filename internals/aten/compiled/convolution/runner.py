@@ -1,0 +1,140 @@
+"""All layers of a network in one call of machine code.
+
+Handing out work from Python costs some ten microseconds a layer, which is what a small layer takes itself. So the steps are given to
+machine code as a table, with (function, arguments, items of work, items to take at a time) in each row. Every thread goes through the
+table: of each step it takes items as long as there are any, by adding to the step's first counter, and goes on when the second says
+that all are done. A thread that comes late finds the first steps done and helps with the others. To the pool of threads this is a
+job of as many parts as there are threads, each of which is to go through the table.
+
+A thread that waits looks at the counter again and again, since waking up takes longer than a layer. Every so often it lets others run
+(`sched_yield`), for the case that there are fewer processors than threads.
+
+How the real one differs: PyTorch goes back to the interpreter after every operator; its threads are OpenMP's, which wait the same way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from internals.machine_code.entry import Entry
+from internals.machine_code.llvm import entry_from_ir
+
+from .buffers import address_of
+
+TEXT = """
+define void @run_steps(i64 %begin_of_range, i64 %end_of_range, ptr %slots) {
+entry:
+  %slot1 = getelementptr i64, ptr %slots, i64 1
+  %slot2 = getelementptr i64, ptr %slots, i64 2
+  %slot3 = getelementptr i64, ptr %slots, i64 3
+  %table = load ptr, ptr %slots
+  %steps = load i64, ptr %slot1
+  %counters = load ptr, ptr %slot2
+  %let_others = load ptr, ptr %slot3
+  %cannot = icmp eq ptr %let_others, null
+  br label %step
+step:
+  %i = phi i64 [ 0, %entry ], [ %following, %finished ]
+  %row = mul i64 %i, 4
+  %place0 = getelementptr i64, ptr %table, i64 %row
+  %place1 = getelementptr i64, ptr %place0, i64 1
+  %place2 = getelementptr i64, ptr %place0, i64 2
+  %place3 = getelementptr i64, ptr %place0, i64 3
+  %function = load ptr, ptr %place0
+  %arguments = load ptr, ptr %place1
+  %items = load i64, ptr %place2
+  %size = load i64, ptr %place3
+  %pair = mul i64 %i, 2
+  %next = getelementptr i64, ptr %counters, i64 %pair
+  %done = getelementptr i64, ptr %next, i64 1
+  br label %take
+take:
+  %begin = atomicrmw add ptr %next, i64 %size seq_cst
+  %any = icmp slt i64 %begin, %items
+  br i1 %any, label %work, label %look
+work:
+  %full = add i64 %begin, %size
+  %cut = icmp slt i64 %full, %items
+  %end = select i1 %cut, i64 %full, i64 %items
+  call void %function(i64 %begin, i64 %end, ptr %arguments)
+  %count = sub i64 %end, %begin
+  %before = atomicrmw add ptr %done, i64 %count seq_cst
+  br label %take
+look:
+  %looks = phi i64 [ 0, %take ], [ %more_looks, %again ], [ %more_looks, %leave ]
+  %seen = load atomic i64, ptr %done seq_cst, align 8
+  %missing = icmp slt i64 %seen, %items
+  br i1 %missing, label %again, label %finished
+again:
+  %more_looks = add i64 %looks, 1
+  %some = and i64 %more_looks, 4095
+  %not_tired = icmp ne i64 %some, 0
+  %stay = or i1 %not_tired, %cannot
+  br i1 %stay, label %look, label %leave
+leave:
+  %ignored = call i32 %let_others()
+  br label %look
+finished:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %steps
+  br i1 %more, label %step, label %return
+return:
+  ret void
+}
+"""
+
+
+class Step(NamedTuple):
+    """A kernel with its arguments, the number of items, and how many of them a thread takes at a time."""
+
+    entry: Entry
+    arguments: tuple[Any, ...]
+    items: int
+    at_a_time: int = 1
+
+    def packed(self) -> bytes:
+        """The arguments in slots of 8 bytes, as `Entry` sends them."""
+        slots = "".join("d" if word[0] == "f" else "q" for word in self.entry.signature.split())
+        return struct.pack(f"={slots}", *self.arguments)
+
+
+class Program:
+    """Steps, one after the other, each on all of `threads` threads. The memory that they work on must outlive it."""
+
+    def __init__(self, steps: list[Step], threads: int) -> None:
+        self.steps, self.threads = steps, threads
+        self._arguments = [ctypes.create_string_buffer(p, len(p)) for p in (s.packed() for s in steps)]
+        rows = [
+            (s.entry.address, ctypes.addressof(a), s.items, s.at_a_time) for s, a in zip(steps, self._arguments)
+        ]
+        self._table = np.array(rows, np.int64)
+        self._counters = (ctypes.c_int64 * (2 * len(steps)))()
+        self._slots = address_of(self._table), len(steps), ctypes.addressof(self._counters), sched_yield()
+
+    def set_argument(self, step: int, i: int, address: int) -> None:
+        """Let a step read or write somewhere else from now on."""
+        struct.pack_into("=q", self._arguments[step], 8 * i, address)
+
+    def run(self) -> None:
+        """Do all steps."""
+        ctypes.memset(self._counters, 0, ctypes.sizeof(self._counters))
+        _run_steps().parallel(self.threads, 1, *self._slots)
+
+
+@cache
+def _run_steps() -> Entry:
+    return entry_from_ir(TEXT, "run_steps", TEXT, "*i8 i8 *i8 *i8", optimize=False)
+
+
+@cache
+def sched_yield() -> int:
+    """The address of the system's function that lets others run; 0 where there is none."""
+    try:
+        return ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
+    except (AttributeError, OSError, TypeError):
+        return 0

@@ -1,0 +1,14 @@
+"""Which version of this package wrote a kernel: part of its name in the cache on disk, so that a changed kernel is compiled anew."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from functools import cache
+from types import ModuleType
+
+
+@cache
+def version_of(*modules: ModuleType) -> str:
+    """A digest of the modules' source."""
+    return hashlib.sha256("".join(inspect.getsource(m) for m in modules).encode()).hexdigest()[:16]
