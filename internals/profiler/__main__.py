@@ -1,0 +1,130 @@
+"""`python -m internals.profiler PROGRAM [arguments]`: runs a program, prints where its time went, and writes the trace.
+
+    python -m internals.profiler --memory train.py --epochs 1
+    python -m internals.profiler --sort-by cpu_time_total package.module:function 64
+
+PROGRAM is a Python file, or MODULE:FUNCTION, which is called with the arguments: those that read as Python literals as such, the
+others as text. Options of the profiler stand before it. The program is recorded from beginning to end, its failure included.
+
+How the real one differs: `python -m torch.utils.bottleneck` ran a script under Python's profiler and autograd's; it is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import os
+import runpy
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Profiles the program and returns its exit status, 2 for one that cannot be found."""
+    options = _parser().parse_args(arguments)
+    try:
+        run, stem = _program(options.program, options.arguments)
+    except (OSError, ValueError, ImportError, AttributeError) as error:
+        print(f"python -m internals.profiler: {error}", file=sys.stderr)
+        return 2
+    from internals.profiler import overhead, profile
+
+    prof = profile(
+        record_shapes=options.shapes,
+        profile_memory=options.memory,
+        with_stack=options.stack,
+        with_flops=options.flops,
+        with_modules=not options.no_modules,
+    )
+    status = 0
+    with prof:
+        try:
+            run()
+        except SystemExit as leaving:
+            status = _exit_status(leaving)
+        except Exception:
+            traceback.print_exc()
+            status = 1
+    averages = prof.key_averages(options.shapes, options.stack_depth if options.stack else 0)
+    print(averages.table(sort_by=options.sort_by, row_limit=options.row_limit) or "no operator was called", end="")
+    path = Path(options.trace or f"{stem}.trace.json")
+    prof.export_chrome_trace(path)
+    print(f"trace: {path} (open it at https://ui.perfetto.dev or chrome://tracing)")
+    cost = overhead(record_shapes=options.shapes, profile_memory=options.memory, with_stack=options.stack)
+    print(f"being recorded took each call about {cost.added:.1f} us longer, which is in the times above")
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m internals.profiler", description="Runs a program and tells where its time went."
+    )
+    parser.add_argument(
+        "--trace", metavar="PATH", help="where the Chrome trace goes; otherwise PROGRAM.trace.json here"
+    )
+    parser.add_argument(
+        "--sort-by",
+        default="self_cpu_time_total",
+        metavar="COLUMN",
+        choices=SORTABLE,
+        help=f"one of: {', '.join(SORTABLE)}",
+    )
+    parser.add_argument("--row-limit", type=int, default=30, metavar="N", help="lines of the table; -1 for all")
+    parser.add_argument("--shapes", action="store_true", help="a line for each combination of sizes")
+    parser.add_argument("--memory", action="store_true", help="bytes taken and given back")
+    parser.add_argument("--flops", action="store_true", help="floating-point operations, estimated")
+    parser.add_argument("--stack", action="store_true", help="a line for each place in the program")
+    parser.add_argument("--stack-depth", type=int, default=3, metavar="N", help="how many frames a place is; 3")
+    parser.add_argument("--no-modules", action="store_true", help="no ranges for the calls of nn.Modules")
+    parser.add_argument("program", metavar="PROGRAM", help="a Python file, or MODULE:FUNCTION")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
+    return parser
+
+
+SORTABLE = (
+    "self_cpu_time_total", "cpu_time_total", "cpu_time", "self_cuda_time_total", "cuda_time_total", "count",
+    "self_cpu_memory_usage", "cpu_memory_usage", "self_cuda_memory_usage", "flops",
+)  # fmt: skip
+
+
+def _program(program: str, arguments: list[str]) -> tuple[Callable[[], Any], str]:
+    """What runs the program, and what its trace is called."""
+    if program.endswith(".py") or os.path.isfile(program):
+        if not os.path.isfile(program):
+            raise FileNotFoundError(f"there is no file {program}")
+        sys.argv = [program, *arguments]
+        sys.path[0] = str(Path(program).resolve().parent)
+        return lambda: runpy.run_path(program, run_name="__main__"), Path(program).stem
+    module, colon, name = program.partition(":")
+    if not (module and colon and name):
+        raise ValueError(f"'{program}' is neither a Python file nor MODULE:FUNCTION")
+    sys.path[0] = os.getcwd()
+    function = importlib.import_module(module)
+    for part in name.split("."):
+        function = getattr(function, part)
+    if not callable(function):
+        raise ValueError(f"{program} is no function but {type(function).__name__}")
+    values = [_value(a) for a in arguments]
+    return lambda: function(*values), name.rpartition(".")[2]
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _exit_status(leaving: SystemExit) -> int:
+    if leaving.code is None or isinstance(leaving.code, int):
+        return leaving.code or 0
+    print(leaving.code, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

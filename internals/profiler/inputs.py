@@ -1,0 +1,51 @@
+"""What goes into a call: sizes and dtypes of tensors, the other arguments as text (`torch/csrc/profiler/util.cpp`).
+
+How the real one differs: it also keeps strides, and the values of lists of tensors are left out of the arguments' text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from internals.core.geometry import Geometry
+
+LONGEST_TEXT = 64
+Sizes = list[Any]  # of ints for a tensor, of such lists for a list of tensors, empty for anything else
+
+
+class Input(NamedTuple):
+    """An argument of a call: `sizes` and `dtype` of a tensor ("Scalar" for a number, "" for others), `text` of a number."""
+
+    sizes: Sizes
+    dtype: str
+    text: str
+
+
+def describe(args: Sequence[Any]) -> list[Input]:
+    """The arguments of a call in the order of the schema; those of a range are geometries."""
+    return [_describe(a) for a in args]
+
+
+def _describe(value: Any) -> Input:
+    if isinstance(value, Geometry):
+        return Input(list(value.sizes), str(value.dtype).rpartition(".")[2], "")
+    geometry = getattr(value, "_geometry", None)
+    if geometry is not None:
+        return _describe(geometry)
+    if isinstance(value, (list, tuple)):
+        if value and all(getattr(v, "_geometry", None) is not None for v in value):
+            return Input([list(v._geometry.sizes) for v in value], "TensorList", "")
+        return Input([], "ScalarList", _short(list(value)))
+    if value is None:
+        return Input([], "", "")
+    return Input([], "Scalar" if isinstance(value, (bool, int, float, complex)) else "", _short(value))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, (bool, int, float, complex, str)) or (
+        isinstance(value, list) and all(isinstance(v, (bool, int, float)) for v in value)
+    ):
+        text = str(value)
+        return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+    return ""

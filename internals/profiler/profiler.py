@@ -1,0 +1,214 @@
+"""`internals.profiler.profile`: recordings made by a schedule (`torch/profiler/profiler.py`).
+
+Each call of `step()` asks the schedule what comes next and does what leads there: begin to warm up, throw that away and begin in
+earnest, stop and hand the trace over. A recording is a `Session` of its own, so nothing of one cycle is left in the next.
+
+How the real one differs: memory timelines, execution traces, metadata of distributed runs. There a profile in a profile stops the
+outer one with a warning; here it is refused, as it once was there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from . import chrome_trace, devices
+from .averages import EventList
+from .ranges import record_function
+from .scheduling import ProfilerAction, ProfilerActivity, always
+from .session import Result, Session, export_stacks
+
+RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+class profile:
+    """Records operators, ranges and the work of devices.
+
+        with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as prof:
+            model(x)
+        print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=10))
+
+    activities: what to record; by default the CPU, and CUDA if this process has used it already. schedule, on_trace_ready: see
+    `schedule`; the function gets the profile. record_shapes: sizes of inputs. profile_memory: bytes taken and given back.
+    with_stack: where in the program. with_flops: operations, estimated. with_modules: calls of `nn.Module`s as ranges.
+    acc_events: keep events of earlier cycles, too.
+
+    Raises AssertionError for activities among which there is none, RuntimeError while another profile is being taken.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        acc_events: bool = False,
+    ) -> None:
+        self.activities = set(activities) if activities is not None else supported_activities()
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
+        for activity in self.activities:
+            if not isinstance(activity, ProfilerActivity):
+                raise TypeError(f"activities: expected ProfilerActivity.CPU or ProfilerActivity.CUDA, got {activity!r}")
+        if ProfilerActivity.CUDA in self.activities and not devices.available():
+            self.activities.discard(ProfilerActivity.CUDA)
+            if not self.activities:
+                raise AssertionError("No valid profiler activities found")
+        self.schedule, self.on_trace_ready = schedule or always, on_trace_ready
+        self.record_steps = schedule is not None
+        self.record_shapes, self.profile_memory = record_shapes, profile_memory
+        self.with_stack, self.with_flops, self.with_modules = with_stack, with_flops, with_modules
+        self.acc_events = acc_events
+        self.step_num = 0
+        self.current_action = self.schedule(0)
+        self._session: Session | None = None
+        self._result: Result | None = None
+        self._earlier: list[Any] = []
+        self._metadata: dict[str, Any] = {}
+        self._step_range: record_function | None = None
+        self._started = False
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin with step 0. Raises RuntimeError while another profile is being taken."""
+        self._become(ProfilerAction.NONE, self.current_action)
+        self._started = True
+        self._begin_step()
+
+    def stop(self) -> None:
+        """End. What was being recorded is handed to `on_trace_ready`. Raises AssertionError if it was not started."""
+        if not self._started:
+            raise AssertionError("Profiler must be initialized before stopping trace")
+        self._started = False
+        self._end_step()
+        self._become(self.current_action, None)
+
+    def step(self) -> None:
+        """The program has done a step: on to the next."""
+        if not self._started:
+            return
+        self._end_step()
+        before = self.current_action
+        self.step_num += 1
+        self.current_action = self.schedule(self.step_num)
+        self._become(before, self.current_action)
+        self._begin_step()
+
+    def events(self) -> EventList:
+        """What was recorded, in order of its beginning. Raises AssertionError before anything was."""
+        result = self._finished("accessing events")
+        if self.acc_events and self._earlier:
+            return EventList(
+                [*self._earlier, *result.events], result.events.use_device, self.profile_memory, self.with_flops
+            )
+        return result.events
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """The events added up by name. Raises AssertionError before anything was recorded."""
+        self._finished("getting key averages")
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def chrome_trace(self) -> dict[str, Any]:
+        """The trace of the last cycle as `export_chrome_trace` writes it."""
+        result = self._finished("exporting chrome trace")
+        result.metadata = self._metadata
+        return chrome_trace.chrome_trace(result)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace of the last cycle, for chrome://tracing or ui.perfetto.dev. Raises OSError if that cannot be done."""
+        chrome_trace.write_text(path, json.dumps(self.chrome_trace()))
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Write "frame;frame;frame microseconds" lines. Raises AssertionError without `with_stack=True`."""
+        export_stacks(self._finished("exporting stacks"), path, metric)
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Put a text into the trace."""
+        self._metadata[key] = str(value)
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Put a value, given as JSON, into the trace. Raises ValueError if it is none."""
+        self._metadata[key] = json.loads(value)
+
+    def _become(self, before: ProfilerAction, after: ProfilerAction | None) -> None:
+        """From what was done in one step to what is done in the next; None: the end."""
+        if before in RECORDING and (before is ProfilerAction.RECORD_AND_SAVE or after not in RECORDING):
+            self._save()
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+        if after in RECORDING and before is ProfilerAction.WARMUP:
+            self._throw_away()
+        if after is None or after is ProfilerAction.NONE:
+            self._throw_away()
+        elif self._session is None:
+            self._session = Session(
+                ProfilerActivity.CPU in self.activities, ProfilerActivity.CUDA in self.activities, self.record_shapes,
+                self.profile_memory, self.with_stack, self.with_flops, self.with_modules,
+            )  # fmt: skip
+            try:
+                self._session.start()
+            except BaseException:
+                self._session = None
+                raise
+
+    def _save(self) -> None:
+        assert self._session is not None
+        if self._result is not None and self.acc_events:
+            self._earlier.extend(self._result.events)
+        session, self._session = self._session, None
+        session.stop()
+        self._result = session.result()
+
+    def _throw_away(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.stop()
+
+    def _begin_step(self) -> None:
+        if self.record_steps:
+            self._step_range = record_function(f"ProfilerStep#{self.step_num}")
+            self._step_range.__enter__()
+
+    def _end_step(self) -> None:
+        if self._step_range is not None:
+            self._step_range.__exit__()
+            self._step_range = None
+
+    def _finished(self, purpose: str) -> Result:
+        if self._result is None:
+            raise AssertionError(f"Profiler must be initialized before {purpose}")
+        return self._result
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """The CPU, and CUDA if this process has used it."""
+    return {ProfilerActivity.CPU, ProfilerActivity.CUDA} if devices.in_use() else {ProfilerActivity.CPU}
+
+
+def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None) -> Callable[[profile], None]:
+    """For `on_trace_ready`: writes each trace to "`worker_name`.`time`.pt.trace.json" in a folder, made if it is not there."""
+
+    def handler(prof: profile) -> None:
+        os.makedirs(dir_name, exist_ok=True)
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        prof.export_chrome_trace(Path(dir_name) / f"{worker}.{time.time_ns()}.pt.trace.json")
+
+    return handler
