@@ -19,6 +19,7 @@ from viz.rooms.chart import chart
 from viz.rooms.diff import diff
 from viz.rooms.dispatch import dispatch
 from viz.rooms.explore import explore
+from viz.rooms.flame import flame
 from viz.rooms.graph import graph
 from viz.rooms.images import images
 from viz.rooms.memory import memory
@@ -49,6 +50,7 @@ __all__ = [
     "diff",
     "dispatch",
     "explore",
+    "flame",
     "graph",
     "images",
     "memory",
