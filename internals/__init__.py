@@ -58,12 +58,12 @@ from internals.random import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import accelerator, autograd, cuda, export, func, jit, library, models, nn, optim
+    from internals import accelerator, autograd, cuda, export, func, jit, library, models, nn, optim, profiler
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
-    "accelerator", "autograd", "cuda", "export", "func", "jit", "library", "models", "nn", "optim", "return_types",
-    "serialization", "utils",
+    "accelerator", "autograd", "cuda", "export", "func", "jit", "library", "models", "nn", "optim", "profiler",
+    "return_types", "serialization", "utils",
 )  # fmt: skip
 ops = _Ops()
 

@@ -199,7 +199,7 @@ def test_the_recorder_goes_away() -> None:
         y = (a * a).sum()
         a.data.add_(1)
         1 // 0  # noqa: B018
-    assert hot.off == 0 and tls.observer is None
+    assert hot.off == 0 and tls.around is None
     assert viz.autograd(y).find("MulBackward0").hooks == 0
     assert [e.kind for e in log.events] == ["keep", "unseen"]  # what was recorded until then
     with pytest.raises(RuntimeError, match="belongs inside the block"):

@@ -15,8 +15,9 @@ The parts, in the order in which they are met:
     graph.py             the graph in users' hands      variable.py         the name tensors had before 0.4
     gradcheck.py         formulas against differences   functional.py       jacobian, hessian, vjp, ...
     not_implemented.py   operators that say nothing     streams.py          on which stream of a GPU
+    profiler.py          a door to internals.profiler
 
-How the real one differs: forward-mode differentiation, complex numbers, a profiler, and batched gradients (vmap).
+How the real one differs: forward-mode differentiation, complex numbers, and batched gradients (vmap).
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ from .gradcheck import (
 )  # now: later, the module would hide the function of its name
 
 if TYPE_CHECKING:
-    from . import functional, graph
+    from . import functional, graph, profiler
     from .function import Function
     from .variable import Variable
 
 __all__ = [
     "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "profiler",
     "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 _HOMES = {
-    "Function": "function", "Variable": "variable", "functional": "", "graph": "", "function": "",
+    "Function": "function", "Variable": "variable", "functional": "", "graph": "", "function": "", "profiler": "",
 }  # fmt: skip
 
 

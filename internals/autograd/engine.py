@@ -21,6 +21,8 @@ from itertools import count
 from typing import Any
 
 from internals.core.grad_mode import set_grad_mode
+from internals.core.hot import hot
+from internals.core.recording import Scope, recorded, recording
 from internals.core.side_streams import side_streams
 
 from . import streams
@@ -47,7 +49,7 @@ def execute(
     task = GraphTask(roots, grads, keep_graph, create_graph, inputs, accumulate)
     was = set_grad_mode(create_graph)
     try:
-        step = task.step
+        step = task.step if recording.recorder is None else task.recorded_step
         while step() is not None:
             pass
     finally:
@@ -118,7 +120,7 @@ class GraphTask:
             return node
         if extras is not None:
             grads = run_pre_hooks(node, grads)
-        results = self._apply_watched(node, grads) if anomaly.enabled else node.apply(grads)
+        results = self._apply_watched(node, grads) if hot.off else node.apply(grads)
         if extras is not None:
             results = run_post_hooks(node, results, grads)
         if node.saves and not self.keep_graph:
@@ -195,8 +197,24 @@ class GraphTask:
                     stack.append(node)
         self.needed = needed
 
+    def recorded_step(self) -> Any:
+        """`step`, told to the profiler with the gradients' sums and checks that belong to it."""
+        if not self.ready:
+            return None
+        node = self.ready[0][2]
+        name = f"autograd::engine::evaluate_function: {_profiled_name(node)}"
+        with recorded(name, Scope.FUNCTION, sequence_nr=node.sequence_nr):
+            return self.step()
+
     def _apply_watched(self, node: Any, grads: list[Any]) -> Sequence[Any]:
-        """Anomaly mode: when the node fails, or makes a NaN, say which line of the forward computation made it."""
+        """`apply` while somebody watches: the profiler is told, and anomaly mode may have something to say."""
+        if recording.recorder is None:
+            return self._apply_in_anomaly_mode(node, grads) if anomaly.enabled else node.apply(grads)
+        with recorded(_profiled_name(node), Scope.BACKWARD_FUNCTION, node.input_metadata, node.sequence_nr):
+            return self._apply_in_anomaly_mode(node, grads) if anomaly.enabled else node.apply(grads)
+
+    def _apply_in_anomaly_mode(self, node: Any, grads: list[Any]) -> Sequence[Any]:
+        """When the node fails, or makes a NaN, say which line of the forward computation made it."""
         anomaly.running.append(node)
         try:
             results = node.apply(grads)
@@ -225,6 +243,11 @@ def count_dependencies(roots: Sequence[Any]) -> dict[Any, int]:
                     dependencies[node] = 1
                     stack.append(node)
     return dependencies
+
+
+def _profiled_name(node: Any) -> str:
+    name: str = node.name()
+    return f"torch::autograd::{name}" if name == "AccumulateGrad" else name
 
 
 def call_node(node: Any, grads: list[Any]) -> Sequence[Any]:

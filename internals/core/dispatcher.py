@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Kernel = Callable[..., Any]
 Observer = Callable[["OperatorHandle", tuple[Any, ...]], Callable[[Any], None] | None]
+Around = Callable[["OperatorHandle", tuple[Any, ...]], Any]
 
 
 class KernelFunction:
@@ -182,15 +183,11 @@ class Dispatcher:
 
     def call(self, op: OperatorHandle, *args: Any) -> Any:
         """Run `op` on `args` (in schema order): extract the keys, apply the thread's wishes, dispatch."""
-        if tls.observer is None:
-            return self._call(op, *args)
-        finish = tls.observer(op, args)
-        result = self._call(op, *args)
-        if finish is not None:
-            finish(result)
-        return result
+        around = tls.around
+        return self.call_unobserved(op, args) if around is None else around(op, args)
 
-    def _call(self, op: OperatorHandle, *args: Any) -> Any:
+    def call_unobserved(self, op: OperatorHandle, args: tuple[Any, ...]) -> Any:
+        """`call` without telling anybody."""
         keys = op.keys_of(args)
         if not keys & dk.BACKEND_MASK:
             keys |= _backend_of_factory(op, args)
@@ -258,7 +255,7 @@ class _ThreadLocal(threading.local):
     included: int = 0
     excluded: int = 0
     trace: list[dict[str, Any]] | None = None
-    observer: Observer | None = None
+    around: Around | None = None
 
 
 tls = _ThreadLocal()
@@ -308,13 +305,32 @@ def observe_calls(observer: Observer) -> Iterator[None]:
 
     What it returns, unless None, is called with the result.
     """
-    outer = tls.observer
-    tls.observer = observer
+    inner = tls.around or dispatcher.call_unobserved
+
+    def around(op: OperatorHandle, args: tuple[Any, ...]) -> Any:
+        finish = observer(op, args)
+        result = inner(op, args)
+        if finish is not None:
+            finish(result)
+        return result
+
+    with around_calls(around):
+        yield
+
+
+@contextmanager
+def around_calls(around: Around) -> Iterator[None]:
+    """While the block runs, `around(op, args)` is called in place of each operator call of this thread.
+
+    It returns what the call is to return, and makes the call itself: by what `tls.around` was before, or else by
+    `dispatcher.call_unobserved`.
+    """
+    outer, tls.around = tls.around, around
     try:
         with hot.paused():
             yield
     finally:
-        tls.observer = outer
+        tls.around = outer
 
 
 def _marked(result: Any, op: OperatorHandle, args: tuple[Any, ...]) -> Any:

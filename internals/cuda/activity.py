@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,11 +128,20 @@ class Recording:
 
 
 @contextmanager
-def record_activity() -> Iterator[Recording]:
-    """Record what the devices do within. All devices are waited for at the end, as torch.profiler does."""
+def record_activity(listener: Callable[[Activity], None] | None = None) -> Iterator[Recording]:
+    """Record what the devices do within. All devices are waited for at the end, as torch.profiler does.
+
+    `listener` is told of each activity as it is found: of the host's calls while they are being made, of the rest later.
+    """
     driver = backend.driver()
     recording = Recording(driver.simulated, [_describe(driver, d) for d in range(driver.device_count())])
-    driver.start_recording(recording.add)
+
+    def found(activity: Activity) -> None:
+        recording.add(activity)
+        if listener is not None:
+            listener(activity)
+
+    driver.start_recording(found)
     try:
         yield recording
     finally:

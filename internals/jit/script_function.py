@@ -15,6 +15,8 @@ from __future__ import annotations
 from pickle import PickleError
 from typing import TYPE_CHECKING, Any
 
+from internals.core.hot import hot
+from internals.core.recording import Scope, recorded, recording
 from internals.core.tracer import tracer
 
 from .arguments import ArgumentBinder
@@ -62,9 +64,13 @@ class ScriptFunction:
         bind = self._bind
         if bind is None:
             bind = self._bind = ArgumentBinder(self.schema, leading=int(self.is_method))
-        if tracer.state is not None:
-            leading = args[: int(self.is_method)]
-            return tracer.state.call_script_function(self, (*leading, *bind(args[len(leading) :], kwargs)))
+        if hot.off:
+            if tracer.state is not None:
+                leading = args[: int(self.is_method)]
+                return tracer.state.call_script_function(self, (*leading, *bind(args[len(leading) :], kwargs)))
+            if recording.recorder is not None:
+                with recorded(self.name, Scope.TORCHSCRIPT_FUNCTION):
+                    return self.executor(*args[: int(self.is_method)], *bind(args[int(self.is_method) :], kwargs))
         if self.is_method:
             return self.executor(args[0], *bind(args[1:], kwargs))
         return self.executor(*bind(args, kwargs))

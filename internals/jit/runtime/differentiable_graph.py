@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def differentiable_graph(node: Node) -> Callable[..., Any]:
     """The function of one such node. A group that was not differentiated just runs."""
     if not node.hasAttribute("ReverseSubgraph"):
-        return run_subgraph(node.g("Subgraph"))
+        return run_subgraph(node.g("Subgraph"), node.kind())
     return DifferentiableGraph(unpack_gradient(node))
 
 
@@ -47,7 +47,7 @@ class DifferentiableGraph:
 
     def __init__(self, gradient: Gradient) -> None:
         self.gradient = gradient
-        self.forward = run_subgraph(gradient.f)
+        self.forward = run_subgraph(gradient.f, "prim::DifferentiableGraph")
         self.backward = GraphExecutor(gradient.df, "<backward>")
         self.several = len(gradient.f.outputs()) > 1
         self.vjp_number = {output: i for i, output in reversed(list(enumerate(gradient.df_input_vjps)))}

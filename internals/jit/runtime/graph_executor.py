@@ -19,6 +19,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from internals.core.grad_mode import grad_mode, is_grad_enabled, set_grad_mode
+from internals.core.hot import hot
+from internals.core.recording import Scope, recorded
 from internals.jit.ir import Graph
 from internals.jit.passes.erase_shape_information import erase_shape_information
 
@@ -35,10 +37,13 @@ MOST_KEYS = 1 << 12  # geometries remembered; plans are never forgotten
 
 
 class ExecutionPlan:
-    """An optimised graph, ready to run. `spec` is what it is specialised for, None for any arguments."""
+    """An optimised graph, ready to run. `spec` is what it is specialised for, None for any arguments.
 
-    def __init__(self, graph: Graph, name: str, spec: ArgumentSpec | None) -> None:
-        self.graph, self.name, self.spec = graph, name, spec
+    `kind` is that of the node which holds the graph, if a node does: the name under which a profiler sees it run.
+    """
+
+    def __init__(self, graph: Graph, name: str, spec: ArgumentSpec | None, kind: str = "") -> None:
+        self.graph, self.name, self.spec, self.kind = graph, name, spec, kind
         self._code: Code | None = None
         self._emitted: EmittedFunction | None = None
         self.function: Any = self._first_run
@@ -67,8 +72,11 @@ class ExecutionPlan:
     def interpret(self, *args: Any) -> Any:
         return run_code(self.code, args)
 
-    def run(self, *args: Any) -> Any:
+    def run(self, *args: Any, told: bool = False) -> Any:
         """With the executor that this thread has chosen. Raises what the script raises, with the place where it happened."""
+        if hot.off and self.kind and not told:
+            with recorded(self.kind, Scope.TORCHSCRIPT_FUNCTION):
+                return self.run(*args, told=True)
         if changed.threads and settings.executor == "interpreter":
             return run_code(self._code or self.code, args)
         try:

@@ -302,11 +302,11 @@ def autograd_add(node: Node) -> Function:
     return lambda a, b: b if a is None else a if b is None else a + b
 
 
-def run_subgraph(graph: Graph) -> Function:
-    """A function that runs `graph` as it is, for nodes that hold one."""
+def run_subgraph(graph: Graph, kind: str = "") -> Function:
+    """A function that runs `graph` as it is, for nodes of some kind that hold one."""
     from .graph_executor import ExecutionPlan
 
-    return ExecutionPlan(graph, "", None).run
+    return ExecutionPlan(graph, "", None, kind).run
 
 
 def unchanged(value: Any) -> Any:
