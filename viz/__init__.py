@@ -20,6 +20,7 @@ from viz.rooms.diff import diff
 from viz.rooms.dispatch import dispatch
 from viz.rooms.explore import explore
 from viz.rooms.flame import flame
+from viz.rooms.fusion import fusion
 from viz.rooms.graph import graph
 from viz.rooms.images import images
 from viz.rooms.memory import memory
@@ -51,6 +52,7 @@ __all__ = [
     "dispatch",
     "explore",
     "flame",
+    "fusion",
     "graph",
     "images",
     "memory",

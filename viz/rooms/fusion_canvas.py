@@ -30,7 +30,7 @@ def fusion_canvas(p: FusionPicture) -> Canvas:
     for k in p.kernels:
         y = _kernel(canvas, k, y + 14)
     if p.roofline is not None:
-        canvas.stack(roofline_canvas(p.roofline))
+        canvas.stack(roofline_canvas(p.roofline), gap=44)
     return canvas
 
 

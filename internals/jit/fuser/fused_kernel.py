@@ -72,7 +72,7 @@ class FusedKernel:
             return
         text = part.kernel.text
         self.name, self.source, self.signature, self.tier = text.name, text.text, text.signature, part.tier
-        self.inputs = [Meta(r.name, r.dtype, r.sizes, r.strides) for r in part.reads]
+        self.inputs = [Meta(n, r.dtype, r.sizes, r.strides) for n, r in zip(part.input_names, part.reads)]
         dtypes = part.walk.dtypes[len(part.reads) :]
         self.outputs = [Meta(n, d, p.sizes, p.strides) for n, d, (_, p) in zip(part.output_names, dtypes, part.pieces)]
         self.flops = part.numel * sum(s.loop is not None for s in part.steps)
@@ -91,6 +91,18 @@ class FusedKernel:
     def state(self) -> str:
         """ "compiling", "ready" or "failed"."""
         return "failed" if self._part is None else str(self._part.kernel.state)
+
+    @property
+    def function(self) -> Any:
+        """Its text as a Python function: `function(begin, end, *arrays, *numbers, *sizes_and_strides)` on flat numpy arrays."""
+        return self._kernel().kernel
+
+    @property
+    def sizes_and_strides(self) -> tuple[int, ...]:
+        """What the kernel is given after its arrays and numbers: of the merged dimensions, the strides in elements."""
+        self._kernel()
+        assert self._part is not None
+        return self._part.walk.numbers()
 
     @property
     def llvm(self) -> str:

@@ -137,13 +137,9 @@ class Body:
 
 
 def comment(step: Step) -> str:
-    """The node of a step, as the graph prints it, without types and where it came from."""
-    line = str(step.node).strip().split("\n")[0]
-    return (
-        re.sub(r" : [^=]*(?=[,=])", "", re.sub(r"(, scope: | # ).*", "", line))
-        .replace("= ", " = ", 1)
-        .replace("  ", " ")
-    )
+    """The node of a step as the graph prints it, without the types: `%4 = aten::mul(%1, %2)`."""
+    outputs, inputs = (", ".join(f"%{v.debugName()}" for v in values) for values in (step.node.outputs(), step.node.inputs()))
+    return f"{outputs} = {step.node.kind()}({inputs})"
 
 
 def title(steps: Sequence[Step]) -> str:

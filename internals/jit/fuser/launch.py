@@ -113,7 +113,7 @@ class Part:
         names = Names([*NAMES, *FUNCTIONS, *given, *(s.name for s in self.steps), *(r.name for r in self.reads)])
         pointers = _unlike([given[r.argument] for r in self.reads], names, taken=True)
         pointers += _unlike([wanted[k] for k, _ in pieces], names)
-        self.output_names = pointers[len(self.reads) :]
+        self.input_names, self.output_names = pointers[: len(self.reads)], pointers[len(self.reads) :]
         self.kernel: MachineKernel = machine_kernel(
             cpu_text(self.steps, self.reads, self.numbers, [p for _, p in pieces], pointers, self.walk, names)
         )
