@@ -27,7 +27,7 @@ class Settings:
 
     def set(self, never: bool, threshold: int | None) -> None:
         self.never, self.threshold = never, threshold
-        self.least = NEVER if never else LEAST if threshold is None else threshold
+        self.least = NEVER if never else LEAST if threshold is None else max(threshold, 1)
 
 
 LEAST = 1 << 14

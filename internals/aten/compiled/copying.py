@@ -9,7 +9,9 @@ through a buffer, block by block (`copy_transpose_valid`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from internals.machine_code.language import inline, template
 from internals.machine_code.parallel import get_num_threads
 from internals.machine_code.settings import settings, use_compiled
 
-from .elementwise import WORDS, WORTH_COMPILING, WORTH_THREADS, Operand, Plan, planned, spans_overlap
+from .elementwise import WORDS, WORTH_COMPILING, WORTH_THREADS, Operand, Plan, are_apart, planned, spans_overlap
 
 T = template("T")
 
@@ -44,6 +46,22 @@ def copy(target: TensorImpl, source: TensorImpl) -> bool:
     return True
 
 
+def copy_reversed(target: TensorImpl, source: TensorImpl, dims: Sequence[int]) -> bool:
+    """`copy` with some dimensions of `source` read from their ends. False if numpy is to do it."""
+    g, sizes, strides = target._geometry, source.shape, list(source.stride())
+    if not sizes:
+        return False
+    first = 0
+    for d in dims:
+        first += (sizes[d] - 1) * strides[d]
+        strides[d] = -strides[d]
+    plan = plan_copy(g.dtype, source.dtype, tuple(sizes), g.strides, tuple(strides))
+    if plan is None or not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(target, source):
+        return False
+    plan.run(target.data_ptr(), source.data_ptr() + first * source.itemsize)
+    return True
+
+
 @lru_cache(maxsize=1 << 12)
 def _plan(target: Geometry, source: Geometry) -> Plan | None:
     shape = tuple(target.sizes)
@@ -61,10 +79,10 @@ def plan_copy(to: dtype, of: dtype, shape: tuple[int, ...], target: Strides, sou
     order = memory_order(shape, [target, source])
     sizes, (written, read) = coalesce(shape, [target, source], order)
     operands = Operand(word, converted, written), Operand(read_word, read_as, read)
-    return planned(function, sizes or (1,), operands)
+    return planned(function, sizes, operands)
 
 
-def _conversion(to: dtype, of: dtype):  # type: ignore[no-untyped-def]
+def _conversion(to: dtype, of: dtype) -> tuple[Any, _Side, _Side] | None:
     """The function of one element, and what both sides are called and taken for. None for what numpy converts."""
     if to is of:
         bits = BITS.get(to.itemsize)
@@ -79,7 +97,8 @@ def _conversion(to: dtype, of: dtype):  # type: ignore[no-untyped-def]
     return f.copy, (WORDS[to], to.np.type), read
 
 
-BITS = {1: ("u1", np.uint8), 2: ("i2", np.int16), 4: ("i4", np.int32), 8: ("i8", np.int64)}
+_Side = tuple[str, type]
+BITS: dict[int, _Side] = {1: ("u1", np.uint8), 2: ("i2", np.int16), 4: ("i4", np.int32), 8: ("i8", np.int64)}
 
 
 def _pays(plan: Plan, g: Geometry, source: dtype) -> bool:

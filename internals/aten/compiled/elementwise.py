@@ -7,8 +7,8 @@ picks the walk that suits the operands (`walks.py`). All that depends on the ope
 Operands are converted where they are read, and the result where it is written: no copies in another dtype, no broadcast ones.
 Numbers, also those that belong to the loop, are operands of one element.
 
-How the real one differs: `TensorIterator::for_each` splits the walk over threads and calls the loop for two dimensions at a time,
-through a function pointer; operands of another dtype are converted in a buffer first.
+How the real one differs: `TensorIterator::for_each` splits the walk over threads and calls the loop for two dimensions at
+a time, through a function pointer; operands of another dtype are converted in a buffer first.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from internals.aten.broadcasting import Strides, broadcast_strides, coalesce
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, dtype
+from internals.core.geometry import Geometry
 from internals.core.tensor_impl import TensorImpl
 from internals.cuda.templates import DeviceFunction
 from internals.machine_code.parallel import get_num_threads
@@ -74,7 +75,7 @@ def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bo
         return False
     own = loop.keywords if loop.__class__ is partial else {}
     key = (base, in_place)
-    known = decisions.plans if decisions is not None else _plans_as_is(g.without_grad, _kinds(inputs))
+    known = decisions.plans if decisions is not None else _plans_as_is(g.without_grad, iterator.common_dtype, _kinds(inputs))
     plan = known.get(key, MISSING)
     if plan is MISSING:
         plan = known[key] = _planned(iterator, decisions, base, output, in_place)
@@ -150,6 +151,8 @@ def planned(
     """The kernel that does `function` for operands of these strides, the output first; None if there is none."""
     if len(sizes) > walks.RANK:
         return None
+    if not sizes:
+        sizes, operands = (1,), tuple(x._replace(strides=(1,)) for x in operands)
     kind, order = choose_walk(sizes, [x.strides for x in operands])
     sizes = tuple(sizes[d] for d in order)
     strides = [tuple(x.strides[d] for d in order) for x in operands]
@@ -242,8 +245,8 @@ def _number_type(d: dtype) -> type:
 
 
 @lru_cache(maxsize=1 << 12)
-def _plans_as_is(g: Any, kinds: tuple[bool, ...]) -> dict[Any, Plan | None]:
-    """The plans, by loop, for operands that all have the geometry `g` or are numbers."""
+def _plans_as_is(g: Geometry, common: dtype, kinds: tuple[bool, ...]) -> dict[Any, Plan | None]:
+    """The plans, by loop, for an output of geometry `g` and inputs that differ from it in the dtype only, or are numbers."""
     return {}
 
 

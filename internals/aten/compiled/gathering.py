@@ -1,4 +1,4 @@
-"""Reading and writing where an index says, in large tensors (`aten/src/ATen/native/cpu/ScatterGatherKernel.cpp`, `IndexKernel.cpp`).
+"""Reading and writing where an index says, in large tensors (`ScatterGatherKernel.cpp`, `IndexKernel.cpp` in `native/cpu`).
 
 Along one dimension a tensor is a block of three: `outer` slices of n places, each a row of `inner` elements.
 
@@ -8,8 +8,8 @@ Along one dimension a tensor is a block of three: `outer` slices of n places, ea
     index_add     x[o, index[m], i] += alpha * src[o, m, i]
 
 Whoever writes goes through m in order, so that the last of several wins and sums come out the same every time; threads share the
-slices, or where there is but one, the columns. A kernel cannot raise an error: those that read note that an index was wrong, those
-that write are only called when a first look has found none.
+slices, or where there is but one, the columns. A kernel cannot raise an error: those that read note that an index was wrong, those that
+write are only called when a first look has found none.
 
 How the real one differs: `scatter` with repeated indices is a race between threads; indices are checked when they are used, so a
 tensor may be half written when the error comes.
@@ -23,12 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from internals.core import dtype as dt
+from internals.core.dtype import BOOL
 from internals.core.tensor_impl import TensorImpl
 from internals.machine_code.language import inline, kernel, template
 from internals.machine_code.settings import use_compiled
 
 from .copying import BITS
-from .elementwise import GRAIN, WORDS, WORTH_COMPILING
+from .elementwise import GRAIN, WORDS, WORTH_COMPILING, are_apart
 from .ready import ready
 
 T, OP = template("T"), template("OP")
@@ -185,18 +186,17 @@ def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, r
     block, places = _block(x, dim), _block(index, dim)
     if block is None or places is None or (block.outer, block.inner) != (places.outer, places.inner):
         return False
-    kind = x.dtype.np.kind
-    words = WORDS.get(x.dtype) if kind == "f" or (reduce and kind in "iu") else None if reduce else BITS.get(x.dtype.itemsize)
+    words = _word(x) if reduce else _bits(x)
     held, values = None, None
     if isinstance(src, TensorImpl):
         values = _block_of(src, dim, index.shape)
-        if values is None or not _apart(x, index, src):
+        if values is None or not are_apart(x, index, src):
             return False
         address, strides = src.data_ptr(), values.strides
     else:
         held = np.asarray(src, x.dtype.np)
         address, strides = held.__array_interface__["data"][0], (0, 0, 0)
-    if words is None or not x.is_contiguous() or not _usable(index, x.numel() + index.numel()) or not _apart(x, index):
+    if words is None or not x.is_contiguous() or not _usable(index, index.numel()) or not are_apart(x, index):
         return False
     checked = in_range(index, 0, block.n - 1)
     if checked is not True:
@@ -222,10 +222,10 @@ def scatter(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl | Any, r
 def index_add(x: TensorImpl, dim: int, index: TensorImpl, src: TensorImpl, alpha: Any = 1) -> bool | None:
     """Add rows. True if it is done, False if numpy is to do it, None for a wrong index. -1 is the last place."""
     block, rows = _block(x, dim), _block(src, dim)
-    if block is None or rows is None or (block.outer, block.inner) != (rows.outer, rows.inner) or rows.n != index.numel():
+    if block is None or rows is None or (block.outer, index.numel(), block.inner) != (rows.outer, rows.n, rows.inner):
         return False
-    words = WORDS.get(x.dtype) if x.dtype.np.kind in "fiu" and src.dtype is x.dtype else None
-    if words is None or not x.is_contiguous() or not _usable(index, src.numel()) or not _apart(x, index, src):
+    words = _word(x) if src.dtype is x.dtype else None
+    if words is None or not x.is_contiguous() or not _usable(index, src.numel()) or not are_apart(x, index, src):
         return False
     if index.dim() > 1 and not index.is_contiguous():
         return False
@@ -264,18 +264,24 @@ def in_range(index: TensorImpl, lowest: int, highest: int) -> bool | None:
 
 def _reads(out: TensorImpl, x: TensorImpl, index: TensorImpl) -> str | None:
     """What the elements are called if they can be read by machine code, and that pays."""
-    if not out.is_contiguous() or not _usable(index, out.numel()) or not _apart(out, x, index):
+    if not out.is_contiguous() or not _usable(index, out.numel()) or not are_apart(out, x, index):
         return None
-    bits = BITS.get(x.dtype.itemsize) if x.numel() else None
-    return None if bits is None else bits[0]
+    return _bits(x) if x.numel() else None
+
+
+def _bits(t: TensorImpl) -> str | None:
+    """What elements are called that are only moved."""
+    found = BITS.get(t.dtype.itemsize)
+    return None if found is None else found[0]
+
+
+def _word(t: TensorImpl) -> str | None:
+    """What elements are called that are added up; for bools that means something else."""
+    return WORDS.get(t.dtype) if t.dtype.category != BOOL else None
 
 
 def _usable(index: TensorImpl, numel: int) -> bool:
     return index.dtype in (dt.int64, dt.int32) and index.numel() > 0 and use_compiled(numel, WORTH_COMPILING)
-
-
-def _apart(written: TensorImpl, *read: TensorImpl) -> bool:
-    return all(t._storage is not written._storage for t in read)
 
 
 def _block(t: TensorImpl, dim: int) -> Block | None:

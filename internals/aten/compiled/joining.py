@@ -11,13 +11,13 @@ from internals.core.tensor_impl import TensorImpl
 from internals.machine_code.settings import use_compiled
 
 from .copying import Plan, plan_copy
-from .elementwise import WORTH_COMPILING
+from .elementwise import WORTH_COMPILING, are_apart
 
 
 def join(out: TensorImpl, tensors: Sequence[TensorImpl], dim: int) -> bool:
     """Write `tensors` to `out`, one after the other along `dim`. False, and nothing written, if numpy is to do it."""
     g = out._geometry
-    if not use_compiled(g.numel, WORTH_COMPILING) or any(t._storage is out._storage for t in tensors):
+    if not use_compiled(g.numel, WORTH_COMPILING) or not are_apart(out, *tensors):
         return False
     parts: list[tuple[Plan, int, int]] = []
     address = out.data_ptr()

@@ -126,8 +126,6 @@ def base(loop: Any) -> Any:
 
 def functor(loop: Any, computed_in: np.dtype[Any]) -> DeviceFunction | None:
     """The function for `loop` (as `base` gives it) computing in this dtype, None if there is none."""
-    if computed_in == np.float64 and loop in transcendental.SINGLE_ONLY:
-        return None
     return _BY_KIND.get(computed_in.kind, {}).get(loop)
 
 

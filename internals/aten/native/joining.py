@@ -92,7 +92,7 @@ def prepare_cat(tensors: Sequence[TensorImpl], dim: int, out: Any) -> tuple[Any,
 def _joined_by_machine_code(out: TensorImpl, tensors: Sequence[TensorImpl], dim: int) -> bool:
     from internals.aten.compiled.joining import join
 
-    return out._geometry.device is CPU and join(out, tensors, dim)
+    return join(out, tensors, dim)
 
 
 def _check_fits(first: TensorImpl, t: TensorImpl, dim: int, position: int) -> None:

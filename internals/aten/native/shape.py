@@ -6,6 +6,7 @@ How the real one differs: `repeat` unfolds a view of the result and copies into 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from internals.core import dtype as dt
 from internals.core.formats import contiguous_format
 from internals.core.geometry import geometry, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
+from internals.machine_code.settings import settings
 
 
 def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
@@ -26,6 +28,8 @@ def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
     wrapped = check_flip(self, dims)
     g = self._geometry
     out = empty(geometry(g.sizes, strides_like(self), g.dtype, g.device))
+    if g.numel >= settings.least and _flipped_by_machine_code(out, self, wrapped):
+        return out
     if g.numel:
         array(out)[...] = np.flip(array(self), tuple(wrapped)) if g.sizes else array(self)
     return out
@@ -33,11 +37,32 @@ def flip(self: TensorImpl, dims: Sequence[int]) -> Any:
 
 def roll(self: TensorImpl, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     """A copy shifted along `dims`; what leaves at one end enters at the other. Without `dims` the flattened elements roll."""
-    wrapped = check_roll(self, shifts, dims)
+    wrapped: Sequence[int] = check_roll(self, shifts, dims)
     out = empty_contiguous(self.shape, self.dtype, self.device)
-    if out.numel():
-        array(out)[...] = np.roll(array(self), tuple(shifts), wrapped) if dims else np.roll(array(self), shifts[0])
+    if not out.numel():
+        return out
+    a, target = array(self), array(out)
+    if not dims:
+        a, target, wrapped = a.reshape(-1), target.reshape(-1), [0]
+    by = [0] * a.ndim
+    for d, shift in zip(wrapped, shifts):
+        by[d] += shift
+    halves = [_rolled(n, k % n) for n, k in zip(a.shape, by)]
+    for pieces in product(*halves):
+        target[tuple(to for to, _ in pieces)] = a[tuple(of for _, of in pieces)]
     return out
+
+
+def _flipped_by_machine_code(out: TensorImpl, self: TensorImpl, dims: Sequence[int]) -> bool:
+    from internals.aten.compiled.copying import copy_reversed
+
+    return copy_reversed(out, self, dims)
+
+
+def _rolled(n: int, shift: int) -> list[tuple[slice, slice]]:
+    """Where a dimension of size n goes, in one piece or two, and where from."""
+    whole = [(slice(shift, n), slice(n - shift))]
+    return [*whole, (slice(shift), slice(n - shift, n))] if shift else whole
 
 
 def repeat(self: TensorImpl, repeats: Sequence[int]) -> Any:
