@@ -104,5 +104,4 @@ SLOW_IN_NUMPY: dict[Any, Any] = {
     act_backward.gelu_erf_loop:     gelu_backward,
     act_backward.gelu_tanh_loop:    gelu_tanh_backward,
 }
-SINGLE_ONLY = frozenset({np.sin, np.cos, np.tan})  # of doubles, `vector_math` has no vector form
 # fmt: on

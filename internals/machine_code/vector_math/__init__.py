@@ -13,14 +13,15 @@ exponentials at a time of a loop with one. They are templates over `T`, float32 
 
 `FUNCTIONS` has a line for each: how far from the exact result it was seen (in units of the last place: 0.5 is correct rounding),
 how it works. NaN, infinities, zeros with their signs and denormal results are those of IEEE's functions, which PyTorch's eager
-kernels return too but for this: where SLEEF gives up early, as sigmoid(-90) = 0 or cosh(89) = inf, these keep the number. In
-float64 sin, cos, tan and pow are the C library's; `sin_moderate` and its kind vectorise, for |x| <= 1e6.
+kernels return too but for this: where SLEEF gives up early, as sigmoid(-90) = 0 or cosh(89) = inf, these keep the number. For
+float64, `pow` is the C library's, one number at a time; so are the remainders.
 
-    bits                    casts, signs, powers of two
-    exponential             exp exp2 expm1 tanh sigmoid sinh cosh        logarithm       log log2 log10 log1p
-    trigonometric           sin cos tan                                  inverse_trigonometric   asin acos atan atan2
-    error_function          erf erfc                                     powers          pow sqrt rsqrt reciprocal square cube
-    rounding                floor ceil trunc round frac sign maximum minimum fmod remainder floor_divide
+    bits                         casts, signs, powers of two
+    exponential, logarithm       exp exp2 expm1 tanh sigmoid sinh cosh, log log2 log10 log1p
+    trigonometric, payne_hanek   sin cos tan
+    inverse_trigonometric        asin acos atan atan2
+    error_function, powers       erf erfc, pow sqrt rsqrt reciprocal square cube
+    rounding                     floor ceil trunc round frac sign maximum minimum fmod remainder floor_divide
 
 How the real one differs: ATen calls SLEEF, or Intel's VML where it was built with MKL (`aten/src/ATen/cpu/vec/vec512`, `vml.h`).
 glibc has such functions as well, `libmvec`, and a call with the attribute `vector-function-abi-variant` reaches them on Linux;
@@ -37,7 +38,7 @@ from .inverse_trigonometric import acos, asin, atan, atan2
 from .logarithm import log, log1p, log2, log10
 from .powers import cube, pow, reciprocal, rsqrt, sqrt, square
 from .rounding import ceil, floor, floor_divide, fmod, frac, maximum, minimum, remainder, round, sign, trunc
-from .trigonometric import MODERATE, cos, cos_moderate, sin, sin_moderate, tan, tan_moderate
+from .trigonometric import cos, sin, tan
 
 
 class VectorFunction(NamedTuple):
@@ -68,12 +69,9 @@ FUNCTIONS = tuple(VectorFunction(*line) for line in (
     (log2,         1,         1.7,     1.6,     "exponent, atanh series"),
     (log10,        1,         1.9,     1.9,     "exponent, atanh series"),
     (log1p,        1,         1.5,     1.6,     "log, corrected rounding"),
-    (sin,          1,         2.0,     0.6,     "Payne-Hanek; C library"),
-    (cos,          1,         2.0,     0.6,     "Payne-Hanek; C library"),
-    (tan,          1,         0.6,     0.6,     "Payne-Hanek; C library"),
-    (sin_moderate, 1,         2.0,     2.5,     "Cody-Waite, |x| <= 1e6"),
-    (cos_moderate, 1,         2.0,     2.5,     "Cody-Waite, |x| <= 1e6"),
-    (tan_moderate, 1,         0.6,     3.5,     "Cody-Waite, |x| <= 1e6"),
+    (sin,          1,         2.0,     2.8,     "Payne-Hanek, polynomial"),
+    (cos,          1,         2.0,     2.8,     "Payne-Hanek, polynomial"),
+    (tan,          1,         0.6,     4.6,     "Payne-Hanek, sin / cos"),
     (asin,         1,         2.4,     2.3,     "half angle, polynomial"),
     (acos,         1,         1.3,     1.3,     "half angle, polynomial"),
     (atan,         1,         2.2,     2.4,     "difference angle, polynomial"),
@@ -100,4 +98,4 @@ FUNCTIONS = tuple(VectorFunction(*line) for line in (
 ))
 # fmt: on
 
-__all__ = ["FUNCTIONS", "MODERATE", "VectorFunction", *[line.name for line in FUNCTIONS]]
+__all__ = ["FUNCTIONS", "VectorFunction", *[line.name for line in FUNCTIONS]]

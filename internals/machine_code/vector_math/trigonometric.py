@@ -10,10 +10,7 @@ x is exact. An x of 2^50 or more is multiplied by 2^-26, 2^-52 or 2^-78, which l
 that; of this the multiples of 4 are left out, for they only make full turns. So there are four sets of three constants, and
 choosing one is a select: Payne and Hanek's reduction without a table and without a branch.
 
-float64 is done by `quadrant_double`, with pi/2 in three parts of 33 bits and a fourth one. That is exact up to n = 2^20, so
-`sin_moderate` and its kind are for |x| <= 1e6 (`MODERATE`). Beyond that there are only branches, which no loop survives: `sin`
-itself is the C library's function for float64, and a loop that wants to be fast looks at its arguments first
-(`internals/aten/compiled/unary.py`).
+float64 has no wider type to be done in, and is done in integers (`payne_hanek.quadrant_any`).
 
 The coefficients are minimax for the relative error of sin(r) and of cos(r), found with Remez' algorithm in 50 digits; the errors
 are 2^-28 and 2^-33 for float32, 2^-58 and 2^-64 for float64.
@@ -25,15 +22,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy import float32, float64, int32, int64
 
 from ..language import inline, template
 from .bits import bits, from_bits
+from .payne_hanek import quadrant_any
 
 T = template("T")
-
-MODERATE = 1.0e6
 
 
 @inline
@@ -43,7 +38,8 @@ def sin(x: Any) -> Any:
         n, r = quadrant_single(x)
         return sine_in_quadrant(n, float32(r))
     else:
-        return T(np.sin(x))
+        n, r = quadrant_any(x)
+        return sine_in_quadrant(n, r)
 
 
 @inline
@@ -53,7 +49,8 @@ def cos(x: Any) -> Any:
         n, r = quadrant_single(x)
         return sine_in_quadrant(n + 1, float32(r))
     else:
-        return T(np.cos(x))
+        n, r = quadrant_any(x)
+        return sine_in_quadrant(n + 1, r)
 
 
 @inline
@@ -63,36 +60,7 @@ def tan(x: Any) -> Any:
         n, r = quadrant_single(x)
         return float32(tangent_in_quadrant(n, r))
     else:
-        return T(np.tan(x))
-
-
-@inline
-def sin_moderate(x: Any) -> Any:
-    """The sine of |x| <= 1e6 in float64, of any x in float32."""
-    if T is float32:
-        return sin(x)
-    else:
-        n, r = quadrant_double(x)
-        return sine_in_quadrant(n, r)
-
-
-@inline
-def cos_moderate(x: Any) -> Any:
-    """The cosine of |x| <= 1e6 in float64, of any x in float32."""
-    if T is float32:
-        return cos(x)
-    else:
-        n, r = quadrant_double(x)
-        return sine_in_quadrant(n + 1, r)
-
-
-@inline
-def tan_moderate(x: Any) -> Any:
-    """The tangent of |x| <= 1e6 in float64, of any x in float32."""
-    if T is float32:
-        return tan(x)
-    else:
-        n, r = quadrant_double(x)
+        n, r = quadrant_any(x)
         return tangent_in_quadrant(n, r)
 
 
@@ -123,18 +91,6 @@ def quadrant_single(x: Any) -> tuple[Any, Any]:
     r = (rest - (n2 - 6755399441055744.0)) + a * low
     n = int32(float64(n1).view(int64)) + int32(float64(n2).view(int64))
     return n, r * 1.5707963267948966
-
-
-@inline
-def quadrant_double(x: Any) -> tuple[Any, Any]:
-    """n modulo 4 in the last bits of an integer, and r, for |x| <= 1e6."""
-    n = x * 0.6366197723675814 + 6755399441055744.0
-    k = n - 6755399441055744.0
-    r = x - k * 1.5707963267341256
-    r = r - k * 6.077100506303966e-11
-    r = r - k * 2.0222662487111665e-21
-    r = r - k * 8.4784276603689e-32
-    return float64(n).view(int64), r
 
 
 @inline
