@@ -9,18 +9,20 @@ The functions are scripted from source by both, so `loop_of_adds` and `loop_of_i
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import internals
-from benchmarks.harness import Case
+from benchmarks import peers
+from benchmarks.harness import OURS, Absent, Call, Case
 from internals import jit
 
+TITLE = "Compiled functions"
+ABOUT = "Loops of small work, scripted by both, on one thread: ours as Python emitted from the graph, and in the interpreter."
 TURNS = 1000
 CALLS = range(200)
 
@@ -46,61 +48,88 @@ def one_add(x, y):  # type: ignore[no-untyped-def]
     return x + y
 
 
+class Work(NamedTuple):
+    """A function, its arguments given a tensor of four ones, and what was promised: emitted, and in the interpreter."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: Callable[[Any], tuple[Any, ...]]
+    goals: tuple[float, float] | None = None
+
+
+WORKS = (
+    Work("1,000 tensor adds, 4 floats", loop_of_adds, lambda x: (x, TURNS), (0.8, 1.1)),
+    Work("1,000 turns of int arithmetic", loop_of_ints, lambda x: (TURNS,), (1.0, 5.0)),
+    Work("a call of a scripted x + y", one_add, lambda x: (x, x)),
+)
+
+
 def cases() -> list[Case]:
     """Both loops with both executors, and a call of a function with one operator."""
-    against, theirs = other_side()
-    x = internals.from_numpy(np.ones(4, np.float32)).clone()
-    adds, ints, add = [partial(jit.script(f), *args) for f, args in work(x)]
-    note = "" if against == "torch" else "no TorchScript to compare with; the functions run as Python, on numpy arrays"
+    note = (
+        ""
+        if peers.installed("torch")
+        else "no TorchScript to compare with; the functions run as Python, on numpy arrays"
+    )
     found = []
-    for name, ours, other, goals in (
-        ("1,000 tensor adds, 4 floats", adds, theirs[0], (0.8, 1.1)),
-        ("1,000 turns of int arithmetic", ints, theirs[1], (1.0, 5.0)),
-    ):
-        both: list[Callable[[], object]] = [ours, interpreting(ours)]
-        for executor, call, goal in zip(("emitted", "interpreter"), both, goals):
-            sides: dict[str, Callable[[], object]] = {"internals": call, against: other}
-            found.append(Case(f"{name}, {executor}", sides, goals={"torch": goal}, note=note))
-    calls: dict[str, Callable[[], object]] = {"internals": repeated(add), against: repeated(theirs[2])}
-    return [*found, Case("a call of a scripted x + y", calls, note=note)]
+    for work in WORKS:
+        executors = ("emitted", "interpreter") if work.goals else ("emitted",)
+        for executor, goal in zip(executors, work.goals or (None,), strict=True):
+            found.append(
+                Case(
+                    f"{work.name}, {executor}" if work.goals else work.name,
+                    partial(sides_of, work, executor),
+                    reference=partial(reference_of, work),
+                    goals={} if goal is None else {"TorchScript": goal},
+                    note=note,
+                )
+            )
+    return found
 
 
-def work(x: Any) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
-    """The functions and their arguments, `x` being four ones."""
-    return [(loop_of_adds, (x, TURNS)), (loop_of_ints, (TURNS,)), (one_add, (x, x))]
+def sides_of(work: Work, executor: str) -> dict[str, Call | Absent]:
+    compiled = partial(jit.script(work.function), *work.arguments(internals.ones(4)))
+    ours = interpreting(compiled) if executor == "interpreter" else compiled
+    torch = peers.library("torch")
+    theirs = in_torchscript(torch, work) if torch else in_python(work)
+    if work.goals is None:
+        ours, theirs = repeated(ours), repeated(theirs)
+    missing = {} if torch else {"TorchScript": peers.not_installed("torch")}
+    return {OURS: ours, "TorchScript" if torch else "numpy": theirs, **missing}
 
 
-def other_side() -> tuple[str, list[Callable[[], object]]]:
-    """Whom we are compared with, and what to call: TorchScript, or Python where it is not installed."""
-    if importlib.util.find_spec("torch") is None:
-        return "numpy", [partial(f, *args) for f, args in work(np.ones(4, np.float32))]
-    import torch
-
-    torch.set_num_threads(1)
+def in_torchscript(torch: Any, work: Work) -> Call:
     before = torch._C._jit_set_profiling_executor(False)  # plans by dtype and rank as ours, and no profiling runs first
-    found: list[Callable[[], object]] = []
     try:
-        for f, args in work(torch.ones(4)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)
-                found.append(partial(torch.jit.script(f), *args))
-            found[-1]()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            call = partial(torch.jit.script(work.function), *work.arguments(torch.ones(4)))
+        call()
     finally:
         torch._C._jit_set_profiling_executor(before)
-    return "torch", found
+    return call
 
 
-def repeated(f: Callable[[], object]) -> Callable[[], None]:
-    def call() -> None:
+def in_python(work: Work) -> Call:
+    return partial(work.function, *work.arguments(np.ones(4, np.float32)))
+
+
+def reference_of(work: Work) -> Any:
+    return work.function(*work.arguments(np.ones(4)))
+
+
+def repeated(f: Call) -> Call:
+    def call() -> object:
         for _ in CALLS:
-            f()
+            result = f()
+        return result
 
     return call
 
 
-def interpreting(call: Callable[[], object]) -> Callable[[], None]:
-    def run() -> None:
+def interpreting(call: Call) -> Call:
+    def run() -> object:
         with jit.executor("interpreter"):
-            call()
+            return call()
 
     return run

@@ -1,96 +1,111 @@
 """What one small operation costs: four float32 elements, so that everything but the arithmetic counts.
 
-Each side repeats the operation in a loop of its own, so the harness's own call is shared by many. The goal is the
-project's promise: `a + b` is no slower than PyTorch's.
+Each side repeats the operation in a loop of its own, so the harness's own call is shared by many, and returns the last
+result. The goal is the project's promise: `a + b` is no slower than PyTorch's.
 """
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import internals
-from benchmarks.harness import Case
+from benchmarks import peers
+from benchmarks.harness import OURS, Absent, Call, Case
 
+TITLE = "Small operations"
+ABOUT = "Four float32 numbers: what is timed is everything around the arithmetic. One thread."
 TURNS = range(500)
+A, B = np.array([1, 2, 3, 4], np.float32), np.array([5, 6, 7, 8], np.float32)
+
+Loop = Callable[..., Call]
 
 
 def cases() -> list[Case]:
     """`a + b` and its neighbours: the operator, the function with its argument parser, a scalar, a view, an index."""
-    ours = internals.from_numpy(np.ones(4, np.float32)).clone(), internals.from_numpy(np.ones(4, np.float32)).clone()
-    libraries: dict[str, Any] = {"internals": internals, "numpy": np}
-    sides: dict[str, Any] = {"internals": ours, "numpy": (np.ones(4, np.float32), np.ones(4, np.float32))}
-    if importlib.util.find_spec("torch"):
-        import torch
-
-        torch.set_num_threads(1)
-        libraries["torch"] = torch
-        sides["torch"] = torch.ones(4), torch.ones(4)
     return [
-        Case("a + b, 4 floats", {n: plus(*s) for n, s in sides.items()}, goals={"torch": 1.0}, rounds=200),
-        Case("a * 2.0, 4 floats", {n: times_two(s[0]) for n, s in sides.items()}),
-        Case("add(a, b), 4 floats", {n: add(libraries[n].add, *s) for n, s in sides.items()}),
-        Case("exp(a), 4 floats", {n: exp(libraries[n].exp, s[0]) for n, s in sides.items()}),
-        Case("a.sum(), 4 floats", {n: sum_method(s[0]) for n, s in sides.items()}),
-        Case("a.reshape(2, 2), 4 floats", {n: reshape(s[0]) for n, s in sides.items()}),
-        Case("a[1], 4 floats", {n: first(s[0]) for n, s in sides.items()}),
+        case("a + b, 4 floats", lambda T, a, b: plus(a, b), A + B, {"torch": 1.0}, rounds=200),
+        case("a * 2.0, 4 floats", lambda T, a, b: times_two(a), A * 2),
+        case("add(a, b), 4 floats", lambda T, a, b: add(T.add, a, b), A + B),
+        case("exp(a), 4 floats", lambda T, a, b: exp(T.exp, a), np.exp(A.astype(np.float64))),
+        case("a.sum(), 4 floats", lambda T, a, b: sum_method(a), A.sum()),
+        case("a.reshape(2, 2), 4 floats", lambda T, a, b: reshape(a), A.reshape(2, 2)),
+        case("a[1], 4 floats", lambda T, a, b: first(a), A[1]),
     ]
 
 
-def plus(a: Any, b: Any) -> Callable[[], None]:
-    def loop() -> None:
+def case(name: str, loop: Loop, right: Any, goals: Mapping[str, float] | None = None, rounds: int = 40) -> Case:
+    return Case(name, partial(sides_of, loop), reference=lambda: right, goals=goals or {}, rounds=rounds)
+
+
+def sides_of(loop: Loop) -> dict[str, Call | Absent]:
+    made: dict[str, Call | Absent] = {"numpy": loop(np, A.copy(), B.copy())}
+    for name, T in ((OURS, internals), ("torch", peers.library("torch"))):
+        made[name] = loop(T, *peers.tensors(T, [A, B])) if T else peers.not_installed(name)
+    return {name: made[name] for name in (OURS, "torch", "numpy")}
+
+
+def plus(a: Any, b: Any) -> Call:
+    def loop() -> object:
         for _ in TURNS:
-            a + b
+            result = a + b
+        return result
 
     return loop
 
 
-def times_two(a: Any) -> Callable[[], None]:
-    def loop() -> None:
+def times_two(a: Any) -> Call:
+    def loop() -> object:
         for _ in TURNS:
-            a * 2.0
+            result = a * 2.0
+        return result
 
     return loop
 
 
-def add(function: Callable[..., Any], a: Any, b: Any) -> Callable[[], None]:
-    def loop() -> None:
+def add(function: Callable[..., Any], a: Any, b: Any) -> Call:
+    def loop() -> object:
         for _ in TURNS:
-            function(a, b)
+            result = function(a, b)
+        return result
 
     return loop
 
 
-def exp(function: Callable[..., Any], a: Any) -> Callable[[], None]:
-    def loop() -> None:
+def exp(function: Callable[..., Any], a: Any) -> Call:
+    def loop() -> object:
         for _ in TURNS:
-            function(a)
+            result = function(a)
+        return result
 
     return loop
 
 
-def sum_method(a: Any) -> Callable[[], None]:
-    def loop() -> None:
+def sum_method(a: Any) -> Call:
+    def loop() -> object:
         for _ in TURNS:
-            a.sum()
+            result = a.sum()
+        return result
 
     return loop
 
 
-def reshape(a: Any) -> Callable[[], None]:
-    def loop() -> None:
+def reshape(a: Any) -> Call:
+    def loop() -> object:
         for _ in TURNS:
-            a.reshape(2, 2)
+            result = a.reshape(2, 2)
+        return result
 
     return loop
 
 
-def first(a: Any) -> Callable[[], None]:
-    def loop() -> None:
+def first(a: Any) -> Call:
+    def loop() -> object:
         for _ in TURNS:
-            a[1]
+            result = a[1]
+        return result
 
     return loop

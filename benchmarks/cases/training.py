@@ -8,47 +8,57 @@ adds is the distance to it. `a + b` is there because recording one operation is 
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import internals
-from benchmarks.harness import Case
-from benchmarks.small_ops import plus
+from benchmarks import peers
+from benchmarks.cases.small_ops import plus
+from benchmarks.harness import OURS, Absent, Call, Case
 
-Step = Callable[[], Any]
+TITLE = "Training"
+ABOUT = (
+    "One step: forward, backward, update; one thread. numpy's side is the arithmetic alone, with the gradients "
+    "written out by hand."
+)
 RATE = 0.1
 PENALTY = 1e-4
+WARM_UP = 3  # steps that tinygrad's TinyJit takes before it repeats what it has captured
 
 
 def cases() -> list[Case]:
     """The two networks, and the sum of two small tensors of which one wants a gradient."""
-    digits, moons = digits_weights(), moons_weights()
-    four = {name: leaf(T) for name, T in libraries().items()}
+    ones = np.ones(4, np.float32)
     return [
-        Case("MLP 784-128-10, step", digits_sides(digits), goals={"torch": 1.0}, rounds=100),
         Case(
-            "micrograd's moons, step", moons_sides(moons), goals={"micrograd": 1 / 300}, rounds=9, note=micrograd_note()
+            "MLP 784-128-10, step",
+            lambda: digits_sides(digits_weights()),
+            reference=lambda: digits_by_hand(digits_weights(), np.float64)(),
+            goals={"torch": 0.7},
+            rounds=100,
+        ),
+        Case(
+            "micrograd's moons, step",
+            lambda: moons_sides(moons_weights()),
+            reference=lambda: moons_by_hand(moons_weights(), np.float64)(),
+            goals={"micrograd": 1 / 300},
+            rounds=9,
         ),
         Case(
             "a + b, 4 floats, with gradient",
-            {name: plus(a, a) for name, a in four.items()} | {"numpy": plus(*[np.ones(4, np.float32)] * 2)},
+            lambda: {**in_libraries(lambda T: plus(leaf(T), leaf(T))), "numpy": plus(ones, ones)},
+            reference=lambda: np.full(4, 2.0),
             goals={"torch": 1.0},
             rounds=200,
         ),
     ]
 
 
-def libraries() -> dict[str, Any]:
-    found: dict[str, Any] = {"internals": internals}
-    if importlib.util.find_spec("torch"):
-        import torch
-
-        torch.set_num_threads(1)
-        found["torch"] = torch
-    return found
+def in_libraries(make: Callable[[Any], Call]) -> dict[str, Call | Absent]:
+    torch = peers.library("torch")
+    return {OURS: make(internals), "torch": make(torch) if torch else peers.not_installed("torch")}
 
 
 def leaf(T: Any) -> Any:
@@ -67,12 +77,12 @@ def digits_batch() -> tuple[Any, Any]:
     return images, np.arange(64) % 10
 
 
-def digits_sides(weights: list[Any]) -> dict[str, Step]:
-    sides = {name: digits_step(T, weights) for name, T in libraries().items()}
-    return sides | {"numpy": digits_by_hand([w.copy() for w in weights])}
+def digits_sides(weights: list[Any]) -> dict[str, Call | Absent]:
+    sides = in_libraries(lambda T: digits_step(T, weights))
+    return sides | {"tinygrad": digits_in_tinygrad(weights), "numpy": digits_by_hand(weights)}
 
 
-def digits_step(T: Any, weights: list[Any]) -> Step:
+def digits_step(T: Any, weights: list[Any]) -> Call:
     model = T.nn.Sequential(T.nn.Linear(784, 128), T.nn.ReLU(), T.nn.Linear(128, 10))
     set_weights(T, model, weights)
     optimizer = T.optim.SGD(model.parameters(), lr=RATE)
@@ -89,9 +99,44 @@ def digits_step(T: Any, weights: list[Any]) -> Step:
     return step
 
 
-def digits_by_hand(weights: list[Any]) -> Step:
-    w1, b1, w2, b2 = weights
+def digits_in_tinygrad(weights: list[Any]) -> Call | Absent:
+    """The whole step under `TinyJit`. It needs some steps to capture, after which the weights are set back."""
+    if (reason := peers.tinygrad_lacks()) is not None:
+        return Absent(reason)
+    from tinygrad import Context, Device, Tensor, TinyJit, nn
+
+    parameters = [Tensor(w).realize() for w in weights]
+    optimizer = nn.optim.SGD(parameters, lr=RATE)
+    images, labels = (Tensor(a).realize() for a in digits_batch())
+    device = Device[Device.DEFAULT]
+
+    @TinyJit
+    def captured() -> Any:
+        optimizer.zero_grad()
+        w1, b1, w2, b2 = parameters
+        loss = (images.linear(w1.T, b1).relu().linear(w2.T, b2)).sparse_categorical_crossentropy(labels)
+        loss.backward()
+        return loss.realize(*optimizer.schedule_step())
+
+    with Context(TRAINING=1):
+        for _ in range(WARM_UP):
+            captured()
+    for parameter, w in zip(parameters, weights):
+        parameter.assign(Tensor(w)).realize()
+
+    def step() -> object:
+        with Context(TRAINING=1):
+            loss = captured()
+        device.synchronize()
+        return loss
+
+    return step
+
+
+def digits_by_hand(weights: list[Any], dtype: Any = np.float32) -> Call:
+    w1, b1, w2, b2 = (w.astype(dtype) for w in weights)  # copies
     images, labels = digits_batch()
+    images = images.astype(dtype)
     rows = np.arange(64)
 
     def step() -> Any:
@@ -130,19 +175,12 @@ def moons_weights() -> list[Any]:
     return [w1, zeros(16), w2, zeros(16), w3, zeros(1)]
 
 
-def moons_sides(weights: list[Any]) -> dict[str, Step]:
-    sides = {name: moons_step(T, weights) for name, T in libraries().items()}
-    sides["numpy"] = moons_by_hand([w.copy() for w in weights])
-    if importlib.util.find_spec("micrograd"):
-        sides["micrograd"] = moons_in_micrograd(weights)
-    return sides
+def moons_sides(weights: list[Any]) -> dict[str, Call | Absent]:
+    sides = in_libraries(lambda T: moons_step(T, weights))
+    return sides | {"numpy": moons_by_hand(weights), "micrograd": moons_in_micrograd(weights)}
 
 
-def micrograd_note() -> str:
-    return "" if importlib.util.find_spec("micrograd") else "micrograd is not installed: pip install micrograd"
-
-
-def moons_step(T: Any, weights: list[Any]) -> Step:
+def moons_step(T: Any, weights: list[Any]) -> Call:
     layers = [T.nn.Linear(2, 16), T.nn.ReLU(), T.nn.Linear(16, 16), T.nn.ReLU(), T.nn.Linear(16, 1)]
     model = T.nn.Sequential(*layers)
     set_weights(T, model, weights)
@@ -161,16 +199,17 @@ def moons_step(T: Any, weights: list[Any]) -> Step:
     return step
 
 
-def moons_by_hand(weights: list[Any]) -> Step:
+def moons_by_hand(weights: list[Any], dtype: Any = np.float32) -> Call:
+    weights = [w.astype(dtype) for w in weights]  # copies
     w1, b1, w2, b2, w3, b3 = weights
-    points, labels = moons()
+    points, labels = (a.astype(dtype) for a in moons())
 
     def step() -> Any:
         first = np.maximum(points @ w1.T + b1, 0)
         second = np.maximum(first @ w2.T + b2, 0)
         margins = np.maximum(1 - labels * (second @ w3.T + b3)[:, 0], 0)
         loss = margins.mean() + PENALTY * sum((w * w).sum() for w in weights)
-        g3 = (np.where(margins > 0, -labels, np.float32(0)) / len(labels))[:, None]
+        g3 = (np.where(margins > 0, -labels, dtype(0)) / len(labels))[:, None]
         g2 = (g3 @ w3) * (second > 0)
         g1 = (g2 @ w2) * (first > 0)
         gradients = [g1.T @ points, g1.sum(0), g2.T @ first, g2.sum(0), g3.T @ second, g3.sum(0)]
@@ -181,8 +220,10 @@ def moons_by_hand(weights: list[Any]) -> Step:
     return step
 
 
-def moons_in_micrograd(weights: list[Any]) -> Step:
+def moons_in_micrograd(weights: list[Any]) -> Call | Absent:
     """The demo as it stands in micrograd's notebook, number by number."""
+    if not peers.installed("micrograd"):
+        return peers.not_installed("micrograd")
     from micrograd.engine import Value
     from micrograd.nn import MLP
 

@@ -66,7 +66,7 @@ def found_libraries(simulated: bool) -> dict[str, Any]:
 
 
 def setting(words: list[str]) -> str:
-    """What was measured, when, how and on what: what `docs/benchmarks.md` has to say above the table."""
+    """What was measured, when, how and on what: what `docs/performance.md` has to say above the table."""
     properties = internals.cuda.get_device_properties(0)
     beside = "no PyTorch beside it"
     if importlib.util.find_spec("torch"):
