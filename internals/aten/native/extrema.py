@@ -21,6 +21,7 @@ from internals.core.dtype import BOOL, COMPLEX
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim, wrap_dims
 from internals.core.tensor_impl import array
+from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import reduced_dims, reduced_sizes, store
 
@@ -127,14 +128,25 @@ def _extreme(name: str, loop: Any, self: Any, dim: Sequence[int], keepdim: bool,
         return store(self, (), dims, keepdim, self.dtype, out)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name[1:]}_values_cpu", self.dtype)
-    return store(self, quietly(loop.reduce, array(self), dims), dims, keepdim, self.dtype, out)
+    return store(self, _reduced(loop, self, dims), dims, keepdim, self.dtype, out)
 
 
 def _extreme_of_all(name: str, loop: Any, self: Any) -> Any:
     check_some(name, self)
     if self.dtype.category == COMPLEX:
         raise not_implemented(f"{name}_all", self.dtype)
-    return store(self, quietly(loop.reduce, array(self), None), tuple(range(self.dim())), False, self.dtype)
+    dims = tuple(range(self.dim()))
+    return store(self, _reduced(loop, self, dims), dims, False, self.dtype)
+
+
+def _reduced(loop: Any, self: Any, dims: tuple[int, ...]) -> Any:
+    """The extreme elements as an array without `dims`."""
+    if self._geometry.numel >= settings.least:
+        from internals.aten.compiled.extrema import THRESHOLD, extremes
+
+        if use_compiled(self.numel(), THRESHOLD) and (found := extremes(self, dims, loop is np.maximum)) is not None:
+            return found
+    return quietly(loop.reduce, array(self), dims)
 
 
 def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
@@ -144,6 +156,9 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
     out_values, out_indices = out or (None, None)
     values, indices = set_output(sizes, self.dtype, out_values), set_output(sizes, dt.int64, out_indices)
     if self.numel():
+        if (pair := _compiled_with_indices(where, self, dims)) is not None:
+            array(values)[...], array(indices)[...] = (a.reshape(sizes) for a in pair)
+            return values, indices
         a = array(self) if self.dim() else array(self)[None]
         index = where(a, axis=d)
         found = a[index] if a.ndim == 1 else np.take_along_axis(a, np.expand_dims(index, d), axis=d)
@@ -154,11 +169,23 @@ def _with_indices(name: str, where: Any, self: Any, dim: int, keepdim: bool, out
 
 def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out: Any) -> Any:
     dims = check_index(name, self, dim)
+    if (pair := _compiled_with_indices(where, self, dims)) is not None:
+        return store(self, pair[1], dims, keepdim, dt.int64, out)
     a = array(self)
     index = (
         () if not self.numel() else where(a if a.ndim else a[None], axis=dims[0] if dim is not None and dims else None)
     )
     return store(self, index, dims, keepdim, dt.int64, out)
+
+
+def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:
+    """(values, indices) over one dimension or all by machine code, as arrays without them; None where numpy finds them."""
+    numel = self._geometry.numel
+    if numel < settings.least or not numel:
+        return None
+    from internals.aten.compiled.extrema import THRESHOLD, extremes_with_indices
+
+    return extremes_with_indices(self, dims, where is np.argmax) if use_compiled(numel, THRESHOLD) else None
 
 
 def _check_not_empty(name: str, self: Any, d: int) -> None:

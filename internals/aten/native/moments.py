@@ -18,6 +18,7 @@ import numpy as np
 from internals._generated import ops
 from internals.core.dtype import COMPLEX
 from internals.core.tensor_impl import array
+from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import is_floating, reduced_dims, store, total
 
@@ -106,8 +107,21 @@ def check_moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tupl
 
 def _moments(name: str, self: Any, dim: Dim, correction: Any) -> tuple[tuple[int, ...], Any, Any]:
     dims, n, freedom = check_moments(name, self, dim, correction)
+    if self.numel() >= settings.least and (found := _compiled(self, dims, freedom)) is not None:
+        return dims, *found
     a = array(self).astype(np.complex128 if self.dtype.category == COMPLEX else np.float64)
     with np.errstate(all="ignore"):
         mean = total(a, dims) / np.float64(n)
         distance = np.abs(a - np.expand_dims(mean, dims))
         return dims, total(distance * distance, dims) / np.float64(freedom), mean
+
+
+def _compiled(self: Any, dims: tuple[int, ...], freedom: Any) -> tuple[Any, Any] | None:
+    """(variance, mean) by machine code; None where numpy does it."""
+    from internals.aten.compiled.moments import THRESHOLD, moments
+
+    if not self.numel() or not use_compiled(self.numel(), THRESHOLD) or (found := moments(self, dims)) is None:
+        return None
+    mean, squares = found
+    with np.errstate(all="ignore"):
+        return squares / np.float64(freedom), mean

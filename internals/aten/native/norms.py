@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.set_output import set_output
 from internals.core import dtype as dt
 from internals.core.dtype import COMPLEX, SCALAR_TYPE_NAME, dtype
 from internals.core.promotion import promote_types
 from internals.core.tensor_impl import array
+from internals.machine_code.settings import settings, use_compiled
 
-from .reduction_tools import is_floating, reduced_dims, store, total
+from .reduction_tools import is_floating, reduced_dims, reduced_sizes, store, total
 
 
 def linalg_vector_norm(
@@ -56,6 +58,8 @@ def norm_ScalarOpt_dim_dtype(
 def logsumexp(self: Any, dim: Sequence[int], keepdim: bool = False, out: Any = None) -> Any:
     """log Σ exp(x) over `dim`, computed without overflow; integers become the default dtype."""
     dims, d = check_logsumexp(self, dim, out)
+    if self.numel() >= settings.least and (found := _compiled_logsumexp(self, dims)) is not None:
+        return store(self, found, dims, keepdim, d if out is None else out.dtype, out)
     a = array(self).astype(np.complex128 if d.category == COMPLEX else np.float64)
     with np.errstate(all="ignore"):
         largest = np.maximum.reduce(a.real, axis=dims, keepdims=True, initial=-np.inf)
@@ -102,9 +106,30 @@ def check_norm(self: Any, p: Any, dim: Sequence[int] | None, dtype: dtype | None
 
 def _norm(self: Any, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None, out: Any = None) -> Any:
     p, dims = check_norm(self, p, dim, dtype)
+    if self.numel() >= settings.least and (found := _compiled_norm(self, p, dims, keepdim, dtype, out)) is not None:
+        return found
     a = np.abs(array(self)).astype(np.float64)
     with np.errstate(all="ignore"):
         return store(self, _p_norm(a, p, dims), dims, keepdim, (dtype or self.dtype).to_real(), out)
+
+
+def _compiled_norm(self: Any, p: float, dims: tuple[int, ...], keepdim: bool, d: dtype | None, out: Any) -> Any:
+    """The norm by machine code; None where numpy does it."""
+    from internals.aten.compiled.reductions import THRESHOLD, norms
+
+    usual = p in (1, 2) and self.numel() and d in (None, self.dtype) and self.dtype in (dt.float32, dt.float64)
+    if not usual or not use_compiled(self.numel(), THRESHOLD):
+        return None
+    target = set_output(reduced_sizes(self.shape, dims, keepdim), self.dtype, out)
+    return target if norms(self, dims, target, p) else None
+
+
+def _compiled_logsumexp(self: Any, dims: tuple[int, ...]) -> Any:
+    from internals.aten.compiled.softmax import THRESHOLD
+    from internals.aten.compiled.softmax import logsumexp as compiled
+
+    usual = self.numel() and self.dtype in (dt.float32, dt.float64)
+    return compiled(self, dims) if usual and use_compiled(self.numel(), THRESHOLD) else None
 
 
 def _p_norm(a: Any, p: float, dims: tuple[int, ...]) -> Any:

@@ -22,6 +22,7 @@ from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry, wrap_dims
 from internals.core.tensor_impl import array, empty
+from internals.machine_code.settings import settings, use_compiled
 
 BLOCK = 128
 
@@ -72,7 +73,12 @@ def total(a: Any, axes: tuple[int, ...]) -> Any:
 
 def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = False) -> Any:
     """The sum, or mean, of contiguous floats where one numpy call adds up well enough; None for everything else."""
-    plan = _quick_plan(self._geometry, None if dim is None else tuple(dim), keepdim)
+    geometry = self._geometry
+    if geometry.numel >= settings.least:
+        found = compiled_sum(self, dim, keepdim, geometry.dtype, None, mean)
+        if found is not None:
+            return found
+    plan = _quick_plan(geometry, None if dim is None else tuple(dim), keepdim)
     if plan is None:
         return None
     g, axes, ones, n = plan
@@ -91,6 +97,19 @@ def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = 
     finally:
         restore(token)
     return result
+
+
+def compiled_sum(self: Any, dim: Any, keepdim: bool, d: dtype, out: Any, mean: bool) -> Any:
+    """The sum or mean in dtype `d` by machine code; None where numpy does it."""
+    from internals.aten.compiled.reductions import THRESHOLD, adds_up, sums
+
+    numel = self._geometry.numel
+    if not numel or not use_compiled(numel, THRESHOLD) or not adds_up(self.dtype, d) or mean > d.is_floating_point:
+        return None
+    dims = reduced_dims(self, dim)
+    sizes = self._geometry.sizes
+    target = set_output(reduced_sizes(sizes, dims, keepdim), d, out)
+    return target if sums(self, dims, target, prod([sizes[i] for i in dims]) if mean else 0) else None
 
 
 @lru_cache(maxsize=1 << 12)

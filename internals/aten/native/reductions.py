@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.set_output import set_output
 from internals.aten.writing import check_cast
 from internals.core import dtype as dt
 from internals.core.dtype import FLOATING, SCALAR_TYPE_NAME, dtype
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dims
 from internals.core.tensor_impl import array
+from internals.machine_code.settings import settings, use_compiled
 
-from .reduction_tools import cast, is_floating, quick_sum, reduced_dims, store, total
+from .reduction_tools import cast, compiled_sum, is_floating, quick_sum, reduced_dims, reduced_sizes, store, total
 
 
 def sum(self: Any, dtype: dtype | None = None) -> Any:
@@ -39,6 +41,8 @@ def sum_dim_IntList(
         return quick
     dims = reduced_dims(self, dim)
     d = sum_dtype(self, dtype, out)
+    if self._geometry.numel >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, False)) is not None:
+        return found
     if d is dt.bool_:
         return store(self, np.logical_or.reduce(array(self), axis=dims), dims, keepdim, d, out)
     return store(self, quietly(total, cast(self, d), dims), dims, keepdim, d, out)
@@ -66,6 +70,8 @@ def mean_dim(
     if dtype is None and out is None and (quick := quick_sum(self, dim, keepdim, True)) is not None:
         return quick
     d = mean_dtype(self, dtype, out)
+    if self._geometry.numel >= settings.least and (found := compiled_sum(self, dim, keepdim, d, out, True)) is not None:
+        return found
     dims = reduced_dims(self, dim)
     n = product([self.shape[i] for i in dims])
     return store(self, quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out)
@@ -138,11 +144,23 @@ def truth_dtype(name: str, self: Any, out: Any) -> Any:
 
 def _product(self: Any, dims: tuple[int, ...], keepdim: bool, dtype: dtype | None, out: Any) -> Any:
     d = sum_dtype(self, dtype, out)
+    if self.numel() >= settings.least and (found := compiled_product(self, dims, keepdim, d, out)) is not None:
+        return found
     a = cast(self, d)
     if d is dt.bool_:
         return store(self, np.logical_and.reduce(a, axis=dims), dims, keepdim, d, out)
     accumulate = np.float32 if d is dt.float16 else d.np
     return store(self, quietly(np.multiply.reduce, a, dims, accumulate), dims, keepdim, d, out)
+
+
+def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, out: Any) -> Any:
+    """The product in dtype `d` by machine code; None where numpy does it."""
+    from internals.aten.compiled.reductions import THRESHOLD, adds_up, products
+
+    if not self.numel() or not use_compiled(self.numel(), THRESHOLD) or not adds_up(self.dtype, d):
+        return None
+    target = set_output(reduced_sizes(self.shape, dims, keepdim), d, out)
+    return target if products(self, dims, target) else None
 
 
 def _truth(name: str, loop: Any, self: Any, dims: tuple[int, ...], keepdim: bool, out: Any) -> Any:

@@ -19,6 +19,7 @@ from internals.core.dtype import FLOATING, dtype
 from internals.core.float_errors import quietly
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import array
+from internals.machine_code.settings import settings, use_compiled
 
 from .reduction_tools import cast
 
@@ -56,8 +57,21 @@ def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out:
     if not target.numel():
         return target
     result = target.dtype
+    if target.numel() >= settings.least and _compiled(loop, self, d, target):
+        return target
     a = cast(self, result)
     if a.ndim:
         a = quietly(loop.accumulate, a, d, _WIDER.get(result, result.np))
     array(target)[...] = a
     return target
+
+
+def _compiled(loop: Any, self: Any, d: int, target: Any) -> bool:
+    """Whether machine code filled `target`."""
+    from internals.aten.compiled.reductions import adds_up
+    from internals.aten.compiled.scans import THRESHOLD, scan
+
+    if not use_compiled(target.numel(), THRESHOLD) or not adds_up(self.dtype, target.dtype):
+        return False
+    apart = target is self or target._storage is not self._storage
+    return apart and self.is_contiguous() and target.is_contiguous() and scan(self, target, d, loop is np.multiply)

@@ -24,11 +24,14 @@ from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.geometry import wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, empty, empty_contiguous
+from internals.machine_code.settings import settings, use_compiled
 
 
 def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
     """exp(self) divided by its sum along `dim`."""
     result, x, d = _prepare("softmax", self, dim, half_to_float, out)
+    if self._geometry.numel >= settings.least and _compiled("softmax", self, result, d):
+        return result
     if self.numel():
         d, target, x = _short_rows_as_columns(d, array(result), x)
         token = quiet()
@@ -41,6 +44,8 @@ def _softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -
 def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = None) -> Any:
     """`self` minus the logarithm of the sum of exp(self) along `dim`."""
     result, x, d = _prepare("log_softmax", self, dim, half_to_float, out)
+    if self._geometry.numel >= settings.least and _compiled("log_softmax", self, result, d):
+        return result
     if self.numel():
         d, target, x = _short_rows_as_columns(d, array(result), x)
         token = quiet()
@@ -54,6 +59,8 @@ def _log_softmax(self: TensorImpl, dim: int, half_to_float: bool, out: Any = Non
 def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
     """output * (grad_output - sum of grad_output * output along `dim`): what softmax's argument gets back."""
     result, g, y, d = _prepare_backward(grad_output, output, dim)
+    if g.size >= settings.least and _compiled_backward("softmax", grad_output, output, result, d):
+        return result
     if g.size:
         token = quiet()
         dx = g * y
@@ -66,6 +73,8 @@ def _softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int
 def _log_softmax_backward_data(grad_output: TensorImpl, output: TensorImpl, dim: int, input_dtype: dtype) -> Any:
     """grad_output - exp(output) * (sum of grad_output along `dim`): what log_softmax's argument gets back."""
     result, g, y, d = _prepare_backward(grad_output, output, dim)
+    if g.size >= settings.least and _compiled_backward("log_softmax", grad_output, output, result, d):
+        return result
     if g.size:
         token = quiet()
         dx = np.exp(y)
@@ -115,6 +124,37 @@ def _prepare_backward(grad_output: TensorImpl, output: TensorImpl, dim: int) -> 
         g, y = g.astype(np.float32), y.astype(np.float32)
     result = empty(geometry) if geometry.plain else empty_contiguous(geometry.sizes, geometry.dtype)
     return result, g, y, wrap_dim(dim, y.ndim) if y.ndim else None
+
+
+def _compiled(name: str, self: TensorImpl, result: TensorImpl, d: int | None) -> bool:
+    """Whether machine code filled `result`."""
+    from internals.aten.compiled.softmax import THRESHOLD, softmax
+
+    inputs = _ready([self], result, THRESHOLD)
+    return inputs is not None and softmax(name, inputs[0], result, d or 0)
+
+
+def _compiled_backward(name: str, grad: TensorImpl, output: TensorImpl, result: TensorImpl, d: int | None) -> bool:
+    from internals.aten.compiled.softmax import THRESHOLD, softmax_backward
+
+    inputs = _ready([grad, output], result, THRESHOLD)
+    return inputs is not None and softmax_backward(name, inputs[0], inputs[1], result, d or 0)
+
+
+def _ready(inputs: list[TensorImpl], result: TensorImpl, threshold: int) -> list[TensorImpl] | None:
+    """The inputs as machine code wants them, contiguous, copied if need be; None where numpy does it."""
+    d = result.dtype
+    if d not in (dt.float32, dt.float64) or any(t.dtype is not d or t._storage is result._storage for t in inputs):
+        return None
+    if not result.numel() or not result.is_contiguous() or not use_compiled(result.numel(), threshold):
+        return None
+    return [t if t.is_contiguous() else _copy(t) for t in inputs]
+
+
+def _copy(t: TensorImpl) -> TensorImpl:
+    copy: TensorImpl = empty_contiguous(t.shape, t.dtype)
+    array(copy)[...] = array(t)
+    return copy
 
 
 def _sums(a: Any, d: int | None) -> Any:

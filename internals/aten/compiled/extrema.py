@@ -1,0 +1,204 @@
+"""The largest and smallest elements of rows and columns, and where they are (`aten/src/ATen/native/cpu/TensorCompareKernel.cpp`).
+
+Rows: first the value, by `row_largest`, then the place, by looking for it; both loops are short, where one that carries value and
+index along would go element by element. Columns: a row of best values, and of their indices, is compared with row after row.
+
+A row that is long is cut into chunks; the first chunk with the best value has the first of the best elements.
+
+How the real one differs: one loop carries value and index; torch.max along a dimension does not use vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.core.tensor_impl import TensorImpl, array
+from internals.machine_code import kernel, template
+
+from .column_pieces import larger, smaller
+from .pieces import keys_for, row_find, row_largest, row_smallest
+from .ready import ready
+from .rows import WORD, Rows, address, as_rows
+
+THRESHOLD = 1 << 16
+GRAIN = 1 << 18
+CHUNK = 1 << 14
+TILE = 1024
+SPLIT = 1 << 9  # how many rows of columns are compared at once, where there are few columns
+
+T = template("T")
+key = template("key")
+from_key = template("from_key")
+row_extreme = template("row_extreme")
+better = template("better")
+
+
+@kernel
+def extremes_of_rows(
+    begin: Any, end: Any, x: Any, out: Any, n: Any, chunk: Any, chunks: Any, outer_stride: Any
+) -> None:
+    for unit in range(begin, end):
+        row = unit // chunks
+        first = (unit - row * chunks) * chunk
+        out[unit] = row_extreme(x, row * outer_stride + first, min(chunk, n - first), 1)
+
+
+@kernel
+def extremes_of_rows_with_indices(
+    begin: Any, end: Any, x: Any, out: Any, indices: Any, n: Any, outer_stride: Any
+) -> None:
+    for row in range(begin, end):
+        value = row_extreme(x, row * outer_stride, n, 1)
+        out[row] = value
+        indices[row] = row_find(x, row * outer_stride, n, 1, value)
+
+
+@kernel
+def places_in_chunks(
+    begin: Any, end: Any, x: Any, values: Any, found: Any, indices: Any, n: Any, chunk: Any, outer_stride: Any
+) -> None:
+    for row in range(begin, end):
+        first = found[row] * chunk
+        indices[row] = first + row_find(x, row * outer_stride + first, min(chunk, n - first), 1, values[row])
+
+
+@kernel
+def extremes_of_columns(
+    begin: Any, end: Any, x: Any, out: Any, n: Any, inner: Any, chunk: Any, chunks: Any, tiles: Any,
+    outer_stride: Any, stride: Any,
+) -> None:  # fmt: skip
+    for unit in range(begin, end):
+        part = unit // tiles
+        left = (unit - part * tiles) * TILE
+        right = min(left + TILE, inner)
+        o = part // chunks
+        top = (part - o * chunks) * chunk
+        target = part * inner
+        for j in range(left, right):
+            out[target + j] = x[o * outer_stride + top * stride + j]
+        for i in range(top + 1, min(top + chunk, n)):
+            row = o * outer_stride + i * stride
+            for j in range(left, right):
+                out[target + j] = x[row + j] if better(x[row + j], out[target + j]) else out[target + j]
+
+
+@kernel
+def extremes_of_columns_with_indices(
+    begin: Any, end: Any, x: Any, out: Any, indices: Any, n: Any, inner: Any, tiles: Any, outer_stride: Any, stride: Any
+) -> None:
+    for unit in range(begin, end):
+        o = unit // tiles
+        left = (unit - o * tiles) * TILE
+        right = min(left + TILE, inner)
+        target = o * inner
+        for j in range(left, right):
+            out[target + j] = x[o * outer_stride + j]
+            indices[target + j] = 0
+        for i in range(1, n):
+            row = o * outer_stride + i * stride
+            for j in range(left, right):
+                take = better(x[row + j], out[target + j])
+                out[target + j] = x[row + j] if take else out[target + j]
+                indices[target + j] = i if take else indices[target + j]
+
+
+def extremes(t: TensorImpl, dims: tuple[int, ...], largest: bool) -> Any:
+    """The extreme elements over `dims`, as an array without them. None if numpy has to do it."""
+    if t.dtype.np.char not in WORD:
+        return None
+    x, rows = as_rows(t, dims)
+    if rows.inner > 1:
+        return _of_columns(x, rows, largest)
+    chunks = -(-rows.n // CHUNK)
+    if chunks > 1:
+        x, rows = _of_rows(x, rows, chunks, largest), rows._replace(n=chunks, outer_stride=chunks)
+    out = None if x is None else _of_rows(x, rows, 1, largest)
+    return None if out is None else rows.result(out)
+
+
+def extremes_with_indices(t: TensorImpl, dims: tuple[int, ...], largest: bool) -> Any:
+    """(values, indices) over one dimension or over all. Else as `extremes`."""
+    if t.dtype.np.char not in WORD:
+        return None
+    if len(dims) > 1 and not t.is_contiguous():  # the order of memory is not that of the indices
+        x = np.ascontiguousarray(array(t))
+        rows = Rows(1, x.size, 1, 0, 1, (), (), True)
+    else:
+        x, rows = as_rows(t, dims)
+    found = _columns_with_indices(x, rows, largest) if rows.inner > 1 else _rows_with_indices(x, rows, largest)
+    return None if found is None else tuple(rows.result(a) for a in found)
+
+
+def _of_rows(x: Any, rows: Rows, chunks: int, largest: bool) -> Any:
+    word = WORD[x.dtype.char]
+    entry = ready(extremes_of_rows.bind(**_row(x, largest)), f"{word} {word} i8 i8 i8 i8")
+    if entry is None:
+        return None
+    out = np.empty(rows.outer * chunks, x.dtype)
+    chunk = CHUNK if chunks > 1 else rows.n
+    units, grain = rows.outer * chunks, max(1, GRAIN // chunk)
+    entry.parallel(units, grain, address(x), address(out), rows.n, chunk, chunks, rows.outer_stride)
+    return out
+
+
+def _of_columns(x: Any, rows: Rows, largest: bool) -> Any:
+    word = WORD[x.dtype.char]
+    n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
+    entry = ready(extremes_of_columns.bind(better=_better(largest)), f"{word} {word} i8 i8 i8 i8 i8 i8 i8")
+    if entry is None:
+        return None
+    while True:
+        chunk = min(n, SPLIT)
+        chunks, tiles = -(-n // chunk), -(-inner // TILE)
+        out = np.empty((rows.outer, chunks, inner), x.dtype)
+        units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (chunk * min(TILE, inner)))
+        entry.parallel(units, grain, address(x), address(out), n, inner, chunk, chunks, tiles, outer_stride, stride)
+        if chunks == 1:
+            return rows.result(out)
+        x, n, outer_stride, stride = out, chunks, chunks * inner, inner
+
+
+def _rows_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
+    outer, n, word = rows.outer, rows.n, WORD[x.dtype.char]
+    chunks = -(-n // CHUNK)
+    indices = np.empty(outer, np.int64)
+    if chunks == 1:
+        entry = ready(extremes_of_rows_with_indices.bind(**_row(x, largest)), f"{word} {word} *i8 i8 i8")
+        if entry is None:
+            return None
+        values = np.empty(outer, x.dtype)
+        entry.parallel(outer, max(1, GRAIN // n), address(x), address(values), address(indices), n, rows.outer_stride)
+        return values, indices
+    parts, places = _of_rows(x, rows, chunks, largest), ready(places_in_chunks, f"{word} {word} *i8 *i8 i8 i8 i8")
+    if parts is None or places is None:
+        return None
+    candidates = parts.reshape(outer, chunks)
+    found = (np.argmax if largest else np.argmin)(candidates, axis=1).astype(np.int64, copy=False)
+    values = np.take_along_axis(candidates, found[:, None], axis=1)[:, 0]
+    addresses = address(x), address(values), address(found), address(indices)
+    places.parallel(outer, max(1, GRAIN // CHUNK), *addresses, n, CHUNK, rows.outer_stride)
+    return values, indices
+
+
+def _columns_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
+    word, n, inner = WORD[x.dtype.char], rows.n, rows.inner
+    entry = ready(extremes_of_columns_with_indices.bind(better=_better(largest)), f"{word} {word} *i8 i8 i8 i8 i8 i8")
+    if entry is None:
+        return None
+    values, indices = np.empty((rows.outer, inner), x.dtype), np.empty((rows.outer, inner), np.int64)
+    tiles = -(-inner // TILE)
+    grain = max(1, GRAIN // (n * min(TILE, inner)))
+    addresses = address(x), address(values), address(indices)
+    entry.parallel(rows.outer * tiles, grain, *addresses, n, inner, tiles, rows.outer_stride, rows.stride)
+    return values, indices
+
+
+def _better(largest: bool) -> Any:
+    return larger if largest else smaller
+
+
+def _row(x: Any, largest: bool) -> dict[str, Any]:
+    number = np.uint8 if x.dtype == bool else x.dtype.type
+    return {"T": number, **keys_for(number), "row_extreme": row_largest if largest else row_smallest}

@@ -1,0 +1,107 @@
+"""Mean and variance of rows and columns (`aten/src/ATen/native/cpu/ReduceOpsKernel.cpp`: `std_var_kernel`).
+
+Two passes, the mean and then the squared distances from it, in double precision. They go over a chunk at a time, which stays in
+the cache between them, and the chunks' moments are combined (Chan, Golub and LeVeque):
+
+    M2 of all = the sum of M2 of the chunks + the sum of n_chunk * (mean_chunk - mean)^2
+
+How the real one differs: one pass over everything by Welford's recurrence, with a division for each element.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.tensor_impl import TensorImpl
+from internals.machine_code import kernel, template
+
+from .pieces import identity, row_mean, row_squared_distances
+from .ready import ready
+from .rows import WORD, address, as_rows
+
+THRESHOLD = 1 << 14
+GRAIN = 1 << 17
+CHUNK = 1 << 13
+BLOCK = 128
+TILE = 512
+
+W = template("W")
+term = template("term")
+
+
+@kernel
+def moments_of_rows(
+    begin: Any, end: Any, x: Any, means: Any, squares: Any, n: Any, chunk: Any, chunks: Any, outer_stride: Any
+) -> None:
+    for unit in range(begin, end):
+        row = unit // chunks
+        first = (unit - row * chunks) * chunk
+        start, count = row * outer_stride + first, min(chunk, n - first)
+        means[unit] = row_mean(x, start, count, 1)
+        squares[unit] = row_squared_distances(x, start, count, 1, means[unit])
+
+
+@kernel
+def moments_of_columns(
+    begin: Any, end: Any, x: Any, means: Any, squares: Any, n: Any, inner: Any, chunk: Any, chunks: Any, tiles: Any,
+    outer_stride: Any, stride: Any,
+) -> None:  # fmt: skip
+    for unit in range(begin, end):
+        part = unit // tiles
+        left = (unit - part * tiles) * TILE
+        right = min(left + TILE, inner)
+        o = part // chunks
+        top = (part - o * chunks) * chunk
+        bottom = min(top + chunk, n)
+        target = part * inner
+        for j in range(left, right):
+            means[target + j] = W(0)
+            squares[target + j] = W(0)
+        for i in range(top, bottom):
+            row = o * outer_stride + i * stride
+            for j in range(left, right):
+                means[target + j] += W(x[row + j])
+        for j in range(left, right):
+            means[target + j] /= W(bottom - top)
+        for i in range(top, bottom):
+            row = o * outer_stride + i * stride
+            for j in range(left, right):
+                distance = W(x[row + j]) - means[target + j]
+                squares[target + j] += distance * distance
+
+
+def moments(x: TensorImpl, dims: tuple[int, ...]) -> Any:
+    """(mean, the sum of squared distances from it) over `dims`, as arrays of doubles without them. None if numpy has to do it."""
+    if x.dtype not in (dt.float32, dt.float64):
+        return None
+    a, rows = as_rows(x, dims)
+    n, inner = rows.n, rows.inner
+    chunk = min(n, CHUNK if inner == 1 else BLOCK)
+    chunks, tiles = -(-n // chunk), -(-inner // TILE)
+    numbers = "i8 i8 i8 i8" if inner == 1 else "i8 i8 i8 i8 i8 i8 i8"
+    bound = moments_of_rows.bind(W=np.float64, term=identity) if inner == 1 else moments_of_columns.bind(W=np.float64)
+    entry = ready(bound, f"{WORD[a.dtype.char]} *f8 *f8 {numbers}")
+    if entry is None:
+        return None
+    mean, m2 = np.empty((rows.outer, chunks, inner)), np.empty((rows.outer, chunks, inner))
+    addresses = address(a), address(mean), address(m2)
+    units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (chunk * min(TILE, inner)))
+    if inner == 1:
+        entry.parallel(units, grain, *addresses, n, chunk, chunks, rows.outer_stride)
+    else:
+        entry.parallel(units, grain, *addresses, n, inner, chunk, chunks, tiles, rows.outer_stride, rows.stride)
+    if chunks > 1:
+        mean, m2 = _combined(mean, m2, n, chunk)
+    return rows.result(mean), rows.result(m2)
+
+
+def _combined(means: Any, squares: Any, n: int, chunk: int) -> Any:
+    """The moments of all from those of chunks, which lie along dimension 1; the last chunk may be shorter."""
+    counts = np.full((means.shape[1], 1), float(chunk))
+    counts[-1] = n - chunk * (means.shape[1] - 1)
+    mean = (means * counts).sum(1) / n
+    distances = means - mean[:, None]
+    return mean, squares.sum(1) + (counts * distances * distances).sum(1)

@@ -1,0 +1,181 @@
+"""Layer and group normalization, and the gradients of the former (`aten/src/ATen/native/cpu/{layer,group}_norm_kernel.cpp`).
+
+A row's mean and variance come from two passes over it while it is in the cache, and a third writes the result.
+
+The gradient of the weights is a sum over all rows. Each thread would have its own; instead there is one for every `BLOCK` rows,
+whoever does them, and those are added up in the end: so the result does not depend on the number of threads.
+
+How the real one differs: one pass for both moments (`RowwiseMoments`); its gradients of the weights are one buffer a thread.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from internals.core.tensor_impl import TensorImpl
+from internals.machine_code import inline, kernel, template
+
+from .pieces import identity, row_mean, row_squared_distances
+from .ready import ready
+from .rows import WORD, address
+
+THRESHOLD = 1 << 14
+GRAIN = 1 << 16
+BLOCK = 64  # rows that share a sum of the weights' gradients
+PIECE = 1024  # elements of a row that are added up at once
+
+T = template("T")
+W = template("W")
+term = template("term")
+has_weight = template("has_weight")
+has_bias = template("has_bias")
+
+
+@inline
+def row_moments(x: Any, start: Any, n: Any, stride: Any) -> Any:
+    """(mean, variance), as W."""
+    mean = row_mean(x, start, n, stride)
+    return mean, row_squared_distances(x, start, n, stride, mean) / W(n)
+
+
+@inline
+def row_layer_norm(
+    x: Any, weight: Any, bias: Any, out: Any, start: Any, n: Any, stride: Any, center: Any, scale: Any
+) -> None:
+    """(x - center) * scale * weight + bias; the parameters are n elements, side by side."""
+    for i in range(n):
+        y = (x[start + i * stride] - center) * scale
+        if has_weight:
+            y = y * weight[i]
+        if has_bias:
+            y = y + bias[i]
+        out[start + i * stride] = y
+
+
+@kernel
+def layer_norm_of_rows(
+    begin: Any, end: Any, x: Any, weight: Any, bias: Any, out: Any, means: Any, rstds: Any, n: Any, eps: Any
+) -> None:
+    for row in range(begin, end):
+        mean, variance = row_moments(x, row * n, n, 1)
+        means[row], rstds[row] = T(mean), T(W(1) / math.sqrt(variance + eps))
+        row_layer_norm(x, weight, bias, out, row * n, n, 1, means[row], rstds[row])
+
+
+@kernel
+def group_norm_of_rows(
+    begin: Any, end: Any, x: Any, weight: Any, bias: Any, out: Any, means: Any, rstds: Any, channels: Any, size: Any,
+    groups: Any, eps: Any,
+) -> None:  # fmt: skip
+    for row in range(begin, end):
+        n = channels * size
+        mean, variance = row_moments(x, row * n, n, 1)
+        means[row], rstds[row] = T(mean), T(W(1) / math.sqrt(variance + eps))
+        for c in range(channels):
+            channel = row % groups * channels + c
+            scale = rstds[row] * weight[channel] if has_weight else rstds[row]
+            shift = bias[channel] if has_bias else T(0)
+            start = row * n + c * size
+            for i in range(start, start + size):
+                out[i] = (x[i] - means[row]) * scale + shift
+
+
+@kernel
+def layer_norm_backward_of_rows(
+    begin: Any, end: Any, g: Any, x: Any, means: Any, rstds: Any, weight: Any, dx: Any, dweights: Any, dbiases: Any,
+    rows: Any, n: Any,
+) -> None:  # fmt: skip
+    for block in range(begin, end):
+        here = block * n
+        if has_weight:
+            for i in range(n):
+                dweights[here + i] = T(0)
+                dbiases[here + i] = T(0)
+        for row in range(block * BLOCK, min(block * BLOCK + BLOCK, rows)):
+            start, mean, rstd = row * n, means[row], rstds[row]
+            level, along = W(0), W(0)
+            for first in range(0, n, PIECE):
+                a, b = gradient_sums(g, x, weight, start, first, min(first + PIECE, n), mean)
+                level += a
+                along += b
+            level, along = T(level / W(n)), T(along * W(rstd * rstd) / W(n))
+            for i in range(n):
+                distance = x[start + i] - mean
+                h = g[start + i] * weight[i] if has_weight else g[start + i]
+                dx[start + i] = rstd * ((h - level) - distance * along)
+                if has_weight:
+                    dweights[here + i] += g[start + i] * (distance * rstd)
+                    dbiases[here + i] += g[start + i]
+
+
+@inline(fastmath=("reassoc", "nsz", "contract"))
+def gradient_sums(g: Any, x: Any, weight: Any, start: Any, first: Any, last: Any, mean: Any) -> Any:
+    """Of h = g * weight: the sum, and the sum of h * (x - mean)."""
+    level, along = W(0), W(0)
+    for i in range(first, last):
+        h = g[start + i] * weight[i] if has_weight else g[start + i]
+        level += W(h)
+        along += W(h * (x[start + i] - mean))
+    return level, along
+
+
+def layer_norm(
+    x: TensorImpl, weight: Any, bias: Any, eps: float, out: TensorImpl, mean: TensorImpl, rstd: TensorImpl
+) -> bool:
+    """Fill the last three with the normalized rows of `x`, their means and reciprocal standard deviations.
+
+    All are contiguous and of one dtype, `mean` has an element for each row. False if numpy has to do it.
+    """
+    rows = mean.numel()
+    n, word = x.numel() // rows, WORD[x.dtype.np.char]
+    entry = ready(layer_norm_of_rows.bind(**_bindings(x, weight, bias)), " ".join([word] * 6) + " i8 f8")
+    if entry is not None:
+        given = [(x if t is None else t).data_ptr() for t in (weight, bias)]
+        results = out.data_ptr(), mean.data_ptr(), rstd.data_ptr()
+        entry.parallel(rows, max(1, GRAIN // n), x.data_ptr(), *given, *results, n, eps)
+    return entry is not None
+
+
+def group_norm(
+    x: TensorImpl, weight: Any, bias: Any, groups: int, eps: float, out: TensorImpl, mean: TensorImpl, rstd: TensorImpl
+) -> bool:
+    """The same for the channels of `x` in `groups` groups; `mean` has an element for each group of each sample."""
+    rows, channels = mean.numel(), x.shape[1] // groups
+    n, word = x.numel() // rows, WORD[x.dtype.np.char]
+    entry = ready(group_norm_of_rows.bind(**_bindings(x, weight, bias)), " ".join([word] * 6) + " i8 i8 i8 f8")
+    if entry is not None:
+        given = [(x if t is None else t).data_ptr() for t in (weight, bias)]
+        results = out.data_ptr(), mean.data_ptr(), rstd.data_ptr()
+        sizes = channels, n // channels, groups
+        entry.parallel(rows, max(1, GRAIN // n), x.data_ptr(), *given, *results, *sizes, eps)
+    return entry is not None
+
+
+def layer_norm_backward(
+    g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any, dx: TensorImpl
+) -> Any:
+    """Fill `dx`; returns the gradients of weight and bias as arrays of doubles, of n elements each. None if numpy has to do it.
+
+    Without a weight, there are no such gradients: they are arrays of nothing. All tensors are contiguous and of one dtype.
+    """
+    rows = mean.numel()
+    n, word = x.numel() // rows, WORD[x.dtype.np.char]
+    bindings = {**_bindings(x, weight, None)}
+    del bindings["has_bias"], bindings["term"]
+    entry = ready(layer_norm_backward_of_rows.bind(**bindings), " ".join([word] * 8) + " i8 i8")
+    if entry is None:
+        return None
+    blocks = -(-rows // BLOCK)
+    parts = np.empty((2, blocks, n if weight is not None else 0), x.dtype.np)
+    addresses = [t.data_ptr() for t in (g, x, mean, rstd, x if weight is None else weight, dx)]
+    grain = max(1, GRAIN // (BLOCK * n))
+    entry.parallel(blocks, grain, *addresses, address(parts), address(parts) + parts[0].nbytes, rows, n)
+    return parts.sum(1, np.float64)
+
+
+def _bindings(x: TensorImpl, weight: Any, bias: Any) -> dict[str, Any]:
+    given = {"has_weight": weight is not None, "has_bias": bias is not None}
+    return {"T": x.dtype.np.type, "W": np.float64, "term": identity, **given}

@@ -1,0 +1,284 @@
+"""What a kernel does with one row: `row_sum`, `row_largest`, `row_moments`, ... of n elements from `start` on, `stride` apart.
+
+They are inline, so a kernel that calls one with stride 1 gets a loop that LLVM makes vector instructions of. Two things decide
+whether it can:
+
+A sum is a chain of additions, and only who allows another order (`SUM_MAY_BE_REORDERED`) gets many chains at a time. The numbers
+are added up in double precision, so that for float32 the order can hardly be seen in the result; doubles are added up in blocks.
+
+A search for the largest float, in which NaN wins, is none that LLVM makes vector instructions of. But the bits of a float, read as
+an integer, order as the float does, if below zero all but the sign are turned over: `key`. NaN, of either sign, lies outside the
+keys of the infinities. So the largest and the smallest key are found, as integers, and tell everything.
+
+How the real one differs: the same loops stand in `vec_reduce_all` and `RowwiseMoments` (`aten/src/ATen/native/cpu`), with vectors
+spelled out; `cascade_sum` adds float32 in single precision.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy import float32, float64, int32, int64
+
+from internals.machine_code import inline, template
+from internals.machine_code.language import SUM_MAY_BE_REORDERED
+from internals.machine_code.vector_math import exp
+
+T = template("T")  # the dtype of the elements, and of the arithmetic where it is not in double precision
+W = template("W")  # what is added up in: float64 for floats, int64 for integers
+key = template("key")
+from_key = template("from_key")
+term = template("term")
+BLOCK = 1024
+SPAN = 64
+
+
+@inline
+def identity(v: Any) -> Any:
+    return v
+
+
+@inline
+def square(v: Any) -> Any:
+    return v * v
+
+
+@inline
+def magnitude(v: Any) -> Any:
+    return abs(v)
+
+
+@inline
+def row_sum(x: Any, start: Any, n: Any, stride: Any) -> Any:
+    """The sum of term(x), as a W."""
+    total = W(0)
+    for first in range(0, n, BLOCK):
+        total += block_sum(x, start + first * stride, min(BLOCK, n - first), stride)
+    return total
+
+
+@inline(fastmath=SUM_MAY_BE_REORDERED)
+def block_sum(x: Any, start: Any, n: Any, stride: Any) -> Any:
+    total = W(0)
+    for i in range(n):
+        total += term(W(x[start + i * stride]))
+    return total
+
+
+@inline
+def row_product(x: Any, start: Any, n: Any, stride: Any) -> Any:
+    """The product of the elements, as a W."""
+    total = W(1)
+    for first in range(0, n, BLOCK):
+        total *= block_product(x, start + first * stride, min(BLOCK, n - first), stride)
+    return total
+
+
+@inline(fastmath=SUM_MAY_BE_REORDERED)
+def block_product(x: Any, start: Any, n: Any, stride: Any) -> Any:
+    total = W(1)
+    for i in range(n):
+        total *= W(x[start + i * stride])
+    return total
+
+
+@inline
+def float32_key(v: Any) -> Any:
+    b = float32(v).view(int32)
+    return int32(b ^ int32(int32(b >> int32(31)) & int32(0x7FFFFFFF)))
+
+
+@inline
+def float64_key(v: Any) -> Any:
+    b = float64(v).view(int64)
+    return b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF)
+
+
+@inline
+def float32_from_key(largest: Any, smallest: Any, wanted: Any) -> Any:
+    """The float of the key `wanted`, or NaN if one of the two extreme keys is a NaN's."""
+    k = int32(wanted)
+    v = int32(k ^ int32(int32(k >> int32(31)) & int32(0x7FFFFFFF))).view(float32)
+    return float32(math.nan) if largest > 0x7F800000 or smallest < -0x7F800001 else v
+
+
+@inline
+def float64_from_key(largest: Any, smallest: Any, wanted: Any) -> Any:
+    v = int64(wanted ^ ((wanted >> 63) & 0x7FFFFFFFFFFFFFFF)).view(float64)
+    return float64(math.nan) if largest > 0x7FF0000000000000 or smallest < -0x7FF0000000000001 else v
+
+
+@inline
+def integer_from_key(largest: Any, smallest: Any, wanted: Any) -> Any:
+    return T(wanted)
+
+
+@inline
+def row_largest(x: Any, start: Any, n: Any, stride: Any) -> Any:
+    """The largest of at least one element; NaN if there is one. +0 counts as larger than -0."""
+    largest = key(x[start])
+    smallest = largest
+    for i in range(n):
+        k = key(x[start + i * stride])
+        largest = max(largest, k)
+        smallest = min(smallest, k)
+    return from_key(largest, smallest, largest)
+
+
+@inline
+def row_smallest(x: Any, start: Any, n: Any, stride: Any) -> Any:
+    """The smallest of at least one element; NaN if there is one."""
+    largest = key(x[start])
+    smallest = largest
+    for i in range(n):
+        k = key(x[start + i * stride])
+        largest = max(largest, k)
+        smallest = min(smallest, k)
+    return from_key(largest, smallest, smallest)
+
+
+@inline
+def row_find(x: Any, start: Any, n: Any, stride: Any, value: Any) -> Any:
+    """The index of the first element that equals `value`, which is among them; NaN is found too."""
+    first = 0
+    while first + SPAN < n and not is_in_span(x, start + first * stride, stride, value):
+        first += SPAN
+    for i in range(first, n):
+        v = x[start + i * stride]
+        if v == value or (v != v and value != value):
+            return i
+    return 0
+
+
+@inline
+def is_in_span(x: Any, start: Any, stride: Any, value: Any) -> Any:
+    """Whether `value` is among the next SPAN elements: compared all at once, which a loop that may end anywhere cannot be."""
+    found = False
+    for i in range(SPAN):
+        v = x[start + i * stride]
+        found |= (v == value) | ((v != v) & (value != value))
+    return found
+
+
+@inline
+def row_mean(x: Any, start: Any, n: Any, stride: Any) -> Any:
+    """The mean of term(x), as a W."""
+    return row_sum(x, start, n, stride) / W(n)
+
+
+@inline
+def row_squared_distances(x: Any, start: Any, n: Any, stride: Any, center: Any) -> Any:
+    """The sum of (x - center)^2; divided by n, with the mean as center, the variance."""
+    total = W(0)
+    for first in range(0, n, BLOCK):
+        total += block_squared_distances(x, start + first * stride, min(BLOCK, n - first), stride, center)
+    return total
+
+
+@inline(fastmath=SUM_MAY_BE_REORDERED)
+def block_squared_distances(x: Any, start: Any, n: Any, stride: Any, center: Any) -> Any:
+    total = W(0)
+    for i in range(n):
+        distance = W(x[start + i * stride]) - center
+        total += distance * distance
+    return total
+
+
+@inline
+def row_exp_sum(x: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
+    """The sum of exp(x - shift), as a W."""
+    total = W(0)
+    for first in range(0, n, BLOCK):
+        total += W(block_exp_sum(x, start + first * stride, min(BLOCK, n - first), stride, shift))
+    return total
+
+
+@inline(fastmath=SUM_MAY_BE_REORDERED)
+def block_exp_sum(x: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
+    total = T(0)
+    for i in range(n):
+        total += exp(x[start + i * stride] - shift)
+    return total
+
+
+@inline
+def row_exp(x: Any, out: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
+    """Write exp(x - shift) to `out`; their sum, as a W."""
+    total = W(0)
+    for first in range(0, n, BLOCK):
+        total += W(block_exp(x, out, start + first * stride, min(BLOCK, n - first), stride, shift))
+    return total
+
+
+@inline(fastmath=SUM_MAY_BE_REORDERED)
+def block_exp(x: Any, out: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
+    total = T(0)
+    for i in range(n):
+        e = exp(x[start + i * stride] - shift)
+        out[start + i * stride] = e
+        total += e
+    return total
+
+
+@inline
+def row_softmax(x: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
+    """exp(x) divided by its sum. The largest element is subtracted first, so nothing overflows."""
+    total = row_exp(x, out, start, n, stride, row_largest(x, start, n, stride))
+    factor = T(W(1) / total)
+    for i in range(n):
+        out[start + i * stride] *= factor
+
+
+@inline
+def row_log_softmax(x: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
+    """The logarithm of softmax: x - largest - log of the sum of exp(x - largest)."""
+    largest = row_largest(x, start, n, stride)
+    log_total = T(math.log(row_exp_sum(x, start, n, stride, largest)))
+    for i in range(n):
+        out[start + i * stride] = (x[start + i * stride] - largest) - log_total
+
+
+@inline
+def row_product_sum(x: Any, y: Any, start: Any, n: Any, stride: Any) -> Any:
+    """The sum of x * y, as a W."""
+    total = W(0)
+    for first in range(0, n, BLOCK):
+        total += block_product_sum(x, y, start + first * stride, min(BLOCK, n - first), stride)
+    return total
+
+
+@inline(fastmath=SUM_MAY_BE_REORDERED)
+def block_product_sum(x: Any, y: Any, start: Any, n: Any, stride: Any) -> Any:
+    total = W(0)
+    for i in range(n):
+        total += W(x[start + i * stride]) * W(y[start + i * stride])
+    return total
+
+
+@inline
+def row_softmax_backward(g: Any, y: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
+    """y * (g - the sum of g * y)."""
+    total = T(row_product_sum(g, y, start, n, stride))
+    for i in range(n):
+        out[start + i * stride] = y[start + i * stride] * (g[start + i * stride] - total)
+
+
+@inline
+def row_log_softmax_backward(g: Any, y: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
+    """g - exp(y) * (the sum of g)."""
+    total = T(row_sum(g, start, n, stride))
+    for i in range(n):
+        out[start + i * stride] = g[start + i * stride] - exp(y[start + i * stride]) * total
+
+
+KEYS: dict[Any, dict[str, Any]] = {
+    np.float32: {"key": float32_key, "from_key": float32_from_key},
+    np.float64: {"key": float64_key, "from_key": float64_from_key},
+}
+
+
+def keys_for(T: Any) -> dict[str, Any]:
+    """How elements of a numpy type are compared, for `bind`."""
+    return KEYS.get(T, {"key": identity, "from_key": integer_from_key})

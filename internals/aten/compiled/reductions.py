@@ -1,0 +1,233 @@
+"""Sums, means, products and norms of rows and columns (`aten/src/ATen/native/cpu/SumKernel.cpp`, `ReduceOpsKernel.cpp`).
+
+A row that is long is cut into chunks of a fixed length, the chunks are added up by all threads, and their sums as a row again. So
+the result is the same for any number of threads. Columns are added up side by side: the sums of a tile of columns stay in the
+first-level cache while its rows pass by, four at a time. They too are added up in chunks, of `BLOCK` rows.
+
+How the real one differs: `cascade_sum` has four levels in one loop, and adds float32 in single precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.geometry import Geometry, contiguous_geometry
+from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.machine_code import inline, kernel, template
+from internals.machine_code.settings import settings
+
+from .pieces import identity, magnitude, row_product, row_sum, square
+from .ready import ready
+from .rows import WORD, Rows, address, as_rows, rows_of
+
+THRESHOLD = 1 << 15  # from how many elements on this is faster than numpy
+GRAIN = 1 << 18  # how many elements are worth a thread
+CHUNK = 1 << 14  # how much of a row is added up at once
+BLOCK = 128  # how many rows of columns are
+TILE = 1024  # and how many columns
+FEW = 32  # with fewer rows, numpy adds up columns as quickly
+
+O = template("O")  # noqa: E741 - the dtype of the result
+W = template("W")
+term = template("term")
+row_total = template("row_total")
+finish = template("finish")
+
+
+@kernel
+def totals_of_rows(
+    begin: Any, end: Any, x: Any, out: Any, n: Any, chunk: Any, chunks: Any, outer_stride: Any, divisor: Any
+) -> None:
+    for unit in range(begin, end):
+        row = unit // chunks
+        first = (unit - row * chunks) * chunk
+        out[unit] = O(finish(row_total(x, row * outer_stride + first, min(chunk, n - first), 1), divisor))
+
+
+@kernel
+def totals_of_columns(
+    begin: Any, end: Any, x: Any, out: Any, n: Any, inner: Any, chunk: Any, chunks: Any, tiles: Any,
+    outer_stride: Any, stride: Any,
+) -> None:  # fmt: skip
+    for unit in range(begin, end):
+        part = unit // tiles
+        left = (unit - part * tiles) * TILE
+        right = min(left + TILE, inner)
+        o = part // chunks
+        top = (part - o * chunks) * chunk
+        bottom = min(top + chunk, n)
+        target = part * inner
+        for j in range(left, right):
+            out[target + j] = W(0)
+        fours = top + (bottom - top) // 4 * 4
+        for i in range(top, fours, 4):
+            row = o * outer_stride + i * stride
+            for j in range(left, right):
+                upper = term(W(x[row + j])) + term(W(x[row + stride + j]))
+                lower = term(W(x[row + 2 * stride + j])) + term(W(x[row + 3 * stride + j]))
+                out[target + j] += upper + lower
+        for i in range(fours, bottom):
+            row = o * outer_stride + i * stride
+            for j in range(left, right):
+                out[target + j] += term(W(x[row + j]))
+
+
+@inline
+def divided(total: Any, divisor: Any) -> Any:
+    return total / divisor
+
+
+@inline
+def as_it_is(total: Any, divisor: Any) -> Any:
+    return total
+
+
+@inline
+def root(total: Any, divisor: Any) -> Any:
+    return math.sqrt(total)
+
+
+def adds_up(source: dt.dtype, result: dt.dtype) -> bool:
+    """Whether elements of `source` may be added up as they are for a result of this dtype, as if converted first."""
+    if source is result:
+        return result in (dt.float32, dt.float64, dt.int64)
+    return source is not dt.float16 and (
+        result is dt.int64 and source.category < dt.FLOATING or result is dt.float64 and source.category < dt.COMPLEX
+    )
+
+
+def sums(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl, mean_of: int = 0) -> bool:
+    """Fill `out` with the sums over `dims`, or with the means of `mean_of` elements. False if numpy has to do it."""
+    return _totals(x, dims, out, row_sum, identity, divided if mean_of else as_it_is, float(mean_of))
+
+
+def products(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl) -> bool:
+    """The products over `dims` of rows, likewise; numpy is quick at columns."""
+    return _totals(x, dims, out, row_product, identity, as_it_is, 0.0)
+
+
+def norms(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl, p: float) -> bool:
+    """The norm of order 1 or 2 over `dims`, likewise."""
+    if p == 1:
+        return _totals(x, dims, out, row_sum, magnitude, as_it_is, 0.0)
+    return _totals(x, dims, out, row_sum, square, root, 0.0)
+
+
+def _totals(
+    t: TensorImpl, dims: tuple[int, ...], out: TensorImpl, total: Any, of: Any, last: Any, divisor: float
+) -> bool:
+    rows = rows_of(t._geometry, dims)
+    if rows is not None and rows.inner == 1 and rows.straight and out._geometry.is_contiguous:
+        plan = _plan(rows, t.dtype.np, out.dtype.np, total, of, last)
+        return plan is not None and plan.run(t.data_ptr(), out.data_ptr(), divisor)
+    if rows is None and (parts := _innermost(t._geometry, dims)) is not None:
+        return _in_two_steps(t, dims, parts, out, total, of, last, divisor)
+    x, rows = as_rows(t, dims)
+    if rows.inner > 1:
+        few = rows.n < FEW and t.numel() >= THRESHOLD and settings.threshold is None
+        found = None if few or total is row_product else _columns(x, rows, _wide(out.dtype.np), of, last, divisor)
+    else:
+        plan = _plan(rows, x.dtype, out.dtype.np, total, of, last)
+        found = np.empty(rows.outer, out.dtype.np)
+        found = rows.result(found) if plan is not None and plan.run(address(x), address(found), divisor) else None
+    if found is not None:
+        array(out)[...] = found.reshape(out.shape)
+    return found is not None
+
+
+class Plan(NamedTuple):
+    """Rows in one step, or the chunks of rows and then those chunks' totals."""
+
+    steps: tuple[tuple[Any, int, int, tuple[int, ...]], ...]  # entry, units, grain, n, chunk, chunks, outer_stride
+    parts: int
+    wide: Any
+
+    def run(self, x: int, out: int, divisor: float) -> bool:
+        if len(self.steps) > 1:
+            entry, units, grain, numbers = self.steps[0]
+            parts = np.empty(self.parts, self.wide)
+            entry.parallel(units, grain, x, x := address(parts), *numbers, divisor)
+        entry, units, grain, numbers = self.steps[-1]
+        entry.parallel(units, grain, x, out, *numbers, divisor)
+        return True
+
+
+@lru_cache(maxsize=1 << 10)
+def _plan(rows: Rows, source: Any, result: Any, total: Any, of: Any, last: Any) -> Plan | None:
+    wide, n, outer = _wide(result), rows.n, rows.outer
+    chunks = -(-n // CHUNK)
+    if chunks == 1:
+        entry = _entry(source, result, total, of, last)
+        return entry and Plan(((entry, outer, max(1, GRAIN // n), (n, n, 1, rows.outer_stride)),), 0, wide)
+    first, second = _entry(source, wide, total, of, as_it_is), _entry(wide, result, total, identity, last)
+    if first is None or second is None:
+        return None
+    steps = (
+        (first, outer * chunks, GRAIN // CHUNK, (n, CHUNK, chunks, rows.outer_stride)),
+        (second, outer, max(1, GRAIN // chunks), (chunks, chunks, 1, chunks)),
+    )
+    return Plan(steps, outer * chunks, wide)
+
+
+def _entry(source: Any, result: Any, total: Any, of: Any, last: Any) -> Any:
+    bound = totals_of_rows.bind(O=result.type, W=_wide(result).type, row_total=total, term=of, finish=last)
+    return ready(bound, f"{WORD[source.char]} {WORD[result.char]} i8 i8 i8 i8 f8")
+
+
+def _in_two_steps(
+    t: TensorImpl, dims: tuple[int, ...], inner: tuple[int, ...], out: TensorImpl, total: Any, of: Any, last: Any,
+    divisor: float,
+) -> bool:  # fmt: skip
+    """First over the dimensions that lie innermost in memory, then over the others."""
+    sizes = tuple(1 if d in inner else size for d, size in enumerate(t.shape))
+    parts: TensorImpl = empty(contiguous_geometry(sizes, dt.float64 if out.dtype.is_floating_point else dt.int64))
+    others = tuple(d for d in dims if d not in inner)
+    first = _totals(t, inner, parts, total, of, as_it_is, 0.0)
+    return first and _totals(parts, others, out, total, identity, last, divisor)
+
+
+@lru_cache(maxsize=1 << 10)
+def _innermost(g: Geometry, dims: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Those of `dims` that are innermost in memory, if they can be reduced before the others and leave less than a quarter."""
+    inner: list[int] = []
+    for d in sorted((d for d in range(len(g.sizes)) if g.sizes[d] != 1), key=lambda d: g.strides[d]):
+        if d not in dims:
+            break
+        inner.append(d)
+    n = prod(g.sizes[d] for d in inner)
+    return tuple(inner) if n >= 4 and len(inner) < len(dims) and rows_of(g, tuple(inner)) is not None else None
+
+
+def _columns(x: Any, rows: Rows, wide: Any, of: Any, last: Any, divisor: float) -> Any:
+    n, inner, outer_stride, stride = rows.n, rows.inner, rows.outer_stride, rows.stride
+    while True:
+        bound = totals_of_columns.bind(W=wide.type, term=of)
+        entry = ready(bound, f"{WORD[x.dtype.char]} {WORD[wide.char]} i8 i8 i8 i8 i8 i8 i8")
+        if entry is None:
+            return None
+        chunks, tiles = -(-n // BLOCK), -(-inner // TILE)
+        out = np.empty((rows.outer, chunks, inner), wide)
+        units, grain = rows.outer * chunks * tiles, max(1, GRAIN // (min(BLOCK, n) * min(TILE, inner)))
+        entry.parallel(units, grain, address(x), address(out), n, inner, BLOCK, chunks, tiles, outer_stride, stride)
+        if chunks == 1:
+            return rows.result(FINISH[last](out, divisor))
+        x, n, of, outer_stride, stride = out, chunks, identity, chunks * inner, inner
+
+
+def _wide(d: Any) -> Any:
+    """What sums are kept in."""
+    return np.dtype(np.float64 if d.kind == "f" else np.int64)
+
+
+FINISH: dict[Any, Callable[[Any, float], Any]] = {  # the same of an array
+    divided: lambda totals, divisor: totals / divisor,
+    root: lambda totals, divisor: np.sqrt(totals),
+    as_it_is: lambda totals, divisor: totals,
+}

@@ -1,0 +1,94 @@
+"""Running sums and products (`aten/src/ATen/native/cpu/ReduceOpsKernel.cpp`: `cumsum_cpu_kernel`).
+
+Every partial result waits for the one before, so a single row goes no quicker than one addition after the other; four rows at a
+time keep the adder busy. Of columns, a tile's running sums stay in the cache while the rows pass by.
+
+How the real one differs: it takes one row after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.core.tensor_impl import TensorImpl
+from internals.machine_code import inline, kernel, template
+
+from .ready import ready
+from .rows import WORD, address, lines_of
+
+THRESHOLD = 1 << 14
+GRAIN = 1 << 16
+TILE = 512
+
+O = template("O")  # noqa: E741 - the dtype of the result
+W = template("W")
+combine = template("combine")
+
+
+@kernel
+def scans_of_rows(begin: Any, end: Any, x: Any, out: Any, n: Any, start: Any) -> None:
+    fours = begin + (end - begin) // 4 * 4
+    for row in range(begin, fours, 4):
+        i = row * n
+        a = b = c = d = W(start)
+        for j in range(i, i + n):
+            a, b = combine(a, W(x[j])), combine(b, W(x[j + n]))
+            c, d = combine(c, W(x[j + 2 * n])), combine(d, W(x[j + 3 * n]))
+            out[j], out[j + n], out[j + 2 * n], out[j + 3 * n] = O(a), O(b), O(c), O(d)
+    for row in range(fours, end):
+        a = W(start)
+        for j in range(row * n, row * n + n):
+            a = combine(a, W(x[j]))
+            out[j] = O(a)
+
+
+@kernel
+def scans_of_columns(
+    begin: Any, end: Any, x: Any, out: Any, running: Any, n: Any, inner: Any, tiles: Any, start: Any
+) -> None:
+    for unit in range(begin, end):
+        o = unit // tiles
+        left = (unit - o * tiles) * TILE
+        right = min(left + TILE, inner)
+        here = o * inner
+        for j in range(left, right):
+            running[here + j] = W(start)
+        for i in range(n):
+            row = (o * n + i) * inner
+            for j in range(left, right):
+                running[here + j] = combine(running[here + j], W(x[row + j]))
+                out[row + j] = O(running[here + j])
+
+
+@inline
+def plus(a: Any, b: Any) -> Any:
+    return a + b
+
+
+@inline
+def times(a: Any, b: Any) -> Any:
+    return a * b
+
+
+def scan(x: TensorImpl, out: TensorImpl, dim: int, product: bool) -> bool:
+    """Fill `out` with the running sums (or products) of `x` along `dim`; both are contiguous. False if numpy has to do it."""
+    source, target = x.dtype.np.char, out.dtype.np.char
+    if source not in WORD or target not in "fdql":
+        return False
+    outer, n, inner = lines_of(x.shape, dim)
+    wide = np.dtype(np.float64 if target in "fd" else np.int64)
+    bindings = {"O": out.dtype.np.type, "W": wide.type, "combine": times if product else plus}
+    words, start = f"{WORD[source]} {WORD[target]}", int(product)
+    if inner == 1:
+        entry = ready(scans_of_rows.bind(**bindings), f"{words} i8 i8")
+        if entry is not None:
+            entry.parallel(outer, max(4, GRAIN // n), x.data_ptr(), out.data_ptr(), n, start)
+        return entry is not None
+    entry = ready(scans_of_columns.bind(**bindings), f"{words} {WORD[wide.char]} i8 i8 i8 i8")
+    if entry is not None:
+        running, tiles = np.empty((outer, inner), wide), -(-inner // TILE)
+        grain = max(1, GRAIN // (n * min(TILE, inner)))
+        entry.parallel(outer * tiles, grain, x.data_ptr(), out.data_ptr(), address(running), n, inner, tiles, start)
+    return entry is not None

@@ -1,0 +1,183 @@
+"""`softmax`, `log_softmax`, their gradients, and `logsumexp` of rows and columns (`aten/src/ATen/native/cpu/SoftMaxKernel.cpp`).
+
+A row is read three times: for its largest element, for the exponentials and their sum, and for the result. It is in the cache
+all the while, so memory is read and written once. Columns go in tiles so narrow that the second-level cache has room for them.
+
+How the real one differs: vectors of bfloat16 and half as well; otherwise the same three passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.core.tensor_impl import TensorImpl
+from internals.machine_code import kernel, template
+
+from . import column_pieces, pieces
+from .column_pieces import columns_exp_sum, columns_largest
+from .pieces import identity, keys_for, row_exp_sum, row_largest
+from .ready import ready
+from .rows import WORD, address, as_rows, lines_of
+
+THRESHOLD = 1 << 14
+GRAIN = 1 << 15
+TILE = 64
+CHUNK = 1 << 12  # how much of a row logsumexp takes at once
+
+T = template("T")
+W = template("W")
+row_result = template("row_result")
+columns_result = template("columns_result")
+
+
+@kernel
+def results_of_rows(begin: Any, end: Any, x: Any, out: Any, n: Any) -> None:
+    for row in range(begin, end):
+        row_result(x, out, row * n, n, 1)
+
+
+@kernel
+def results_of_columns(
+    begin: Any, end: Any, x: Any, out: Any, largest: Any, totals: Any, n: Any, inner: Any, tiles: Any
+) -> None:
+    for unit in range(begin, end):
+        o = unit // tiles
+        left = (unit - o * tiles) * TILE
+        right = min(left + TILE, inner)
+        columns_result(x, out, largest, totals, o * inner, o * n * inner, n, inner, left, right)
+
+
+@kernel
+def gradients_of_rows(begin: Any, end: Any, g: Any, y: Any, out: Any, n: Any) -> None:
+    for row in range(begin, end):
+        row_result(g, y, out, row * n, n, 1)
+
+
+@kernel
+def gradients_of_columns(
+    begin: Any, end: Any, g: Any, y: Any, out: Any, totals: Any, n: Any, inner: Any, tiles: Any
+) -> None:
+    for unit in range(begin, end):
+        o = unit // tiles
+        left = (unit - o * tiles) * TILE
+        right = min(left + TILE, inner)
+        columns_result(g, y, out, totals, o * inner, o * n * inner, n, inner, left, right)
+
+
+@kernel
+def exp_sums_of_rows(
+    begin: Any, end: Any, x: Any, largest: Any, totals: Any, n: Any, chunk: Any, chunks: Any, outer_stride: Any
+) -> None:
+    for unit in range(begin, end):
+        row = unit // chunks
+        first = (unit - row * chunks) * chunk
+        start, count = row * outer_stride + first, min(chunk, n - first)
+        value = row_largest(x, start, count, 1)
+        largest[unit] = value
+        totals[unit] = row_exp_sum(x, start, count, 1, value if abs(value) < T(np.inf) else T(0))
+
+
+@kernel
+def exp_sums_of_columns(
+    begin: Any, end: Any, x: Any, largest: Any, shifts: Any, totals: Any, n: Any, inner: Any, tiles: Any,
+    outer_stride: Any, stride: Any,
+) -> None:  # fmt: skip
+    for unit in range(begin, end):
+        o = unit // tiles
+        left = (unit - o * tiles) * TILE
+        right = min(left + TILE, inner)
+        here, top = o * inner, o * outer_stride
+        columns_largest(x, largest, here, top, n, stride, left, right)
+        for j in range(here + left, here + right):
+            shifts[j] = largest[j] if abs(largest[j]) < T(np.inf) else T(0)
+        columns_exp_sum(x, shifts, totals, here, top, n, stride, left, right)
+
+
+FORWARD = {
+    "softmax": (pieces.row_softmax, column_pieces.columns_softmax),
+    "log_softmax": (pieces.row_log_softmax, column_pieces.columns_log_softmax),
+}
+BACKWARD = {
+    "softmax": (pieces.row_softmax_backward, column_pieces.columns_softmax_backward),
+    "log_softmax": (pieces.row_log_softmax_backward, column_pieces.columns_log_softmax_backward),
+}
+
+
+def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
+    """Fill `out` with the softmax or log_softmax of `x` along `dim`; both are contiguous. False if numpy has to do it."""
+    outer, n, inner = lines_of(x.shape, dim)
+    word, of_row, of_columns = WORD[x.dtype.np.char], *FORWARD[name]
+    types = {"T": x.dtype.np.type, "W": np.float64}
+    if inner == 1:
+        entry = ready(
+            results_of_rows.bind(row_result=of_row).bind(**types, **keys_for(types["T"])), f"{word} {word} i8"
+        )
+        if entry is not None:
+            entry.parallel(outer, max(1, GRAIN // n), x.data_ptr(), out.data_ptr(), n)
+        return entry is not None
+    entry = ready(results_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8")
+    if entry is not None:
+        largest, totals, tiles = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner)), -(-inner // TILE)
+        grain = max(1, GRAIN // (n * min(TILE, inner)))
+        addresses = x.data_ptr(), out.data_ptr(), address(largest), address(totals)
+        entry.parallel(outer * tiles, grain, *addresses, n, inner, tiles)
+    return entry is not None
+
+
+def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, dim: int) -> bool:
+    """Fill `out` with the gradient that the argument gets, from that of the result `y`. All are contiguous."""
+    outer, n, inner = lines_of(y.shape, dim)
+    word, of_row, of_columns = WORD[y.dtype.np.char], *BACKWARD[name]
+    types = {"T": y.dtype.np.type, "W": np.float64}
+    if inner == 1:
+        if name == "log_softmax":
+            types["term"] = identity
+        entry = ready(gradients_of_rows.bind(row_result=of_row).bind(**types), f"{word} {word} {word} i8")
+        if entry is not None:
+            entry.parallel(outer, max(1, GRAIN // n), g.data_ptr(), y.data_ptr(), out.data_ptr(), n)
+        return entry is not None
+    entry = ready(gradients_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8")
+    if entry is not None:
+        totals, tiles = np.empty((outer, inner)), -(-inner // TILE)
+        grain = max(1, GRAIN // (n * min(TILE, inner)))
+        addresses = g.data_ptr(), y.data_ptr(), out.data_ptr(), address(totals)
+        entry.parallel(outer * tiles, grain, *addresses, n, inner, tiles)
+    return entry is not None
+
+
+def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
+    """log of the sum of exp(t) over `dims`, as an array without them. None if numpy has to do it."""
+    x, rows = as_rows(t, dims)
+    n, inner = rows.n, rows.inner
+    word, types = WORD[x.dtype.char], {"T": x.dtype.type, "W": np.float64}
+    if inner > 1:
+        entry = ready(exp_sums_of_columns.bind(**types), f"{word} {word} {word} *f8 i8 i8 i8 i8 i8")
+        if entry is None:
+            return None
+        largest, shifts = np.empty((rows.outer, inner), x.dtype), np.empty((rows.outer, inner), x.dtype)
+        totals, tiles = np.empty((rows.outer, inner)), -(-inner // TILE)
+        grain = max(1, GRAIN // (n * min(TILE, inner)))
+        with_shifts = address(x), address(largest), address(shifts), address(totals)
+        entry.parallel(rows.outer * tiles, grain, *with_shifts, n, inner, tiles, rows.outer_stride, rows.stride)
+        return rows.result(_logs(largest, totals))
+    entry = ready(exp_sums_of_rows.bind(**types, **keys_for(types["T"])), f"{word} {word} *f8 i8 i8 i8 i8")
+    if entry is None:
+        return None
+    chunk = min(n, CHUNK)
+    chunks = -(-n // chunk)
+    largest, totals = np.empty((rows.outer, chunks), x.dtype), np.empty((rows.outer, chunks))
+    addresses = address(x), address(largest), address(totals)
+    entry.parallel(rows.outer * chunks, max(1, GRAIN // chunk), *addresses, n, chunk, chunks, rows.outer_stride)
+    if chunks > 1:
+        of_all = np.maximum.reduce(largest, 1, keepdims=True)
+        shift = np.where(np.isfinite(largest), largest, 0) - np.where(np.isfinite(of_all), of_all, 0)
+        largest, totals = of_all, (totals * np.exp(shift.astype(np.float64))).sum(1, keepdims=True)
+    return rows.result(_logs(largest, totals))
+
+
+def _logs(largest: Any, totals: Any) -> Any:
+    """The logarithms of totals that were shifted; one that is infinite was not."""
+    with np.errstate(all="ignore"):
+        return np.log(totals) + np.where(np.isfinite(largest), largest, 0)
