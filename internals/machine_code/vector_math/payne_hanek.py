@@ -7,7 +7,8 @@ far to the right bits are too small to matter. What is left is a window of 192 b
 says. The product with m, modulo 4 and done in integers, has the quadrant in its first two bits and then the fraction of the
 quadrant, of which 60 may be zero: that close to a multiple of pi/2 a float64 can be. 126 bits are computed.
 
-All of it are integer operations on lanes, and six loads where the window is (a gather).
+All of it are integer operations on lanes, and six loads from where the window is. Where the CPU is slow at such gathers (before
+AVX-512), LLVM leaves the loop as it is, and one number is done at a time.
 
 How the real one differs: SLEEF's table holds the window for each exponent in four float64.
 """
