@@ -84,6 +84,7 @@ main:
 	vmulps	%zmm0, %zmm1, %zmm2
 	addq	$16, %rax
 	jne	.LBB0_2
+	movq	%rax, %rbx
 .LBB0_3:
 	vmulss	%xmm0, %xmm1, %xmm2
 	jne	.LBB0_3

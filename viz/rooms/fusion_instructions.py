@@ -42,10 +42,11 @@ def hot_loop(assembly: str) -> list[Instruction]:
     found: list[Instruction] = []
     for label, lines in blocks(assembly):
         instructions = [classified(line) for line in lines]
-        jumps_back = any(i.role == "ready" and label in i.text.split()[1:] for i in instructions)
-        score = (sum(i.role == "view" for i in instructions), len(instructions))
-        if jumps_back and score > best:
-            best, found = score, instructions
+        jumps_back = [n for n, i in enumerate(instructions) if i.role == "ready" and label in i.text.split()[1:]]
+        loop = instructions[: jumps_back[-1] + 1] if jumps_back else []  # what follows the jump runs once, after the loop
+        score = (sum(i.role == "view" for i in loop), len(loop))
+        if loop and score > best:
+            best, found = score, loop
     return found
 
 

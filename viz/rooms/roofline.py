@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, log10
 
-from viz.canvas import Canvas
+from viz.canvas import Canvas, text_width
 from viz.scene import Picture
 
 WIDTH, HEIGHT = 520.0, 240.0
@@ -106,6 +106,7 @@ def roofline_canvas(r: Roofline) -> Canvas:
     for role, p in zip(ROLES, r.points):
         x, y = place(p.intensity, p.speed)
         canvas.rect(x - 5, y - 5, 10, 10, role, radius=5, tip=f"{p.name}: {p.speed / 1e9:.3g} Gflop/s")
+        canvas.rect(x + 8, y - 8, text_width(p.name, 12, bold=True) + 4, 15, "paper")  # or a line runs through the name
         canvas.text(x + 10, y + 4, p.name, 12, bold=True)
     canvas.text(0, -12, "Gflop/s", 12, paint="muted")
     canvas.text(WIDTH, HEIGHT + 34, "operations per byte", 12, "end", paint="muted")
