@@ -33,6 +33,7 @@ _LATER = {
     **dict.fromkeys(("trace", "trace_module", "is_tracing", "script_if_tracing"), "tracing"),
     **dict.fromkeys(("TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError"), "tracing"),
     **dict.fromkeys(("freeze", "optimize_for_inference", "run_frozen_optimizations"), "passes.freezing"),
+    "convolution_plan": "runtime.convolution_group",
     **dict.fromkeys(("register_pass", "register_pre_pass", "register_post_pass"), "passes.registry"),
     **dict.fromkeys(("run_pass", "verify_after_every_pass"), "passes.registry"),
     **dict.fromkeys(("executor", "optimized_execution"), "runtime.settings"),

@@ -28,6 +28,7 @@ from internals.jit.ir import Block, FunctionType, Graph, ListType, Node, Optiona
 
 from .python_expressions import Expressions
 from .python_inlining import constants_in_order, inlined_nodes, is_constant
+from .passes.pack_convolutions import without_packed_groups
 from .script_function import schema_of_graph
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class PythonPrinter:
 
     def function(self, name: str, graph: Graph, schema: FunctionSchema | None = None, first_type: bool = True) -> None:
         """Print `graph` as the function `name`. `first_type=False`: a method, whose `self` needs no type."""
+        graph = without_packed_groups(graph)
         schema = schema or schema_of_graph(name, graph)
         self.used.clear()
         parameters = []

@@ -300,5 +300,6 @@ SHAPES: dict[str, Shape] = {
     "prim::ConstantChunk": Shape(1, "1+", attributes=("chunks", "dim")),
     "prim::DifferentiableGraph": Shape("0+", "0+", attributes=("Subgraph",)),
     "prim::FusionGroup": Shape("0+", "0+", attributes=("Subgraph",)),
+    "prim::ConvolutionGroup": Shape("0+", "1+", attributes=("Subgraph",)),
     "prim::GradOf": Shape("0+", "0+", 1, attributes=("name",)),
 }

@@ -53,7 +53,9 @@ PASS_ON = frozenset({
     "aten::broadcast_tensors", "aten::einsum",
 })  # fmt: skip
 CHUNKS = frozenset({"prim::ConstantChunk", "prim::BroadcastingChunk"})
-SUBGRAPHS = frozenset({"prim::FusionGroup", "prim::DifferentiableGraph", "prim::FunctionalGraph"})
+SUBGRAPHS = frozenset(
+    {"prim::FusionGroup", "prim::ConvolutionGroup", "prim::DifferentiableGraph", "prim::FunctionalGraph"}
+)
 TALKS = frozenset({"prim::Print", "prim::RaiseException", "aten::warn"})  # and no more than that
 CALLS = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::Enter", "prim::Exit"})
 

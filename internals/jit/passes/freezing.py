@@ -15,8 +15,8 @@ disappears.
 
 The new module shares the tensors that stay attributes with the old one, as in PyTorch.
 
-How the real one differs: its analysis knows the objects behind attributes and interfaces of submodules; `optimize_for_inference`
-also converts weights to the layouts that MKLDNN and cuDNN prefer, which we have no use for.
+How the real one differs: its analysis knows the objects behind attributes and interfaces of submodules; its `optimize_for_inference`
+converts weights to the layouts that MKLDNN and cuDNN prefer.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from internals.jit.passes.fold_conv_bn import (
 )
 from internals.jit.passes.inline import inline
 from internals.jit.passes.lower_tuples import lower_simple_tuples
+from internals.jit.passes.pack_convolutions import pack_convolutions
 from internals.jit.passes.peephole import peephole
 from internals.jit.script_function import ScriptFunction
 from internals.jit.script_module import RecursiveScriptModule, ScriptModule, get_attribute
@@ -102,6 +103,10 @@ def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
     """`freeze` in evaluation mode with all optimisations there are. A module that is frozen already is only optimised.
 
+    Convolutions and what goes with them become groups (`pack_convolutions.py`). When such a module is first called with inputs of some
+    sizes, kernels are chosen and compiled, with a note on stderr, which takes some seconds the first time on a machine; call it
+    once before measuring. `convolution_plan(module)` tells what was chosen.
+
     Raises RuntimeError for a module that is not compiled.
     """
     if not isinstance(mod, ScriptModule):
@@ -110,8 +115,15 @@ def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None)
             "your 'nn.Module'."
         )
     if hasattr(mod, "training"):
-        return freeze(mod.eval(), preserved_attrs=other_methods)
-    run_frozen_optimizations(mod, True, other_methods)
+        mod = freeze(mod.eval(), preserved_attrs=other_methods)
+    else:
+        run_frozen_optimizations(mod, True, other_methods)
+    for name in ("forward", *(other_methods or ())):
+        function = mod._jit_type.findMethod(name)
+        if function is not None and pack_convolutions(function.graph):
+            for group in function.graph.findAllNodes("prim::ConvolutionGroup"):
+                group.s_("name", getattr(mod, "original_name", name))
+            function._executor = None
     return mod
 
 

@@ -43,6 +43,7 @@ ELSEWHERE = {
         ),
         "internals.jit.runtime.fusion_group",
     ),
+    "prim::ConvolutionGroup": "internals.jit.runtime.convolution_group",
     **dict.fromkeys(("prim::MMTreeReduce", "prim::MMBatchSide"), "internals.jit.runtime.batched_mm"),
 }
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from internals.jit.ir import Block, Graph, Node, Value
 
 # These are not run in the middle of an expression.
-NEVER_INLINE = ("prim::Param", "prim::FusionGroup")
+NEVER_INLINE = ("prim::Param", "prim::FusionGroup", "prim::ConvolutionGroup")
 
 
 def preprocess(graph: Graph) -> tuple[Graph, set[Node]]:
