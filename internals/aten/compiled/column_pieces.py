@@ -1,7 +1,8 @@
-"""What a kernel does with a tile of columns, `left` to `right`: the same as `pieces.py` for rows, for neighbours side by side.
+"""What a kernel does with a tile of columns, `left` to `right`: what `pieces.py` does with rows, for neighbours side by side.
 
-What belongs to a column (its largest element, its sum) lies in an array of one number for each, from `here` on. Element j of row i
-is x[top + i * stride + j]. Each loop over j runs over neighbours in memory, so it becomes vector instructions without further ado.
+What belongs to a column (its largest element, its sum) lies in an array of one number for each, from `here` on. Element j of
+row i is x[top + i * stride + j]. Each loop over j runs over neighbours in memory, so it becomes vector instructions without
+further ado.
 
 How the real one differs: `vec_softmax_lastdim_kernel` and `vec_softmax` are two kernels in the same way.
 """
@@ -9,7 +10,6 @@ How the real one differs: `vec_softmax_lastdim_kernel` and `vec_softmax` are two
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from internals.machine_code import inline, template
 from internals.machine_code.vector_math import exp
@@ -19,18 +19,18 @@ W = template("W")
 
 
 @inline
-def larger(a: Any, b: Any) -> Any:
+def larger(a, b):
     """Whether a comes before b in search of a maximum: NaN before all, but not before another NaN."""
     return (a > b) | ((a != a) & (b == b))
 
 
 @inline
-def smaller(a: Any, b: Any) -> Any:
+def smaller(a, b):
     return (a < b) | ((a != a) & (b == b))
 
 
 @inline
-def columns_largest(x: Any, largest: Any, here: Any, top: Any, n: Any, stride: Any, left: Any, right: Any) -> None:
+def columns_largest(x, largest, here, top, n, stride, left, right):
     for j in range(left, right):
         largest[here + j] = x[top + j]
     for i in range(1, n):
@@ -40,9 +40,7 @@ def columns_largest(x: Any, largest: Any, here: Any, top: Any, n: Any, stride: A
 
 
 @inline
-def columns_exp_sum(
-    x: Any, largest: Any, totals: Any, here: Any, top: Any, n: Any, stride: Any, left: Any, right: Any
-) -> None:
+def columns_exp_sum(x, largest, totals, here, top, n, stride, left, right):
     """The sums of exp(x - largest), as W."""
     for j in range(left, right):
         totals[here + j] = W(0)
@@ -53,9 +51,7 @@ def columns_exp_sum(
 
 
 @inline
-def columns_softmax(
-    x: Any, out: Any, largest: Any, totals: Any, here: Any, top: Any, n: Any, stride: Any, left: Any, right: Any
-) -> None:
+def columns_softmax(x, out, largest, totals, here, top, n, stride, left, right):
     columns_largest(x, largest, here, top, n, stride, left, right)
     for j in range(left, right):
         totals[here + j] = W(0)
@@ -74,9 +70,7 @@ def columns_softmax(
 
 
 @inline
-def columns_log_softmax(
-    x: Any, out: Any, largest: Any, totals: Any, here: Any, top: Any, n: Any, stride: Any, left: Any, right: Any
-) -> None:
+def columns_log_softmax(x, out, largest, totals, here, top, n, stride, left, right):
     columns_largest(x, largest, here, top, n, stride, left, right)
     columns_exp_sum(x, largest, totals, here, top, n, stride, left, right)
     for j in range(left, right):
@@ -88,9 +82,7 @@ def columns_log_softmax(
 
 
 @inline
-def columns_softmax_backward(
-    g: Any, y: Any, out: Any, totals: Any, here: Any, top: Any, n: Any, stride: Any, left: Any, right: Any
-) -> None:
+def columns_softmax_backward(g, y, out, totals, here, top, n, stride, left, right):
     for j in range(left, right):
         totals[here + j] = W(0)
     for i in range(n):
@@ -104,9 +96,7 @@ def columns_softmax_backward(
 
 
 @inline
-def columns_log_softmax_backward(
-    g: Any, y: Any, out: Any, totals: Any, here: Any, top: Any, n: Any, stride: Any, left: Any, right: Any
-) -> None:
+def columns_log_softmax_backward(g, y, out, totals, here, top, n, stride, left, right):
     for j in range(left, right):
         totals[here + j] = W(0)
     for i in range(n):

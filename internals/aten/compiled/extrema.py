@@ -1,7 +1,8 @@
 """The largest and smallest elements of rows and columns, and where they are (`aten/src/ATen/native/cpu/TensorCompareKernel.cpp`).
 
-Rows: first the value, by `row_largest`, then the place, by looking for it; both loops are short, where one that carries value and
-index along would go element by element. Columns: a row of best values, and of their indices, is compared with row after row.
+Rows: first the value, by `row_largest`, then the place, by looking for it; both loops are short, where one that carries value
+and index along would go element by element. Columns: a row of best values, and of their indices, is compared with row after
+row.
 
 A row that is long is cut into chunks; the first chunk with the best value has the first of the best elements.
 
@@ -36,9 +37,7 @@ better = template("better")
 
 
 @kernel
-def extremes_of_rows(
-    begin: Any, end: Any, x: Any, out: Any, n: Any, chunk: Any, chunks: Any, outer_stride: Any
-) -> None:
+def extremes_of_rows(begin, end, x, out, n, chunk, chunks, outer_stride):
     for unit in range(begin, end):
         row = unit // chunks
         first = (unit - row * chunks) * chunk
@@ -46,9 +45,7 @@ def extremes_of_rows(
 
 
 @kernel
-def extremes_of_rows_with_indices(
-    begin: Any, end: Any, x: Any, out: Any, indices: Any, n: Any, outer_stride: Any
-) -> None:
+def extremes_of_rows_with_indices(begin, end, x, out, indices, n, outer_stride):
     for row in range(begin, end):
         value = row_extreme(x, row * outer_stride, n, 1)
         out[row] = value
@@ -56,19 +53,14 @@ def extremes_of_rows_with_indices(
 
 
 @kernel
-def places_in_chunks(
-    begin: Any, end: Any, x: Any, values: Any, found: Any, indices: Any, n: Any, chunk: Any, outer_stride: Any
-) -> None:
+def places_in_chunks(begin, end, x, values, found, indices, n, chunk, outer_stride):
     for row in range(begin, end):
         first = found[row] * chunk
         indices[row] = first + row_find(x, row * outer_stride + first, min(chunk, n - first), 1, values[row])
 
 
 @kernel
-def extremes_of_columns(
-    begin: Any, end: Any, x: Any, out: Any, n: Any, inner: Any, chunk: Any, chunks: Any, tiles: Any,
-    outer_stride: Any, stride: Any,
-) -> None:  # fmt: skip
+def extremes_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, outer_stride, stride):
     for unit in range(begin, end):
         part = unit // tiles
         left = (unit - part * tiles) * TILE
@@ -85,9 +77,7 @@ def extremes_of_columns(
 
 
 @kernel
-def extremes_of_columns_with_indices(
-    begin: Any, end: Any, x: Any, out: Any, indices: Any, n: Any, inner: Any, tiles: Any, outer_stride: Any, stride: Any
-) -> None:
+def extremes_of_columns_with_indices(begin, end, x, out, indices, n, inner, tiles, outer_stride, stride):
     for unit in range(begin, end):
         o = unit // tiles
         left = (unit - o * tiles) * TILE

@@ -33,9 +33,7 @@ term = template("term")
 
 
 @kernel
-def moments_of_rows(
-    begin: Any, end: Any, x: Any, means: Any, squares: Any, n: Any, chunk: Any, chunks: Any, outer_stride: Any
-) -> None:
+def moments_of_rows(begin, end, x, means, squares, n, chunk, chunks, outer_stride):
     for unit in range(begin, end):
         row = unit // chunks
         first = (unit - row * chunks) * chunk
@@ -45,10 +43,7 @@ def moments_of_rows(
 
 
 @kernel
-def moments_of_columns(
-    begin: Any, end: Any, x: Any, means: Any, squares: Any, n: Any, inner: Any, chunk: Any, chunks: Any, tiles: Any,
-    outer_stride: Any, stride: Any,
-) -> None:  # fmt: skip
+def moments_of_columns(begin, end, x, means, squares, n, inner, chunk, chunks, tiles, outer_stride, stride):
     for unit in range(begin, end):
         part = unit // tiles
         left = (unit - part * tiles) * TILE

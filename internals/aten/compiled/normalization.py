@@ -35,16 +35,14 @@ has_bias = template("has_bias")
 
 
 @inline
-def row_moments(x: Any, start: Any, n: Any, stride: Any) -> Any:
+def row_moments(x, start, n, stride):
     """(mean, variance), as W."""
     mean = row_mean(x, start, n, stride)
     return mean, row_squared_distances(x, start, n, stride, mean) / W(n)
 
 
 @inline
-def row_layer_norm(
-    x: Any, weight: Any, bias: Any, out: Any, start: Any, n: Any, stride: Any, center: Any, scale: Any
-) -> None:
+def row_layer_norm(x, weight, bias, out, start, n, stride, center, scale):
     """(x - center) * scale * weight + bias; the parameters are n elements, side by side."""
     for i in range(n):
         y = (x[start + i * stride] - center) * scale
@@ -56,9 +54,7 @@ def row_layer_norm(
 
 
 @kernel
-def layer_norm_of_rows(
-    begin: Any, end: Any, x: Any, weight: Any, bias: Any, out: Any, means: Any, rstds: Any, n: Any, eps: Any
-) -> None:
+def layer_norm_of_rows(begin, end, x, weight, bias, out, means, rstds, n, eps):
     for row in range(begin, end):
         mean, variance = row_moments(x, row * n, n, 1)
         means[row], rstds[row] = T(mean), T(W(1) / math.sqrt(variance + eps))
@@ -66,10 +62,7 @@ def layer_norm_of_rows(
 
 
 @kernel
-def group_norm_of_rows(
-    begin: Any, end: Any, x: Any, weight: Any, bias: Any, out: Any, means: Any, rstds: Any, channels: Any, size: Any,
-    groups: Any, eps: Any,
-) -> None:  # fmt: skip
+def group_norm_of_rows(begin, end, x, weight, bias, out, means, rstds, channels, size, groups, eps):
     for row in range(begin, end):
         n = channels * size
         mean, variance = row_moments(x, row * n, n, 1)
@@ -84,10 +77,7 @@ def group_norm_of_rows(
 
 
 @kernel
-def layer_norm_backward_of_rows(
-    begin: Any, end: Any, g: Any, x: Any, means: Any, rstds: Any, weight: Any, dx: Any, dweights: Any, dbiases: Any,
-    rows: Any, n: Any,
-) -> None:  # fmt: skip
+def layer_norm_backward_of_rows(begin, end, g, x, means, rstds, weight, dx, dweights, dbiases, rows, n):
     for block in range(begin, end):
         here = block * n
         if has_weight:
@@ -112,7 +102,7 @@ def layer_norm_backward_of_rows(
 
 
 @inline(fastmath=("reassoc", "nsz", "contract"))
-def gradient_sums(g: Any, x: Any, weight: Any, start: Any, first: Any, last: Any, mean: Any) -> Any:
+def gradient_sums(g, x, weight, start, first, last, mean):
     """Of h = g * weight: the sum, and the sum of h * (x - mean)."""
     level, along = W(0), W(0)
     for i in range(first, last):

@@ -3,15 +3,16 @@
 They are inline, so a kernel that calls one with stride 1 gets a loop that LLVM makes vector instructions of. Two things decide
 whether it can:
 
-A sum is a chain of additions, and only who allows another order (`SUM_MAY_BE_REORDERED`) gets many chains at a time. The numbers
-are added up in double precision, so that for float32 the order can hardly be seen in the result; doubles are added up in blocks.
+A sum is a chain of additions, and only who allows another order (`SUM_MAY_BE_REORDERED`) gets many chains at a time. The
+numbers are added up in double precision, so that for float32 the order can hardly be seen in the result; doubles are added up
+in blocks.
 
-A search for the largest float, in which NaN wins, is none that LLVM makes vector instructions of. But the bits of a float, read as
-an integer, order as the float does, if below zero all but the sign are turned over: `key`. NaN, of either sign, lies outside the
-keys of the infinities. So the largest and the smallest key are found, as integers, and tell everything.
+A search for the largest float, in which NaN wins, is none that LLVM makes vector instructions of. But the bits of a float, read
+as an integer, order as the float does, if below zero all but the sign are turned over: `key`. NaN, of either sign, lies outside
+the keys of the infinities. So the largest and the smallest key are found, as integers, and tell everything.
 
-How the real one differs: the same loops stand in `vec_reduce_all` and `RowwiseMoments` (`aten/src/ATen/native/cpu`), with vectors
-spelled out; `cascade_sum` adds float32 in single precision.
+How the real one differs: the same loops stand in `vec_reduce_all` and `RowwiseMoments` (`aten/src/ATen/native/cpu`), with
+vectors spelled out; `cascade_sum` adds float32 in single precision.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ SPAN = 64
 
 
 @inline
-def identity(v: Any) -> Any:
+def identity(v):
     return v
 
 
 @inline
-def square(v: Any) -> Any:
+def square(v):
     return v * v
 
 
 @inline
-def magnitude(v: Any) -> Any:
+def magnitude(v):
     return abs(v)
 
 
 @inline
-def row_sum(x: Any, start: Any, n: Any, stride: Any) -> Any:
+def row_sum(x, start, n, stride):
     """The sum of term(x), as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -60,7 +61,7 @@ def row_sum(x: Any, start: Any, n: Any, stride: Any) -> Any:
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_sum(x: Any, start: Any, n: Any, stride: Any) -> Any:
+def block_sum(x, start, n, stride):
     total = W(0)
     for i in range(n):
         total += term(W(x[start + i * stride]))
@@ -68,7 +69,7 @@ def block_sum(x: Any, start: Any, n: Any, stride: Any) -> Any:
 
 
 @inline
-def row_product(x: Any, start: Any, n: Any, stride: Any) -> Any:
+def row_product(x, start, n, stride):
     """The product of the elements, as a W."""
     total = W(1)
     for first in range(0, n, BLOCK):
@@ -77,7 +78,7 @@ def row_product(x: Any, start: Any, n: Any, stride: Any) -> Any:
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_product(x: Any, start: Any, n: Any, stride: Any) -> Any:
+def block_product(x, start, n, stride):
     total = W(1)
     for i in range(n):
         total *= W(x[start + i * stride])
@@ -85,19 +86,19 @@ def block_product(x: Any, start: Any, n: Any, stride: Any) -> Any:
 
 
 @inline
-def float32_key(v: Any) -> Any:
+def float32_key(v):
     b = float32(v).view(int32)
     return int32(b ^ int32(int32(b >> int32(31)) & int32(0x7FFFFFFF)))
 
 
 @inline
-def float64_key(v: Any) -> Any:
+def float64_key(v):
     b = float64(v).view(int64)
     return b ^ ((b >> 63) & 0x7FFFFFFFFFFFFFFF)
 
 
 @inline
-def float32_from_key(largest: Any, smallest: Any, wanted: Any) -> Any:
+def float32_from_key(largest, smallest, wanted):
     """The float of the key `wanted`, or NaN if one of the two extreme keys is a NaN's."""
     k = int32(wanted)
     v = int32(k ^ int32(int32(k >> int32(31)) & int32(0x7FFFFFFF))).view(float32)
@@ -105,18 +106,18 @@ def float32_from_key(largest: Any, smallest: Any, wanted: Any) -> Any:
 
 
 @inline
-def float64_from_key(largest: Any, smallest: Any, wanted: Any) -> Any:
+def float64_from_key(largest, smallest, wanted):
     v = int64(wanted ^ ((wanted >> 63) & 0x7FFFFFFFFFFFFFFF)).view(float64)
     return float64(math.nan) if largest > 0x7FF0000000000000 or smallest < -0x7FF0000000000001 else v
 
 
 @inline
-def integer_from_key(largest: Any, smallest: Any, wanted: Any) -> Any:
+def integer_from_key(largest, smallest, wanted):
     return T(wanted)
 
 
 @inline
-def row_largest(x: Any, start: Any, n: Any, stride: Any) -> Any:
+def row_largest(x, start, n, stride):
     """The largest of at least one element; NaN if there is one. +0 counts as larger than -0."""
     largest = key(x[start])
     smallest = largest
@@ -128,7 +129,7 @@ def row_largest(x: Any, start: Any, n: Any, stride: Any) -> Any:
 
 
 @inline
-def row_smallest(x: Any, start: Any, n: Any, stride: Any) -> Any:
+def row_smallest(x, start, n, stride):
     """The smallest of at least one element; NaN if there is one."""
     largest = key(x[start])
     smallest = largest
@@ -140,7 +141,7 @@ def row_smallest(x: Any, start: Any, n: Any, stride: Any) -> Any:
 
 
 @inline
-def row_find(x: Any, start: Any, n: Any, stride: Any, value: Any) -> Any:
+def row_find(x, start, n, stride, value):
     """The index of the first element that equals `value`, which is among them; NaN is found too."""
     first = 0
     while first + SPAN < n and not is_in_span(x, start + first * stride, stride, value):
@@ -153,7 +154,7 @@ def row_find(x: Any, start: Any, n: Any, stride: Any, value: Any) -> Any:
 
 
 @inline
-def is_in_span(x: Any, start: Any, stride: Any, value: Any) -> Any:
+def is_in_span(x, start, stride, value):
     """Whether `value` is among the next SPAN elements: compared all at once, which a loop that may end anywhere cannot be."""
     found = False
     for i in range(SPAN):
@@ -163,13 +164,13 @@ def is_in_span(x: Any, start: Any, stride: Any, value: Any) -> Any:
 
 
 @inline
-def row_mean(x: Any, start: Any, n: Any, stride: Any) -> Any:
+def row_mean(x, start, n, stride):
     """The mean of term(x), as a W."""
     return row_sum(x, start, n, stride) / W(n)
 
 
 @inline
-def row_squared_distances(x: Any, start: Any, n: Any, stride: Any, center: Any) -> Any:
+def row_squared_distances(x, start, n, stride, center):
     """The sum of (x - center)^2; divided by n, with the mean as center, the variance."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -178,7 +179,7 @@ def row_squared_distances(x: Any, start: Any, n: Any, stride: Any, center: Any) 
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_squared_distances(x: Any, start: Any, n: Any, stride: Any, center: Any) -> Any:
+def block_squared_distances(x, start, n, stride, center):
     total = W(0)
     for i in range(n):
         distance = W(x[start + i * stride]) - center
@@ -187,7 +188,7 @@ def block_squared_distances(x: Any, start: Any, n: Any, stride: Any, center: Any
 
 
 @inline
-def row_exp_sum(x: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
+def row_exp_sum(x, start, n, stride, shift):
     """The sum of exp(x - shift), as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -196,7 +197,7 @@ def row_exp_sum(x: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_exp_sum(x: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
+def block_exp_sum(x, start, n, stride, shift):
     total = T(0)
     for i in range(n):
         total += exp(x[start + i * stride] - shift)
@@ -204,7 +205,7 @@ def block_exp_sum(x: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
 
 
 @inline
-def row_exp(x: Any, out: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
+def row_exp(x, out, start, n, stride, shift):
     """Write exp(x - shift) to `out`; their sum, as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -213,7 +214,7 @@ def row_exp(x: Any, out: Any, start: Any, n: Any, stride: Any, shift: Any) -> An
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_exp(x: Any, out: Any, start: Any, n: Any, stride: Any, shift: Any) -> Any:
+def block_exp(x, out, start, n, stride, shift):
     total = T(0)
     for i in range(n):
         e = exp(x[start + i * stride] - shift)
@@ -223,7 +224,7 @@ def block_exp(x: Any, out: Any, start: Any, n: Any, stride: Any, shift: Any) -> 
 
 
 @inline
-def row_softmax(x: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
+def row_softmax(x, out, start, n, stride):
     """exp(x) divided by its sum. The largest element is subtracted first, so nothing overflows."""
     total = row_exp(x, out, start, n, stride, row_largest(x, start, n, stride))
     factor = T(W(1) / total)
@@ -232,7 +233,7 @@ def row_softmax(x: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
 
 
 @inline
-def row_log_softmax(x: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
+def row_log_softmax(x, out, start, n, stride):
     """The logarithm of softmax: x - largest - log of the sum of exp(x - largest)."""
     largest = row_largest(x, start, n, stride)
     log_total = T(math.log(row_exp_sum(x, start, n, stride, largest)))
@@ -241,7 +242,7 @@ def row_log_softmax(x: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
 
 
 @inline
-def row_product_sum(x: Any, y: Any, start: Any, n: Any, stride: Any) -> Any:
+def row_product_sum(x, y, start, n, stride):
     """The sum of x * y, as a W."""
     total = W(0)
     for first in range(0, n, BLOCK):
@@ -250,7 +251,7 @@ def row_product_sum(x: Any, y: Any, start: Any, n: Any, stride: Any) -> Any:
 
 
 @inline(fastmath=SUM_MAY_BE_REORDERED)
-def block_product_sum(x: Any, y: Any, start: Any, n: Any, stride: Any) -> Any:
+def block_product_sum(x, y, start, n, stride):
     total = W(0)
     for i in range(n):
         total += W(x[start + i * stride]) * W(y[start + i * stride])
@@ -258,7 +259,7 @@ def block_product_sum(x: Any, y: Any, start: Any, n: Any, stride: Any) -> Any:
 
 
 @inline
-def row_softmax_backward(g: Any, y: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
+def row_softmax_backward(g, y, out, start, n, stride):
     """y * (g - the sum of g * y)."""
     total = T(row_product_sum(g, y, start, n, stride))
     for i in range(n):
@@ -266,7 +267,7 @@ def row_softmax_backward(g: Any, y: Any, out: Any, start: Any, n: Any, stride: A
 
 
 @inline
-def row_log_softmax_backward(g: Any, y: Any, out: Any, start: Any, n: Any, stride: Any) -> None:
+def row_log_softmax_backward(g, y, out, start, n, stride):
     """g - exp(y) * (the sum of g)."""
     total = T(row_sum(g, start, n, stride))
     for i in range(n):

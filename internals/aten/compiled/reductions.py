@@ -1,8 +1,8 @@
 """Sums, means, products and norms of rows and columns (`aten/src/ATen/native/cpu/SumKernel.cpp`, `ReduceOpsKernel.cpp`).
 
-A row that is long is cut into chunks of a fixed length, the chunks are added up by all threads, and their sums as a row again. So
-the result is the same for any number of threads. Columns are added up side by side: the sums of a tile of columns stay in the
-first-level cache while its rows pass by, four at a time. They too are added up in chunks, of `BLOCK` rows.
+A row that is long is cut into chunks of a fixed length, the chunks are added up by all threads, and their sums as a row again.
+So the result is the same for any number of threads. Columns are added up side by side: the sums of a tile of columns stay in
+the first-level cache while its rows pass by, four at a time. They too are added up in chunks, of `BLOCK` rows.
 
 How the real one differs: `cascade_sum` has four levels in one loop, and adds float32 in single precision.
 """
@@ -42,9 +42,7 @@ finish = template("finish")
 
 
 @kernel
-def totals_of_rows(
-    begin: Any, end: Any, x: Any, out: Any, n: Any, chunk: Any, chunks: Any, outer_stride: Any, divisor: Any
-) -> None:
+def totals_of_rows(begin, end, x, out, n, chunk, chunks, outer_stride, divisor):
     for unit in range(begin, end):
         row = unit // chunks
         first = (unit - row * chunks) * chunk
@@ -52,10 +50,7 @@ def totals_of_rows(
 
 
 @kernel
-def totals_of_columns(
-    begin: Any, end: Any, x: Any, out: Any, n: Any, inner: Any, chunk: Any, chunks: Any, tiles: Any,
-    outer_stride: Any, stride: Any,
-) -> None:  # fmt: skip
+def totals_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, outer_stride, stride):
     for unit in range(begin, end):
         part = unit // tiles
         left = (unit - part * tiles) * TILE
@@ -80,17 +75,17 @@ def totals_of_columns(
 
 
 @inline
-def divided(total: Any, divisor: Any) -> Any:
+def divided(total, divisor):
     return total / divisor
 
 
 @inline
-def as_it_is(total: Any, divisor: Any) -> Any:
+def as_it_is(total, divisor):
     return total
 
 
 @inline
-def root(total: Any, divisor: Any) -> Any:
+def root(total, divisor):
     return math.sqrt(total)
 
 

@@ -1,7 +1,8 @@
 """A tensor as rows: (outer, n, inner), of which n is reduced, and from which address on each of them lies.
 
 Whatever dimensions are summed over, in most layouts they are neighbours in memory, and so are the ones that stay. Merged, three
-are left: `inner` elements side by side that belong to different results, `n` that belong to the same, and `outer` repetitions of it.
+are left: `inner` elements side by side that belong to different results, `n` that belong to the same, and `outer` repetitions
+of it.
 
     (2048, 1024).sum(1)     outer 2048, n 1024, inner 1       rows: one result after the other
     (2048, 1024).sum(0)     outer 1, n 2048, inner 1024       columns: neighbours into neighbouring results

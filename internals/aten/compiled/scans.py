@@ -8,8 +8,6 @@ How the real one differs: it takes one row after the other.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from internals.core.tensor_impl import TensorImpl
@@ -28,7 +26,7 @@ combine = template("combine")
 
 
 @kernel
-def scans_of_rows(begin: Any, end: Any, x: Any, out: Any, n: Any, start: Any) -> None:
+def scans_of_rows(begin, end, x, out, n, start):
     fours = begin + (end - begin) // 4 * 4
     for row in range(begin, fours, 4):
         i = row * n
@@ -45,9 +43,7 @@ def scans_of_rows(begin: Any, end: Any, x: Any, out: Any, n: Any, start: Any) ->
 
 
 @kernel
-def scans_of_columns(
-    begin: Any, end: Any, x: Any, out: Any, running: Any, n: Any, inner: Any, tiles: Any, start: Any
-) -> None:
+def scans_of_columns(begin, end, x, out, running, n, inner, tiles, start):
     for unit in range(begin, end):
         o = unit // tiles
         left = (unit - o * tiles) * TILE
@@ -63,12 +59,12 @@ def scans_of_columns(
 
 
 @inline
-def plus(a: Any, b: Any) -> Any:
+def plus(a, b):
     return a + b
 
 
 @inline
-def times(a: Any, b: Any) -> Any:
+def times(a, b):
     return a * b
 
 

@@ -33,15 +33,13 @@ columns_result = template("columns_result")
 
 
 @kernel
-def results_of_rows(begin: Any, end: Any, x: Any, out: Any, n: Any) -> None:
+def results_of_rows(begin, end, x, out, n):
     for row in range(begin, end):
         row_result(x, out, row * n, n, 1)
 
 
 @kernel
-def results_of_columns(
-    begin: Any, end: Any, x: Any, out: Any, largest: Any, totals: Any, n: Any, inner: Any, tiles: Any
-) -> None:
+def results_of_columns(begin, end, x, out, largest, totals, n, inner, tiles):
     for unit in range(begin, end):
         o = unit // tiles
         left = (unit - o * tiles) * TILE
@@ -50,15 +48,13 @@ def results_of_columns(
 
 
 @kernel
-def gradients_of_rows(begin: Any, end: Any, g: Any, y: Any, out: Any, n: Any) -> None:
+def gradients_of_rows(begin, end, g, y, out, n):
     for row in range(begin, end):
         row_result(g, y, out, row * n, n, 1)
 
 
 @kernel
-def gradients_of_columns(
-    begin: Any, end: Any, g: Any, y: Any, out: Any, totals: Any, n: Any, inner: Any, tiles: Any
-) -> None:
+def gradients_of_columns(begin, end, g, y, out, totals, n, inner, tiles):
     for unit in range(begin, end):
         o = unit // tiles
         left = (unit - o * tiles) * TILE
@@ -67,9 +63,7 @@ def gradients_of_columns(
 
 
 @kernel
-def exp_sums_of_rows(
-    begin: Any, end: Any, x: Any, largest: Any, totals: Any, n: Any, chunk: Any, chunks: Any, outer_stride: Any
-) -> None:
+def exp_sums_of_rows(begin, end, x, largest, totals, n, chunk, chunks, outer_stride):
     for unit in range(begin, end):
         row = unit // chunks
         first = (unit - row * chunks) * chunk
@@ -80,10 +74,7 @@ def exp_sums_of_rows(
 
 
 @kernel
-def exp_sums_of_columns(
-    begin: Any, end: Any, x: Any, largest: Any, shifts: Any, totals: Any, n: Any, inner: Any, tiles: Any,
-    outer_stride: Any, stride: Any,
-) -> None:  # fmt: skip
+def exp_sums_of_columns(begin, end, x, largest, shifts, totals, n, inner, tiles, outer_stride, stride):
     for unit in range(begin, end):
         o = unit // tiles
         left = (unit - o * tiles) * TILE
