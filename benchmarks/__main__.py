@@ -1,10 +1,9 @@
-"""`make bench`, or `python -m benchmarks [WORD ...]`: prints how long we take over how long others take, each result checked
-first.
+"""`make bench`, or `python -m benchmarks [WORD ...]`: how long we take over how long others take, each result checked first.
 
 Every module of `benchmarks/cases` takes part; words choose the cases whose name, or module, contains one of them. Cases of
-one module with the same number of threads run in one process (`worker.py`). `--full` adds the long cases and more rounds,
-`--save` keeps the result in `benchmarks/results`, where `python -m benchmarks.report` finds it. What a GPU does is measured
-by `make bench-gpu`, in `benchmarks/cuda`.
+one module with the same number of threads run in one process (`worker.py`). `--full` adds the long cases and more rounds;
+`--save` keeps the result in `benchmarks/results`, where `python -m benchmarks.report` finds it, and `--again` puts what is
+measured into the newest full run there. What a GPU does is measured by `make bench-gpu`, in `benchmarks/cuda`.
 
 How the real one differs: PyTorch's benchmarks (`benchmarks/` in its repository) report seconds, for its dashboards to
 compare over time on machines that do nothing else.
@@ -45,6 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("words", nargs="*", help="only cases whose module or name contains one of these")
     parser.add_argument("--full", action="store_true", help="the long cases as well, and more rounds")
     parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
+    parser.add_argument(
+        "--again", action="store_true", help="the same, as part of the newest full run, which is kept anew"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object for each case")
     parser.add_argument("--list", action="store_true", help="only say which cases there are")
     options = parser.parse_args(arguments)
@@ -55,6 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not any(cases for _, cases in chosen):
         print(f"no benchmark case contains {' or '.join(options.words) or 'anything'}", file=sys.stderr)
         return 1
+    before = results.newest() if options.again else None
+    if options.again and before is None:
+        parser.error("--again needs a run in benchmarks/results: --full --save leaves one")
     if options.list:
         print("\n".join(f"{short(module)}: {case.name}" for module, cases in chosen for case in cases))
         return 0
@@ -65,9 +70,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"the machine is busy (load {load}): ratios on two threads will say little", file=sys.stderr)
     budget = SECONDS_FULL if options.full else SECONDS
     groups = [measure(module, cases, budget, options.json) for module, cases in chosen if cases]
-    if options.save:
+    if options.save or options.again:
         command = shlex.join(["python", "-m", "benchmarks", *(sys.argv[1:] if arguments is None else arguments)])
-        path = results.save(results.record(command, options.full and not options.words, groups, load), groups)
+        record = results.record(command, options.full and not options.words, groups, load)
+        if before is not None:
+            record = results.updated(results.read(before), record)
+        path = results.save(record, groups)
         print(f"kept in {path.parent.name}/{path.name}")
     return 1 if any(wrong(case) for group in groups for case in group["cases"]) else 0
 
@@ -129,7 +137,15 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def crashed(name: str, threads: int, status: int) -> dict[str, Any]:
-    about = {"name": name, "threads": threads, "clock": "wall", "unit": "second", "note": "", "unchecked": ""}
+    about = {
+        "name": name,
+        "threads": threads,
+        "clock": "wall",
+        "unit": "second",
+        "note": "",
+        "unchecked": "",
+        "again": "",
+    }
     nothing: dict[str, Any] = {"absent": {}, "errors": {}, "ratios": [], "seconds": {}}
     return about | nothing | {"error": f"the process ended with status {status}"}
 

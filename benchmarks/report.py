@@ -85,11 +85,16 @@ def setting(found: Record) -> str:
     libraries = ", ".join(f"{name} {versions[name]}" for name in versions if name not in ("internals", "python"))
     settings = " ".join(f"{name}={value}" for name, value in machine.get("settings", {}).items())
     load = machine.get("load")
+    day = str(found.get("measured", found["date"]))[:10]
     sentences = [
-        f"Measured on {found['date'][:10]} with `{found['command']}` at commit {versions['internals']}: "
+        f"Measured on {day} with `{found['command']}` at commit {versions['internals']}: "
         f"{machine.get('cpu', 'an unnamed processor')}, {machine.get('cores', '?')} cores, {machine.get('instructions')}, "
         f"{machine.get('system')}; Python {versions['python']}, {libraries}.",
     ]
+    again: dict[str, list[str]] = {}
+    for case in (case for group in found["groups"] for case in group["cases"] if case["again"]):
+        again.setdefault(case["again"], []).append(escaped(case["name"]))
+    sentences += [f"Measured again on {when}: {'; '.join(names)}." for when, names in again.items()]
     if settings:
         sentences.append(f"The environment had `{settings}`.")
     if load is not None and load > 0.7:

@@ -40,6 +40,7 @@ CASE = {
     "unit": str,
     "note": str,
     "unchecked": str,
+    "again": str,  # when it was measured again and at which commit, if it was
     "error": (str, type(None)),
     "absent": dict,
     "errors": dict,
@@ -81,6 +82,21 @@ def record(command: str, full: bool, groups: Sequence[Mapping[str, Any]], load: 
             "versions": machine.versions(),
             "groups": rounded(kept),
         }
+    )
+
+
+def updated(old: Record, new: Record) -> Record:
+    """The old run with what the new one measured again in it; each such case says when. New cases are added."""
+    again = f"{new['date'][:10]} at commit {new['versions']['internals']}"
+    groups = {group["module"]: {**group, "cases": list(group["cases"])} for group in old["groups"]}
+    for group in new["groups"]:
+        cases = groups.setdefault(group["module"], {**group, "cases": []})["cases"]
+        places = {case["name"]: place for place, case in enumerate(cases)}
+        for case in group["cases"]:
+            place = places.get(case["name"], len(cases))
+            cases[place : place + 1] = [{**case, "again": again}]
+    return checked(
+        {**old, "date": new["date"], "measured": old.get("measured", old["date"]), "groups": list(groups.values())}
     )
 
 

@@ -43,6 +43,7 @@ def measured(case: Case, budget: float) -> dict[str, Any]:
         "unit": case.unit,
         "note": case.note,
         "unchecked": case.unchecked,
+        "again": "",
         "error": None,
         "absent": {},
         "errors": {},

@@ -15,7 +15,14 @@ from benchmarks import __main__ as runner
 from benchmarks import chart, machine, report, results
 from benchmarks.results import NotAResult
 
-NOBODY = {"absent": {}, "errors": {"internals": 3.2e-08, "torch": 0.0}, "error": None, "note": "", "unchecked": ""}
+NOBODY = {
+    "absent": {},
+    "errors": {"internals": 3.2e-08, "torch": 0.0},
+    "error": None,
+    "note": "",
+    "unchecked": "",
+    "again": "",
+}
 
 
 def ratio(against: str, value: float, goal: float | None = None) -> dict[str, Any]:
@@ -125,6 +132,20 @@ def test_the_newest_full_run_comes_first(record: results.Record, tmp_path: Path)
         results.save(record | {"date": f"{date}T00:00:00+00:00", "full": full}, groups(), tmp_path)
     found = results.newest(tmp_path)
     assert found is not None and found.name == "2026-01-03-0000.json"
+
+
+def test_cases_measured_again_take_their_place_in_the_old_run_and_say_so(record: results.Record) -> None:
+    few = [{**groups()[0], "cases": [case("sort", ratio("torch", 0.9, 1.2)), case("new", ratio("torch", 1.0))]}]
+    new = results.record("again", False, few) | {"date": "2026-11-22T08:00:00+00:00"}
+    new["versions"]["internals"] = "def"
+    found = results.updated(record, new)
+    names = [case["name"] for case in found["groups"][0]["cases"]]
+    assert names == ["a * b | c", "sort", "new"] and found["full"] and found["date"] == new["date"]
+    assert [bool(case["again"]) for case in found["groups"][0]["cases"]] == [False, True, True]
+    assert found["groups"][1] == record["groups"][1] and record["groups"][0]["cases"][1]["ratios"][0]["median"] == 1.5
+    text = report.page(found)
+    assert "Measured on 2026-11-21 with" in text
+    assert "Measured again on 2026-11-22 at commit def: sort; new." in text and "**2 of 2 goals are met.**" in text
 
 
 # The page and the chart

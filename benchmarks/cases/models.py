@@ -29,6 +29,9 @@ ABOUT = (
     "`optimize_for_inference`."
 )
 TRAINING_BATCH, TRAINING_SIDE, RATE = 8, 64, 0.01
+# In float32 one ReLU in a million gets its input on the other side of zero, which changes the first layer's gradient by up to
+# a percent, in either library; in float64 ours agrees with PyTorch's to thirteen digits (tests/test_benchmarks_cases.py).
+KINKS = 0.01
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def cases() -> list[Case]:
         f"ResNet-18, step of training, batch {TRAINING_BATCH}, {TRAINING_SIDE} x {TRAINING_SIDE}",
         training_sides,
         reference=training_reference,
-        tolerance=1e-4,
+        tolerance=KINKS,
         goals={"torch": 2.0},
         clock="cpu",
         rounds=20,
