@@ -76,6 +76,13 @@ def test_roof_is_the_lower_of_memory_and_arithmetic():
     assert roof.canvas().bounds().w > 500
 
 
+def test_names_of_points_do_not_cover_each_other():
+    points = [Point(name, 1, 12, seconds) for name, seconds in (("add", 1e-9), ("product", 1.02e-9), ("copy", 0.98e-9))]
+    marks = list(Roofline(points, 20e9, 100e9, 500e9).canvas().texts())
+    a, b, c = (next(m.box for m in marks if m.text == p.name) for p in points)
+    assert not a.overlaps(b) and not a.overlaps(c) and not b.overlaps(c)
+
+
 X86 = """
 main:
 	movq	%rdi, %rax

@@ -12,13 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from math import floor, log10
 
-from viz.canvas import Canvas, text_width
+from viz.canvas import Box, Canvas, text_width
 from viz.scene import Picture
 
 WIDTH, HEIGHT = 520.0, 240.0
-ROLES = ("shared", "copied", "owner", "allocator")
+ROLES = ("shared", "copied", "owner", "allocator", "ready", "warning", "view", "free")
 
 
 @dataclass
@@ -103,13 +104,28 @@ def roofline_canvas(r: Roofline) -> Canvas:
         start = max(10.0**left, 10.0**bottom / speed)
         canvas.line([place(start, start * speed), place(r.peak / speed, r.peak)], "storage", 2, dashed=dashed, tip=name)
     canvas.line([place(r.peak / r.cached, r.peak), place(10.0**right, r.peak)], "key", 2, tip="arithmetic")
-    for role, p in zip(ROLES, r.points):
-        x, y = place(p.intensity, p.speed)
+    spots = [place(p.intensity, p.speed) for p in r.points]
+    taken = [Box(x - 5, y - 5, 10, 10) for x, y in spots]
+    for role, p, (x, y) in zip(cycle(ROLES), r.points, spots):
         canvas.rect(x - 5, y - 5, 10, 10, role, radius=5, tip=f"{p.name}: {p.speed / 1e9:.3g} Gflop/s")
-        canvas.rect(x + 8, y - 8, text_width(p.name, 12, bold=True) + 4, 15, "paper")  # or a line runs through the name
-        canvas.text(x + 10, y + 4, p.name, 12, bold=True)
+        label = _free_box(p.name, x, y, taken)
+        canvas.rect(label.x, label.y, label.w, label.h, "paper")  # or a line runs through the name
+        canvas.text(label.x + 2, label.y + 12, p.name, 12, bold=True)
+        taken.append(label)
     canvas.text(0, -12, "Gflop/s", 12, paint="muted")
     canvas.text(WIDTH, HEIGHT + 34, "operations per byte", 12, "end", paint="muted")
     roof = f"blue: {r.bandwidth / 1e9:.1f} GB/s from memory, dashed {r.cached / 1e9:.0f} GB/s from the cache"
     canvas.text(0, HEIGHT + 54, f"{roof}; level: {r.peak / 1e9:.0f} Gflop/s of arithmetic", 11, paint="muted")
     return canvas
+
+
+def _free_box(name: str, x: float, y: float, taken: list[Box]) -> Box:
+    """Where the name of a point is written: to the right, to the left, above or below, where nothing is yet."""
+    w, h = text_width(name, 12, bold=True) + 4, 15.0
+    places = [
+        Box(x + 8, y - 8, w, h),
+        Box(x - 8 - w, y - 8, w, h),
+        Box(x - w / 2, y - 22, w, h),
+        Box(x - w / 2, y + 7, w, h),
+    ]
+    return next((b for b in places if not any(b.overlaps(t) for t in taken)), places[0])
