@@ -13,7 +13,6 @@ import importlib
 import importlib.util
 import os
 import shutil
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -23,8 +22,7 @@ import numpy as np
 
 import internals
 from benchmarks.harness import OURS, Absent, Call, NotThereYet
-
-PATIENCE = 600.0  # seconds until a compiled program has to be ready
+from internals.machine_code import set_num_threads
 
 Program = Callable[..., Any]
 
@@ -44,11 +42,8 @@ def not_installed(name: str) -> Absent:
 
 
 def set_threads(number: int) -> None:
-    """Ours and PyTorch's; that of BLAS is set by the environment before anything is imported (`worker.py`)."""
-    if hasattr(internals, "set_num_threads"):
-        internals.set_num_threads(number)
-    elif number > 1:
-        warnings.warn("internals.set_num_threads is not there yet: ours may run on one thread", stacklevel=2)
+    """Ours and PyTorch's; that of BLAS is set by the environment before anything is imported (`__main__.py`)."""
+    getattr(internals, "set_num_threads", set_num_threads)(number)
     if torch := library("torch"):
         torch.set_num_threads(number)
 
@@ -80,7 +75,7 @@ def in_numpy(program: Program, arrays: Sequence[np.ndarray]) -> Call:
 
 
 def optimized(program: Any, inputs: Sequence[Any]) -> Call:
-    """Ours, compiled and ready. Raises `NotThereYet` where there is no `jit.optimize`, RuntimeError when it is never ready."""
+    """Ours, compiled and ready. Raises `NotThereYet` where there is no `jit.optimize`."""
     optimize = getattr(internals.jit, "optimize", None)
     if optimize is None:
         raise NotThereYet("internals.jit.optimize")
@@ -90,17 +85,13 @@ def optimized(program: Any, inputs: Sequence[Any]) -> Call:
 
 
 def wait_until_compiled(call: Call) -> None:
-    """Calls it until no kernel is being compiled any more."""
-    fuser = importlib.import_module("internals.jit.fuser")
-    end = time.monotonic() + PATIENCE
-    while True:
+    """Calls it, and waits for the compiler, as often as plans are made: for the first call, and for one that has been seen."""
+    from internals.jit.fuser import background
+
+    for _ in range(3):
         call()
-        call()
-        if all(kernel.state != "compiling" for kernel in fuser.last_kernels()):
-            return
-        if time.monotonic() > end:
-            raise RuntimeError(f"after {PATIENCE:.0f} seconds kernels are still being compiled")
-        time.sleep(0.05)
+        background.wait()
+    call()
 
 
 def torch_compiled(program: Any, inputs: Sequence[Any], freezing: bool = False) -> Call | Absent:

@@ -178,18 +178,28 @@ def test_peers_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_optimised_programs_wait_until_their_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
+    from internals.jit.fuser import background
 
-    class Kernel:
-        @property
-        def state(self) -> str:
-            return "compiling" if len(calls) < 5 else "ready"
+    done: list[str] = []
 
-    fuser = type("Fuser", (), {"last_kernels": staticmethod(lambda: [Kernel()])})
-    monkeypatch.setattr(peers.importlib, "import_module", lambda name: fuser)
-    peers.wait_until_compiled(lambda: calls.append(1))
-    assert len(calls) == 6
-    monkeypatch.setattr(peers, "PATIENCE", 0.0)
-    calls[:] = []
-    with pytest.raises(RuntimeError, match="still being compiled"):
-        peers.wait_until_compiled(lambda: None)
+    def call() -> None:
+        if not done:
+            background.submit("a kernel", lambda: done.append("compiled"))
+        done.append("called")
+
+    peers.wait_until_compiled(call)
+    assert "compiled" in done and done[-1] == "called" and not background.working
+
+
+def test_threads_are_set_for_everyone() -> None:
+    from internals.machine_code import get_num_threads
+
+    torch = peers.library("torch")
+    before = get_num_threads(), torch and torch.get_num_threads()
+    try:
+        peers.set_threads(2)
+        assert get_num_threads() == 2 and (torch is None or torch.get_num_threads() == 2)
+    finally:
+        peers.set_threads(before[0])
+        if torch:
+            torch.set_num_threads(before[1])
