@@ -125,7 +125,7 @@ def _free_box(name: str, x: float, y: float, taken: list[Box]) -> Box:
     places = [
         Box(x + 8, y - 8, w, h),
         Box(x - 8 - w, y - 8, w, h),
-        Box(x - w / 2, y - 22, w, h),
-        Box(x - w / 2, y + 7, w, h),
+        Box(x - w / 2, y - 25, w, h),
+        Box(x - w / 2, y + 9, w, h),
     ]
     return next((b for b in places if not any(b.overlaps(t) for t in taken)), places[0])
