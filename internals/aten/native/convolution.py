@@ -26,8 +26,12 @@ from internals.aten.native.reduction_tools import sum_of_products
 from internals.aten.native.windows import fold_offsets, fold_windows, pad_spatial, unfold_windows
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array
+from internals.machine_code.settings import use_compiled
 
 from .convolution_checks import checked_arguments, spread
+
+COMPILED = 1 << 14  # from how many elements on compiled kernels pay;
+REUSE = 64  # so many multiplications count as an element
 
 
 def convolution(
@@ -48,6 +52,15 @@ def convolution(
     stride, padding, dilation, sizes = checked_arguments(
         input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
     )
+    if use_compiled(prod(sizes) * prod(weight.shape[1:]) // REUSE, COMPILED) and compiled_fits(input, weight):
+        how = (stride, padding, dilation)
+        if transposed:
+            from internals.aten.compiled.convolution_gradients import input_gradient as transposed_convolution
+
+            return transposed_convolution(input, weight, bias, sizes, how, groups)
+        from internals.aten.compiled.convolving import convolution as compiled_convolution
+
+        return compiled_convolution(input, weight, bias, sizes, how, groups)
     x, w = _computable(input), _computable(weight)
     if transposed:
         y = input_gradient(x, w, sizes, stride, padding, dilation, groups)
@@ -59,6 +72,13 @@ def convolution(
     else:
         np.add(y, _computable(bias).reshape(-1, *[1] * (w.ndim - 2)), out=array(out), casting="unsafe")
     return out
+
+
+def compiled_fits(input: Any, weight: Any) -> bool:
+    """Whether there are compiled kernels for these tensors: float32 or float64, in one or two dimensions."""
+    from internals.aten.compiled.product import available
+
+    return weight.dim() <= 4 and bool(weight.numel()) and available(input.dtype)
 
 
 def forward(x: Any, w: Any, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Any:

@@ -10,14 +10,17 @@ How the real one differs: as `convolution` it chooses among many backends; what 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl, array, from_array
+from internals.machine_code.settings import use_compiled
 
-from .convolution import forward, input_gradient, weight_gradient
+from .convolution import COMPILED, REUSE, compiled_fits, forward, input_gradient, weight_gradient
+from .convolution_checks import spread
 
 
 def convolution_backward(
@@ -34,9 +37,15 @@ def convolution_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
-    dy, x, w = (_computable(t) for t in (grad_output, input, weight))
-    how = (stride, padding, dilation)
+    n = weight.dim() - 2
+    how = spread(stride, n, "stride"), spread(padding, n, "padding"), spread(dilation, n, "dilation")
     dx = dw = db = None
+    places = (input if transposed else grad_output).numel()
+    if use_compiled(places * prod(weight.shape[1:]) // REUSE, COMPILED) and compiled_fits(input, weight):
+        from internals.aten.compiled.convolution_gradients import gradients
+
+        return gradients(grad_output, input, weight, how, transposed, groups, output_mask)
+    dy, x, w = (_computable(t) for t in (grad_output, input, weight))
     if output_mask[0]:
         dx = forward(dy, w, *how, groups) if transposed else input_gradient(dy, w, x.shape, *how, groups)
     if output_mask[1]:

@@ -26,9 +26,12 @@ from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
 from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as, suggests_channels_last
 from .reduction_tools import sum_of_products
+
+COMPILED = 1 << 14  # from how many elements on batch normalization has a compiled kernel
 
 
 def native_layer_norm(
@@ -43,6 +46,8 @@ def native_layer_norm(
     axes = tuple(range(len(kept), input.dim()))
     output = empty_contiguous(input.shape, input.dtype)
     mean, rstd = (empty_contiguous((*kept, *(1,) * n), statistics_dtype) for _ in range(2))
+    if input.numel() >= settings.least and _compiled("layer_norm", (input, weight, bias, eps), (output, mean, rstd)):
+        return output, mean, rstd
     if input.numel():
         _normalize(array(input), axes, eps, wide(weight), wide(bias), array(output), array(mean), array(rstd))
     elif mean.numel():
@@ -59,6 +64,10 @@ def native_group_norm(
     statistics_dtype = check_mixed(input, weight, bias)
     output = empty_as(input, input.shape)
     mean, rstd = (empty_contiguous((N, group), statistics_dtype) for _ in range(2))
+    if input.numel() >= settings.least and _compiled(
+        "group_norm", (input, weight, bias, group, eps), (output, mean, rstd)
+    ):
+        return output, mean, rstd
     if input.numel():
         rows = array(input).reshape(N, group, C // group, HxW)
         result = np.empty(rows.shape, input.dtype.np)
@@ -90,6 +99,10 @@ def native_batch_norm(
     channels = input.shape[1]
     output = empty_as(input, input.shape)
     saved = [empty_contiguous((channels if training else 0,), statistics_dtype) for _ in range(2)]
+    if use_compiled(input.numel(), COMPILED) and _compiled_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, output, saved
+    ):
+        return write_batch_norm((output, *saved), training, out)
     sizes = (1, channels, *(1,) * (input.dim() - 2))
     w, b = (None if p is None else wide(p).reshape(sizes) for p in (weight, bias))
     if training:
@@ -114,6 +127,20 @@ def native_batch_norm(
             y = np.multiply(x, scale.astype(x.dtype, copy=False), out=array(output) if x is array(input) else None)
             np.add(y, shift.astype(x.dtype, copy=False), out=array(output), casting="same_kind")
     return write_batch_norm((output, *saved), training, out)
+
+
+def _compiled_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
+    output: Any, saved: list[Any],
+) -> bool:  # fmt: skip
+    """Whether a compiled kernel did the work of `native_batch_norm`."""
+    from internals.aten.compiled import batch_norm as compiled
+
+    if not input.numel() or not compiled.fits(input, weight, bias, running_mean, running_var):
+        return False
+    if training:
+        return compiled.run_train(input, weight, bias, (running_mean, running_var), momentum, eps, output, *saved)
+    return compiled.run_evaluate(input, weight, bias, running_mean, running_var, eps, output)
 
 
 def layer_norm(
@@ -197,6 +224,19 @@ def _normalize(
         np.add(deviation, bias, out=out, casting="same_kind")
     restore(token)
     return variance
+
+
+def _compiled(name: str, arguments: tuple[Any, ...], results: tuple[TensorImpl, ...]) -> bool:
+    """Whether machine code filled `results`."""
+    from internals.aten.compiled import normalization
+
+    d, numel = arguments[0].dtype, arguments[0].numel()
+    if not numel or d not in (dt.float32, dt.float64) or not use_compiled(numel, normalization.THRESHOLD):
+        return False
+    if any(t is not None and (t.dtype is not d or not t.is_contiguous()) for t in (*arguments[:3], *results)):
+        return False
+    filled: bool = getattr(normalization, name)(*arguments, *results)
+    return filled
 
 
 def wide(t: Any) -> Any:

@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.float_errors import quiet, restore
-from internals.core.tensor_impl import TensorImpl, array, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, array, empty_contiguous, from_array
+from internals.machine_code.settings import settings, use_compiled
 
 from .memory_format import empty_as
-from .normalization import wide
+from .normalization import COMPILED, wide
 from .reduction_tools import sum_of_products
 
 
@@ -39,6 +41,15 @@ def native_layer_norm_backward(
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    if input.numel() >= settings.least and output_mask[0] and (weight is not None or not any(output_mask[1:])):
+        found = _compiled_layer_norm(grad_out, input, mean, rstd, weight)
+        if found is not None:
+            dx, dw, db = found
+            return (
+                dx,
+                _parameter(dw if output_mask[1] else None, normalized_shape, weight),
+                _parameter(db if output_mask[2] else None, normalized_shape, weight),
+            )
     rows = input.dim() - len(normalized_shape)
     others, over = tuple(range(rows)), tuple(range(rows, input.dim()))
     dx, dw, db = _gradients(
@@ -86,6 +97,11 @@ def native_batch_norm_backward(
 ) -> tuple[Any, Any, Any]:
     """(grad_input, grad_weight, grad_bias) for (N, C, ...), normalized by the saved statistics or (not `train`) the running."""
     n, channels = input.shape[:2]
+    if use_compiled(input.numel(), COMPILED):
+        saved = (save_mean, save_invstd) if train else (running_mean, running_var)
+        found = _compiled_batch_norm(grad_out, input, weight, *saved, train, eps, output_mask)
+        if found is not None:
+            return found
     sizes = (n, channels, -1) if input.numel() else (n, channels, 0)
     g, x = (wide(t).reshape(sizes) for t in (grad_out, input))
     if train:
@@ -98,6 +114,21 @@ def native_batch_norm_backward(
     dx, dw, db = _gradients(g, x, m, r, w, (0, 2), (0, 2), output_mask, train)
     like = save_mean if train else running_mean  # of the parameters' dtype
     return _tensor(dx, input.shape, input), _parameter(dw, (channels,), like), _parameter(db, (channels,), like)
+
+
+def _compiled_batch_norm(
+    g: Any, x: Any, weight: Any, mean: Any, scale: Any, train: bool, eps: float, mask: Sequence[bool]
+) -> Any:
+    """What `native_batch_norm_backward` gives, from a compiled kernel; None where there is none.
+
+    `scale` is the reciprocal standard deviation of the batch (`train`), or else the running variance."""
+    from internals.aten.compiled import batch_norm as compiled
+
+    rstd = scale if train else from_array((1 / np.sqrt(array(scale) + eps)).astype(scale.dtype.np))
+    if not x.numel() or not compiled.fits(g, x, weight, mean, rstd):
+        return None
+    found = compiled.run_backward(g, x, weight, (mean, rstd), train, mask[0])
+    return found and tuple(t if wanted else None for t, wanted in zip(found, mask))
 
 
 def _gradients(
@@ -144,6 +175,21 @@ def _gradients(
         dx += level * factor / count
     restore(token)
     return dx, dw, db
+
+
+def _compiled_layer_norm(g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: TensorImpl, weight: Any) -> Any:
+    """The three gradients by machine code, the last two as arrays; None where numpy does it."""
+    from internals.aten.compiled.normalization import THRESHOLD, layer_norm_backward
+
+    d = x.dtype
+    given = [t for t in (g, x, mean, rstd, weight) if t is not None]
+    if not x.numel() or d not in (dt.float32, dt.float64) or not use_compiled(x.numel(), THRESHOLD):
+        return None
+    if any(t.dtype is not d or not t.is_contiguous() for t in given):
+        return None
+    dx = empty_contiguous(x.shape, d)
+    sums = layer_norm_backward(g, x, mean, rstd, weight, dx)
+    return None if sums is None else (dx, *sums)
 
 
 def _tensor(a: Any, sizes: Sequence[int], like: TensorImpl) -> Any:

@@ -20,7 +20,10 @@ from internals.aten.native.memory_format import empty_as, suggests_channels_last
 from internals.aten.native.windows import pad_spatial, unfold_windows
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array
+from internals.core.tensor_impl import array, from_array
+from internals.machine_code.settings import use_compiled
+
+COMPILED = 1 << 15  # from how many elements on compiled kernels pay
 
 
 def max_pool2d_with_indices(
@@ -33,6 +36,11 @@ def max_pool2d_with_indices(
     kernel, stride, padding, dilation, (rows, columns) = max_pool2d_arguments(
         self, kernel_size, stride, padding, dilation, ceil_mode
     )
+    if use_compiled(self.numel(), COMPILED):
+        values, indices = (empty_as(self, (*self.shape[:-2], rows, columns), d) for d in (self.dtype, dt.int64))
+        kernels = compiled_for(self, values)
+        if kernels and kernels.run_max_pool(self, values, indices, kernels.window_of(kernel, stride, padding, dilation)):
+            return values, indices
     x, lowest = _batched(self), lowest_of(self.dtype)
     offsets = list(_offsets(x, (rows, columns), kernel, stride, padding, dilation, lowest))
     best = offsets[0][0].copy()
@@ -90,6 +98,12 @@ def avg_pool2d(
 ) -> Any:
     """The mean of every window. The divisor counts padding, unless told otherwise, but never what ceil_mode adds beyond it."""
     kernel, stride, padding, size = avg_pool2d_arguments(self, kernel_size, stride, padding, ceil_mode, divisor_override)
+    if use_compiled(self.numel(), COMPILED):
+        out = empty_as(self, (*self.shape[:-2], *size))
+        kernels = compiled_for(self, out)
+        divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
+        if kernels and kernels.run_avg_pool(self, divisors, out, kernels.window_of(kernel, stride, padding, [1, 1])):
+            return out
     x = _batched(self)
     accumulate = np.float32 if self.dtype is dt.float16 else x.dtype
     total = np.zeros((*x.shape[:2], *size), accumulate)
@@ -104,6 +118,11 @@ def avg_pool2d(
 def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     """Means over `output_size` windows that cover the image evenly: over rows, then over columns."""
     check_adaptive_avg_pool2d(self, output_size)
+    if use_compiled(self.numel(), COMPILED):
+        out = empty_as(self, (*self.shape[:-2], *output_size))
+        kernels = compiled_for(self, out)
+        if kernels and kernels.run("adaptive_pool", self, out, *self.shape[-2:], *output_size):
+            return out
     x = array(self)
     dtype = np.float32 if self.dtype is dt.float16 else x.dtype
     for axis, m in zip((-2, -1), output_size):
@@ -175,6 +194,27 @@ def window_sizes(
         end = np.minimum(start + k, n + p)
         counts.append(end - start if padded else np.minimum(end, n) - np.maximum(start, 0))
     return reduce(np.multiply.outer, counts)
+
+
+def compiled_for(*tensors: Any) -> Any:
+    """The module of compiled kernels if it has some for these tensors, else None."""
+    from internals.aten.compiled import pooling
+
+    return pooling if pooling.fits(*tensors) else None
+
+
+def divisors_of(
+    t: Any,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    padded: bool,
+    override: int | None,
+) -> Any:
+    """What the sum of each of `size` windows over images like `t` is divided by, as a tensor."""
+    counts = override or window_sizes(size, t.shape[-2:], kernel, stride, padding, padded)
+    return from_array(np.broadcast_to(counts, tuple(size)).astype(t.dtype.np))
 
 
 def max_pool2d_arguments(

@@ -9,14 +9,17 @@ How the real one differs: loops over the windows, plane by plane, in threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array
+from internals.machine_code.settings import use_compiled
 
-from .pooling import pool_arguments, result_like, window_sizes
+from .memory_format import empty_as
+from .pooling import COMPILED, compiled_for, divisors_of, pool_arguments, result_like, window_sizes
 
 
 def max_pool2d_with_indices_backward(
@@ -32,6 +35,11 @@ def max_pool2d_with_indices_backward(
     """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
     kernel, stride, _, dilation = pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
     plane = self.shape[-2] * self.shape[-1]
+    if use_compiled(self.numel(), COMPILED):
+        dx = empty_as(self, self.shape)
+        kernels = compiled_for(grad_output, indices, dx)
+        if kernels and kernels.run("max_pool_backward", grad_output, indices, dx, plane, prod(grad_output.shape[-2:])):
+            return dx
     g = _wide(grad_output)
     planes = self.numel() // plane if plane else 0
     windows = g.shape[-2] * g.shape[-1]
@@ -57,6 +65,13 @@ def avg_pool2d_backward(
 ) -> Any:
     """Each gradient, over its window's divisor, at all elements of the window."""
     kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
+    if use_compiled(self.numel(), COMPILED):
+        size, dx = grad_output.shape[-2:], empty_as(self, self.shape)
+        kernels = compiled_for(grad_output, dx)
+        divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
+        window = (*kernel, *self.shape[-2:], *size, *padding, *stride)
+        if kernels and kernels.run("avg_pool_backward", grad_output, divisors, dx, *window):
+            return dx
     g = _wide(grad_output)
     size, image = g.shape[-2:], self.shape[-2:]
     divisor = divisor_override or window_sizes(size, image, kernel, stride, padding, count_include_pad)
@@ -68,6 +83,11 @@ def avg_pool2d_backward(
 
 def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     """Each gradient, over its window's size, at all elements of the window; the windows are those of `_adaptive_avg_pool2d`."""
+    if use_compiled(self.numel(), COMPILED):
+        dx = empty_as(self, self.shape)
+        kernels = compiled_for(grad_output, dx)
+        if kernels and kernels.run("adaptive_pool_backward", grad_output, dx, *self.shape[-2:], *grad_output.shape[-2:]):
+            return dx
     g = _wide(grad_output)
     for axis in (-2, -1):
         n, m = self.shape[axis], g.shape[axis]

@@ -1,0 +1,119 @@
+"""Convolution of images (N, C, H, W) without laying out their windows: the eager path of `native/convolution.py` for large ones.
+
+Give the image a border of zeros, and write it as one long row for each channel. Then the element that kernel offset (i, j)
+meets is, for every output place, the same distance further on: i rows and j columns. So the sum over (channel, i, j) is a matrix
+product whose second matrix is the image itself, read from another offset for each term: `product`. Places that lie in the border
+are computed too, for nothing, and cut off at the end:
+
+    lay_out    images -> images with a border, dealt out into phases where the stride is more than 1     (a copy)
+    multiply   weights, images -> sums for (channels, places and some more)                              (most of the time)
+    cut_out    -> the result, plus bias                                                                  (a copy)
+
+A 1×1 convolution needs neither copy. Small images would be mostly border; there the windows are laid out as the columns of a
+matrix after all (`columns`), which wastes nothing, for many images at once.
+
+Images are taken a few at a time, so that what is copied is still in a cache when it is read.
+
+How the real one differs: oneDNN reorders images and weights to blocks of 16 channels (`nChw16c`), computes there, and reorders
+back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from internals.core.tensor_impl import TensorImpl, empty_contiguous
+
+from ..native.memory_format import empty_as
+from . import depthwise, layouts, product
+from .layouts import (
+    Plan,
+    Window,
+    as_images,
+    chunks,
+    contiguous,
+    cut_out,
+    fill_columns,
+    image_at,
+    lay_out,
+    planned,
+    window_of,
+)  # fmt: skip
+from .product import Factors, best_tile, multiply, rows_apart
+
+COPY = 30  # what copying an element costs, in multiplications
+
+
+def convolution(
+    input: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence[int], how: Sequence[Sequence[int]], groups: int
+) -> Any:
+    """The convolution, of `sizes`, of checked arguments; `how` is stride, padding and dilation. In one or two dimensions."""
+    out = empty_as(input, sizes)
+    if out.numel():
+        window = window_of(weight.shape[2:], *how)
+        convolve(as_images(input), contiguous(weight), bias, as_images(out), window, groups)
+    return out
+
+
+def convolve(x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int) -> None:
+    """Fill `out` (N, O, H', W') with the convolution of x (N, C, H, W) and weight (O, C/groups, *K), which is row-major."""
+    bias = None if bias is None else contiguous(bias)
+    if groups > 1 and weight.shape[1] == 1:
+        depthwise.convolve(x, weight, bias, out, window)
+        return
+    images, outputs, height, width = out.shape
+    plan = planned(window, x.shape[1] // groups, *x.shape[2:], height, width)
+    rows, places = outputs // groups, images * height * width
+    tile, tile_of_columns = best_tile(x.dtype, rows, plan.places), best_tile(x.dtype, rows, places)
+    in_place = images * product.effort(tile, rows, plan.places)
+    by_columns = product.effort(tile_of_columns, rows, places) + COPY * places
+    if in_place <= by_columns:
+        _read_where_it_lies(x, weight, bias, out, window, groups, plan, tile)
+    else:
+        _lay_out_columns(x, weight, bias, out, window, groups)
+
+
+def _read_where_it_lies(
+    x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan, tile: product.Tile
+) -> None:  # fmt: skip
+    (images, channels), (_, outputs, _, width) = x.shape[:2], out.shape
+    inputs, rows, places = channels // groups, outputs // groups, max(plan.places, tile.columns)
+    copied = not (plan.as_it_lies and x.is_contiguous() and places == plan.places)
+    cut = not (plan.columns == width and bias is None and out.is_contiguous() and places == plan.places)
+    together = max(1, layouts.CHUNK // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)))
+    together = min(images, together)
+    laid = empty_contiguous((together * channels * plan.plane + places,), x.dtype) if copied else x
+    sums = empty_contiguous((together * outputs * places,), x.dtype) if cut else out
+    for first, n in chunks(images, together):
+        if copied:
+            lay_out(x, first, n, plan, window, laid)
+        f = Factors(
+            weight.data_ptr(), laid.data_ptr() if copied else image_at(x, first), plan.offsets,
+            sums.data_ptr() if cut else image_at(out, first), rows, places, places, n * groups, inputs * plan.plane,
+            rows * places, groups,
+        )  # fmt: skip
+        multiply(x.dtype, tile, f)
+        if cut:
+            cut_out(sums, bias, out, first, n, (outputs * places, places, plan.columns))
+
+
+def _lay_out_columns(
+    x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int
+) -> None:
+    (images, channels), (_, outputs, height, width) = x.shape[:2], out.shape
+    rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width
+    together = min(images, max(1, layouts.CHUNK // (x.itemsize * plane * (terms * groups + outputs))))
+    tile = best_tile(x.dtype, rows, together * plane)
+    places = max(together * plane, tile.columns)
+    matrix = empty_contiguous((groups * terms, places), x.dtype)
+    sums = empty_contiguous((outputs, places), x.dtype)
+    f = Factors(
+        weight.data_ptr(), matrix.data_ptr(), rows_apart(terms, places), sums.data_ptr(), rows, places, places, groups,
+        terms * places, rows * places, groups,
+    )  # fmt: skip
+    for first, n in chunks(images, together):
+        fill_columns(x, first, n, (height, width), window, matrix, places)
+        multiply(x.dtype, tile, f)
+        cut_out(sums, bias, out, first, n, (plane, places, width))

@@ -1,0 +1,182 @@
+"""The inner loop of `product` in LLVM's language, for a tile of any size.
+
+It is written out because a compiler does not find this form from a loop over numbers: the sums are values `%sum0_0` to
+`%sum7_2`, 24 vectors that go round from one turn of the loop `term` to the next (`phi`) and never to memory; the vectors of x are
+loaded once a turn, each weight once, into all lanes of a vector (`shufflevector`). What `fmuladd` becomes is the CPU's choice:
+one instruction, rounding once, or two.
+
+Around it: `tile` goes along the columns of a block, `item` through the blocks of rows, of columns, and images that make up the
+thread's part of the work.
+
+How the real one differs: such loops are written in assembler (OpenBLAS), with a generator of machine code (oneDNN), or with a
+compiler's intrinsic functions (FBGEMM).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+ARGUMENTS = {
+    "ptr": ("weights", "x", "offsets", "out"),
+    # rows and columns of the result; terms of each sum; columns that are computed before the next rows are;
+    # matrices of weights that take turns with the images, and how far they lie apart, as do images and rows; 1 to add to `out`
+    "i64": (
+        "rows", "terms", "columns", "block", "turns", "w_matrix", "x_image", "out_image", "out_row", "adding"
+    ),
+}  # fmt: skip
+SIGNATURE = "*f4 " * len(ARGUMENTS["ptr"]) + "i8 " * len(ARGUMENTS["i64"])
+
+
+class Tile(NamedTuple):
+    """What is kept in registers: `rows` times `vectors` vectors of `lanes` numbers of a type ("float" or "double")."""
+
+    type: str
+    lanes: int
+    rows: int
+    vectors: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+
+def text(tile: Tile) -> str:
+    """The LLVM module. Its function `product` does the items of work from `begin` to `end`."""
+    number, vector = tile.type, f"<{tile.lanes} x {tile.type}>"
+    bits = 32 if number == "float" else 64
+    fma = f"{vector} @llvm.fmuladd.v{tile.lanes}f{bits}"
+    rows, vectors = range(tile.rows), range(tile.vectors)
+    cells = [f"{r}_{v}" for r in rows for v in vectors]
+
+    def at(name: str, base: str, index: str) -> str:
+        return f"  %{name} = getelementptr {number}, ptr %{base}, i64 {index}"
+
+    def lines(*parts: str) -> str:
+        return "\n".join(parts)
+
+    slots = [(kind, name) for kind, names in ARGUMENTS.items() for name in names]
+    arguments = lines(
+        *(
+            f"  %{name}_at = getelementptr i64, ptr %slots, i64 {i}\n  %{name} = load {kind}, ptr %{name}_at"
+            for i, (kind, name) in enumerate(slots)
+        )
+    )
+
+    def rows_of(name: str, step: str) -> str:
+        moves = (
+            f"  %{name}_step{r} = mul i64 %{step}, {r}\n{at(f'{name}_row{r}', f'{name}_tile', f'%{name}_step{r}')}"
+            for r in rows
+        )
+        return lines(*moves)
+
+    out_cells = lines(*(at(f"out{r}_{v}", f"out_row{r}", str(v * tile.lanes)) for r in rows for v in vectors))
+    read = lines(*(f"  %old{c} = load {vector}, ptr %out{c}, align {bits // 8}" for c in cells))
+    write = lines(*(f"  store {vector} %more{c}, ptr %out{c}, align {bits // 8}" for c in cells))
+    sums = lines(
+        *(
+            f"  %sum{c} = phi {vector} [ zeroinitializer, %tile ], [ %old{c}, %continue ], [ %more{c}, %term ]"
+            for c in cells
+        )
+    )
+    load_x = lines(
+        *(at(f"b_at{v}", "b_row", str(v * tile.lanes)) for v in vectors),
+        *(f"  %b{v} = load {vector}, ptr %b_at{v}, align {bits // 8}" for v in vectors),
+    )
+    multiply = lines(
+        *(
+            lines(
+                at(f"a_at{r}", f"w_row{r}", "%k"),
+                f"  %a{r} = load {number}, ptr %a_at{r}",
+                f"  %one{r} = insertelement {vector} poison, {number} %a{r}, i64 0",
+                f"  %all{r} = shufflevector {vector} %one{r}, {vector} poison, <{tile.lanes} x i32> zeroinitializer",
+                *(
+                    f"  %more{r}_{v} = call {fma}({vector} %all{r}, {vector} %b{v}, {vector} %sum{r}_{v})"
+                    for v in vectors
+                ),
+            )
+            for r in rows
+        )
+    )
+    return f"""
+declare {fma}({vector}, {vector}, {vector})
+declare i64 @llvm.smin.i64(i64, i64)
+
+define void @product(i64 %begin, i64 %end, ptr %slots) {{
+entry:
+{arguments}
+  %rows_up = add i64 %rows, {tile.rows - 1}
+  %row_tiles = udiv i64 %rows_up, {tile.rows}
+  %last_row = sub i64 %rows, {tile.rows}
+  %last_column = sub i64 %columns, {tile.columns}
+  %columns_and_block = add i64 %columns, %block
+  %columns_up = sub i64 %columns_and_block, 1
+  %blocks = udiv i64 %columns_up, %block
+  %continues = icmp ne i64 %adding, 0
+  %any = icmp slt i64 %begin, %end
+  br i1 %any, label %item, label %done
+
+item:
+  %i = phi i64 [ %begin, %entry ], [ %i_next, %item_end ]
+  %row_tile = urem i64 %i, %row_tiles
+  %i_rest = udiv i64 %i, %row_tiles
+  %block_number = urem i64 %i_rest, %blocks
+  %image = udiv i64 %i_rest, %blocks
+  %turn = urem i64 %image, %turns
+  %row_wanted = mul i64 %row_tile, {tile.rows}
+  %row = call i64 @llvm.smin.i64(i64 %row_wanted, i64 %last_row)
+  %first = mul i64 %block_number, %block
+  %behind = add i64 %first, %block
+  %last = call i64 @llvm.smin.i64(i64 %behind, i64 %columns)
+  %w_turn = mul i64 %turn, %w_matrix
+  %w_first = mul i64 %row, %terms
+  %w_from = add i64 %w_turn, %w_first
+{at("w_tile", "weights", "%w_from")}
+{rows_of("w", "terms")}
+  %x_from = mul i64 %image, %x_image
+{at("x_start", "x", "%x_from")}
+  %out_at_image = mul i64 %image, %out_image
+  %out_at_row = mul i64 %row, %out_row
+  %out_from = add i64 %out_at_image, %out_at_row
+{at("out_start", "out", "%out_from")}
+  br label %tile
+
+tile:
+  %q = phi i64 [ %first, %item ], [ %q_next, %tile_end ]
+  %column = call i64 @llvm.smin.i64(i64 %q, i64 %last_column)
+{at("x_tile", "x_start", "%column")}
+{at("out_tile", "out_start", "%column")}
+{rows_of("out", "out_row")}
+{out_cells}
+  br i1 %continues, label %continue, label %term
+
+continue:
+{read}
+  br label %term
+
+term:
+  %k = phi i64 [ 0, %tile ], [ 0, %continue ], [ %k_next, %term ]
+{sums}
+  %offset_at = getelementptr i64, ptr %offsets, i64 %k
+  %offset = load i64, ptr %offset_at
+{at("b_row", "x_tile", "%offset")}
+{load_x}
+{multiply}
+  %k_next = add nuw nsw i64 %k, 1
+  %more_terms = icmp slt i64 %k_next, %terms
+  br i1 %more_terms, label %term, label %tile_end
+
+tile_end:
+{write}
+  %q_next = add i64 %q, {tile.columns}
+  %more_columns = icmp slt i64 %q_next, %last
+  br i1 %more_columns, label %tile, label %item_end
+
+item_end:
+  %i_next = add i64 %i, 1
+  %more_items = icmp slt i64 %i_next, %end
+  br i1 %more_items, label %item, label %done
+
+done:
+  ret void
+}}
+"""
