@@ -1,14 +1,14 @@
 """Convolutions and what goes with them become `prim::ConvolutionGroup`s, which keep activations in blocks between layers.
 
-A convolution is fastest on memory laid out for it, and what surrounds it in a network (`relu`, `add`, pooling, the linear layer at the
-end) can work on that layout as well. So a whole region of a frozen graph becomes one node with a graph inside, and numbers are
-rearranged only where they enter the region and where they leave it. What runs the group is
+A convolution is fastest on memory laid out for it, and what surrounds it in a network (`relu`, `add`, pooling, the linear layer
+at the end) can work on that layout as well. So a whole region of a frozen graph becomes one node with a graph inside, and
+numbers are rearranged only where they enter the region and where they leave it. What runs the group is
 `internals/jit/runtime/convolution_group.py`; the graph inside is what it means, and what runs where the kernels do not.
 
 1. Batch norm's check of dimensions (`if dim(conv(x)) != 4: raise`) asks about `x` instead, since no layer of a region changes the
    number of dimensions; then all checks ask the same, and one is enough.
-2. `relu_`, `hardtanh_`, `add_` that write to what only they read become `relu`, `hardtanh`, `add`. Outside of groups, and in the graph
-   inside, they are put back.
+2. `relu_`, `hardtanh_`, `add_` that write to what only they read become `relu`, `hardtanh`, `add`. Afterwards they
+   are put back, outside of groups and inside.
 3. From the last node to the first, a node of the table becomes a group and swallows the nodes of the table that it reads.
 4. Groups without a convolution are taken apart again.
 
@@ -22,8 +22,8 @@ rearranged only where they enter the region and where they leave it. What runs t
 | `adaptive_avg_pool2d`                     | to one pixel                                                           |
 | `flatten`                                 | from dimension 1 to the last                                           |
 
-How the real one differs: `optimize_for_inference` converts frozen convolutions to `prim::mkldnn_convolution` with MKLDNN tensors between
-them (`frozen_ops_to_mkldnn.cpp`), which cannot be saved; Inductor does it on its own graphs when freezing
+How the real one differs: `optimize_for_inference` converts frozen convolutions to `prim::mkldnn_convolution` with MKLDNN
+tensors between them (`frozen_ops_to_mkldnn.cpp`), which cannot be saved; Inductor does it on its own graphs when freezing
 (`torch/_inductor/fx_passes/mkldnn_fusion.py`).
 """
 
@@ -190,7 +190,9 @@ def _drop_repeated_checks(block: Block) -> None:
 def make_new_tensors(graph: Graph) -> None:
     """In-place operators whose write nobody else can see become the ones that make a new tensor, and are marked."""
     writes = [n for n in all_nodes(graph.block()) if n.kind() in IN_PLACE]
-    aliases = AliasDb(graph) if writes else None
+    if not writes:
+        return
+    aliases = AliasDb(graph)
     hidden: set[Node] = set()
     for node in writes:
         if _nobody_else_sees(node, aliases, hidden):

@@ -1,11 +1,12 @@
 """What runs a `prim::ConvolutionGroup`: packed kernels for inputs they are written for, else the operators one by one.
 
-For the first inputs of some sizes a `Network` is built (`internals/aten/compiled/convolution`): weights are packed, buffers laid out,
-and for each layer the fastest algorithm is found by trying, which is shown on stderr and remembered on disk. Inputs of those sizes run
-it from then on.
+For the first inputs of some sizes a `Network` is built (`internals/aten/compiled/convolution`): weights are packed, buffers
+laid out, and for each layer the fastest algorithm is found by trying, which is shown on stderr and remembered on disk. Inputs
+of those sizes run it from then on.
 
-The operators serve where a kernel must not or cannot: a gradient is wanted; a dtype is not float32, or a device not the CPU; sizes do
-not fit together, so that there is an error to be raised; compiled kernels are switched off; somebody is watching the dispatcher.
+The operators serve where a kernel must not or cannot: a gradient is wanted; a dtype is not float32, or a device not the CPU;
+sizes do not fit together, so that there is an error to be raised; compiled kernels are switched off; somebody is watching the
+dispatcher.
 
 How the real one differs: `prim::mkldnn_convolution` nodes call oneDNN one after the other, with blocked tensors between them.
 """
@@ -50,15 +51,16 @@ def convolution_group(node: Node) -> Callable[..., Any]:
 def convolution_plan(module: Any) -> str:
     """What was decided for the convolutions of a module from `optimize_for_inference`: text to be printed.
 
-    A table for each size of inputs that it has been called with: layers, sizes, algorithms, and how their time compares with that of the
-    best direct convolution. Says so where nothing was decided yet. Raises RuntimeError for a module without groups of convolutions.
+    A table for each size of inputs that it has been called with: layers, sizes, algorithms, and how their time compares with
+    that of the best direct convolution. Says so where nothing was decided yet. Raises RuntimeError for a module without groups
+    of convolutions.
     """
     methods = getattr(getattr(module, "_jit_type", None), "methods", {})
     nodes = [n for m in methods.values() for n in all_nodes(m.graph.block()) if n.kind() == "prim::ConvolutionGroup"]
     if not nodes:
         raise RuntimeError(
-            "convolution_plan: expected a module made by optimize_for_inference that has convolutions; there are no packed ones in "
-            f"{type(module).__name__}"
+            f"convolution_plan: there are no packed convolutions in this {type(module).__name__}; it expects a module that "
+            "optimize_for_inference made of one with convolutions"
         )
     return "\n\n".join(group_of(n).plan() for n in nodes)
 
@@ -124,8 +126,7 @@ class ConvolutionGroup:
 def group_of(node: Node) -> ConvolutionGroup:
     """The function of a group: one for all with the same weights, since executors work on copies of a graph."""
     graph = node.g("Subgraph")
-    key = tuple(id(constant_of(v)) for n in graph.nodes() for v in n.inputs() if _is_weight(v))
-    key = (*key, tuple(n.kind() for n in graph.nodes()))
+    key = _key(graph)
     with _lock:
         found = _groups.get(key)
         if found is None:
@@ -137,14 +138,30 @@ _groups: WeakValueDictionary[Any, ConvolutionGroup] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def _is_weight(v: Any) -> bool:
-    return v.isConstant() and isinstance(constant_of(v), TensorImpl)
+def _key(graph: Graph) -> Any:
+    """What two graphs have in common that compute the same with the same weights (the very same tensors)."""
+    numbers: dict[Any, Any] = {v: i for i, v in enumerate(graph.inputs())}
+    nodes = []
+    for node in graph.nodes():
+        if node.kind() == "prim::Constant":
+            value = constant_of(node.output())
+            numbers[node.output()] = ("tensor", id(value)) if isinstance(value, TensorImpl) else repr(value)
+            continue
+        nodes.append((node.kind(), *[numbers[v] for v in node.inputs()]))
+        numbers[node.output()] = len(numbers)
+    return tuple(nodes), tuple(numbers[v] for v in graph.outputs())
 
 
 def _is_plain(t: Any) -> bool:
     """Whether a kernel may read the memory of `t` without anybody noticing."""
     g = t._geometry
-    return g.dtype is float32 and g.device is CPU and g.keys == default_keys(CPU) and not g.keys & AUTOGRAD_MASK and g.numel > 0
+    return (
+        g.dtype is float32
+        and g.device is CPU
+        and g.keys == default_keys(CPU)
+        and not g.keys & AUTOGRAD_MASK
+        and g.numel > 0
+    )
 
 
 # From nodes to layers
@@ -197,8 +214,8 @@ class _Arguments:
 def _convolution(a: _Arguments, inputs: Any, output: int) -> Any:
     from internals.aten.compiled.convolution.layers import Convolution
 
-    sizes = [a.pair(name) for name in ("stride", "padding", "dilation")]
-    return Convolution(inputs, output, *a.weights(), *sizes, a["groups"])
+    stride, padding, dilation = (a.pair(name) for name in ("stride", "padding", "dilation"))
+    return Convolution(inputs, output, *a.weights(), stride, padding, dilation, a["groups"])
 
 
 def _linear(a: _Arguments, inputs: Any, output: int) -> Any:
@@ -223,9 +240,7 @@ def _bounds(a: _Arguments, inputs: Any, output: int) -> Any:
         return Sum(inputs, output, low=0.0, high=6.0)
     low, high = ("min_val", "max_val") if kind == "aten::hardtanh" else ("min", "max")
     low, high = a[low], a[high]
-    return Sum(
-        inputs, output, low=float("-inf") if low is None else low, high=float("inf") if high is None else high
-    )
+    return Sum(inputs, output, low=float("-inf") if low is None else low, high=float("inf") if high is None else high)
 
 
 def _max_pool(a: _Arguments, inputs: Any, output: int) -> Any:

@@ -47,7 +47,8 @@ class Made(NamedTuple):
 
 
 class Direct(NamedTuple):
-    """`direct.py`, with a tile of pixels and blocks. `groups_fastest`: all groups of blocks for one row of tiles, then the next."""
+    """`direct.py`, with a tile of pixels and blocks. `groups_fastest`: all groups of blocks for one row of tiles, then the
+    next."""
 
     rows: int
     columns: int
@@ -158,7 +159,8 @@ class Winograd(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f"Winograd F({self.m}, 3), {self.columns} tiles x {self.blocks * LANES} channels, {self.tiles} at once{_prefetched(self.ahead)}"
+        tile = f"{self.columns} tiles x {self.blocks * LANES} channels, {self.tiles} at once"
+        return f"Winograd F({self.m}, 3), {tile}{_prefetched(self.ahead)}"
 
     def make(self, p: Problem, scratch: Scratch) -> Made:
         entry = kernel(WinogradTile(self.m, self.columns, self.blocks, self.ahead))
@@ -166,18 +168,20 @@ class Winograd(NamedTuple):
         weights, bias = self.pack(p), aligned(p.bias())
         tiles_in_row = ceil(width / self.m)
         tiles = ceil(height / self.m) * tiles_in_row
-        groups = ceil(tiles / self.tiles)
+        group_tiles = min(self.tiles, tiles)
+        groups = ceil(tiles / group_tiles)
         slice_groups = ceil(ceil(p.out.blocks / self.blocks) / self.slices)
         items = n * groups * self.slices
         share = ceil(items / p.threads)  # what a thread does at once uses one part of the scratch memory
-        size = (self.m + 2) ** 2 * self.tiles * LANES * (p.x.blocks + p.out.blocks)
+        size = (self.m + 2) ** 2 * group_tiles * LANES * (p.x.blocks + p.out.blocks)
         size_of_item = ceil(size / share / LANES) * LANES
         residual = p.residual.place() if p.residual is not None else (0, 0, 0, 0)
         x, out = p.x.place(*p.layer.padding), p.out.place()
+        memory = scratch.address((size_of_item * share + size) * p.threads)
         arguments = (
-            x.address, address_of(weights), address_of(bias), residual[0], out.address, scratch.address((size_of_item * share + size) * p.threads),
+            x.address, address_of(weights), address_of(bias), residual[0], out.address, memory,
             size_of_item, tiles, tiles_in_row,
-            groups, self.tiles, self.slices, slice_groups,
+            groups, group_tiles, self.slices, slice_groups,
             p.x.blocks, p.out.blocks, height, width,
             *x[1:], *out[1:], *residual[1:],
             p.layer.low, p.layer.high,
@@ -191,7 +195,9 @@ class Winograd(NamedTuple):
         both = np.kron(g, g).astype(np.float32)
         at_points = both @ np.ascontiguousarray(p.layer.weight.reshape(outputs * inputs, 9).T)
         padded = np.zeros((len(both), p.out.blocks, LANES, p.x.blocks * LANES), np.float32)
-        padded.reshape(len(both), p.out.blocks * LANES, -1)[:, :outputs, :inputs] = at_points.reshape(-1, outputs, inputs)
+        padded.reshape(len(both), p.out.blocks * LANES, -1)[:, :outputs, :inputs] = at_points.reshape(
+            -1, outputs, inputs
+        )
         blocks = p.out.blocks
         firsts = [min(b, blocks - self.blocks) for b in range(0, blocks, self.blocks)]
         packed = aligned_zeros((len(both), len(firsts), p.x.blocks * LANES, self.blocks, LANES))

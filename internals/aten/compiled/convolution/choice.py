@@ -1,8 +1,8 @@
 """Which algorithm a layer gets: by trying, once on a machine.
 
-A model of the processor says which tiles are worth trying, the clock says which is best. Between two runs a large array is written, so
-that weights come from memory as they will in a network that is larger than the cache. What was found is kept on disk under the layer's
-sizes, the CPU and the number of threads.
+A model of the processor says which tiles are worth trying, the clock says which is best. Between two runs a large array is
+written, so that weights come from memory as they will in a network that is larger than the cache. What was found is kept on
+disk under the layer's sizes, the CPU and the number of threads.
 
 How the real one differs: oneDNN decides by rules; cuDNN's `benchmark` and Inductor's `max_autotune` try as here.
 """
@@ -10,8 +10,8 @@ How the real one differs: oneDNN decides by rules; cuDNN's `benchmark` and Induc
 from __future__ import annotations
 
 import json
-import sys
 import time
+from collections.abc import Callable
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -35,25 +35,25 @@ CACHE_NUMBERS = 1 << 18  # what Winograd's scratch memory of one thread should n
 
 
 class Choice(NamedTuple):
-    """The algorithm for a layer. `ratio` is its time over that of the best direct one; None if nothing was tried."""
+    """The algorithm for a layer. `ratio` is its time over that of the best direct one; `tried` is how many were tried just
+    now."""
 
     algorithm: Algorithm
-    ratio: float | None
+    ratio: float
     tried: int
 
 
-def choose(p: Problem, scratch: Scratch, note: str = "") -> tuple[Choice, Made]:
-    """The best algorithm for a layer, from the disk or by trying; `note` is shown on stderr where that takes time."""
+def choose(p: Problem, scratch: Scratch, tell: Callable[[], None] = lambda: None) -> tuple[Choice, Made]:
+    """The best algorithm for a layer, from the disk or by trying; `tell` is called before that, since it takes a while."""
     key = digest("convolution choice", p.key, host(), version_of(algorithms, direct, products, vector_code, winograd))
     stored = cache.read(key, "json")
     if stored is not None:
-        description, ratio, tried = json.loads(stored)
-        choice = Choice(from_list(description), ratio, tried)
+        description, ratio = json.loads(stored)
+        choice = Choice(from_list(description), ratio, 0)
         return choice, choice.algorithm.make(p, scratch)
-    if note:
-        print(f"\r{note}", end="", file=sys.stderr, flush=True)
+    tell()
     choice = _try_all(p, scratch)
-    cache.write(key, "json", json.dumps([to_list(choice.algorithm), choice.ratio, choice.tried]).encode())
+    cache.write(key, "json", json.dumps([to_list(choice.algorithm), choice.ratio]).encode())
     return choice, choice.algorithm.make(p, scratch)
 
 

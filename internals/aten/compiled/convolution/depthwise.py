@@ -56,7 +56,7 @@ def write(tile: DepthwiseTile) -> str:
     none = code.is_null(residual)
     steps = code.divmod(code.add(width, tile.columns - 1), tile.columns)[0]
 
-    def one_row(i: Any, _: Any) -> list[Any]:
+    def one_row(i: Any, _: Any) -> None:
         rest, row = code.divmod(i, height)
         image, block = code.divmod(rest, blocks)
         x_at = code.at(x, code.mul(image, x_image), code.mul(block, x_block), code.mul(row, x_row))
@@ -65,7 +65,7 @@ def write(tile: DepthwiseTile) -> str:
         res_at = code.at(residual, code.mul(image, res_image), code.mul(block, res_block), code.mul(row, res_row))
         b = code.load(bias, code.mul(block, LANES))
 
-        def some_pixels(j: Any, _: Any) -> list[Any]:
+        def some_pixels(j: Any, _: Any) -> None:
             column = code.mul(code.min(code.mul(j, tile.columns), code.sub(width, tile.columns)), LANES)
 
             def kernel_row(k: Any, carried: list[Any]) -> list[Any]:
@@ -74,9 +74,7 @@ def write(tile: DepthwiseTile) -> str:
                 def kernel_element(_: Any, carried: list[Any]) -> list[Any]:
                     at, w_at, *sums = carried
                     w = code.load(w_at)
-                    sums = [
-                        code.multiply_add(code.load(at, c * tile.step * LANES), w, v) for c, v in enumerate(sums)
-                    ]
+                    sums = [code.multiply_add(code.load(at, c * tile.step * LANES), w, v) for c, v in enumerate(sums)]
                     return [code.at(at, x_kernel_column), code.at(w_at, LANES), *sums]
 
                 _, w, *sums = code.loop(kernel_columns, [line, w, *sums], kernel_element, at_least_once=True)
@@ -87,15 +85,15 @@ def write(tile: DepthwiseTile) -> str:
             sums = code.unless(
                 none,
                 sums,
-                lambda values: [code.b.fadd(v, code.load(res_at, code.add(column, c * LANES))) for c, v in enumerate(values)],
+                lambda values: [
+                    code.b.fadd(v, code.load(res_at, code.add(column, c * LANES))) for c, v in enumerate(values)
+                ],
             )
             to = code.at(out_at, column)
             for c, v in enumerate(sums):
                 code.store(code.clamp(v, low, high), to, c * LANES)
-            return []
 
         code.loop(steps, [], some_pixels, at_least_once=True)
-        return []
 
     code.range(code.begin, code.end, [], one_row)
     return code.finish()

@@ -81,7 +81,7 @@ def write(tile: Tile) -> str:
     rows = range(tile.rows)
     pixels = [(r, c) for r in rows for c in range(tile.columns)]
 
-    def one_item(i: Any, _: Any) -> list[Any]:
+    def one_item(i: Any, _: Any) -> None:
         rest, last = code.divmod(i, code.select(fastest, groups, row_tiles))
         first, middle = code.divmod(rest, code.select(fastest, row_tiles, batch))
         image = code.select(fastest, first, middle)
@@ -95,7 +95,7 @@ def write(tile: Tile) -> str:
         out_at = code.at(out, code.mul(image, out_image), code.mul(block, out_block), code.mul(row, out_row))
         res_at = code.at(residual, code.mul(image, res_image), code.mul(block, res_block), code.mul(row, res_row))
 
-        def one_tile(j: Any, _: Any) -> list[Any]:
+        def one_tile(j: Any, _: Any) -> None:
             column = code.min(code.mul(j, tile.columns), code.sub(width, tile.columns))
             sums = [code.load(bias_at, q * LANES) for q in range(tile.blocks)] * len(pixels)
             first = code.at(x_at, code.mul(column, tile.pixel_step))
@@ -104,16 +104,13 @@ def write(tile: Tile) -> str:
                 code.is_null(residual),
                 sums,
                 lambda s: [
-                    code.b.fadd(v, code.load(place))
-                    for v, place in zip(s, places(res_at, column, res_block, res_row))
+                    code.b.fadd(v, code.load(place)) for v, place in zip(s, places(res_at, column, res_block, res_row))
                 ],
             )
             for v, place in zip(sums, places(out_at, column, out_block, out_row)):
                 code.store(code.clamp(v, low, high), place)
-            return []
 
         code.loop(column_tiles, [], one_tile, at_least_once=True)
-        return []
 
     def places(base: Any, column: Any, block_step: Any, row_step: Any) -> list[Any]:
         """The addresses of the tile's vectors, in the order of the sums."""

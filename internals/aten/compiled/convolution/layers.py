@@ -1,7 +1,7 @@
 """What a region of a network is for the kernels: a list of layers, and the values between them by number.
 
-The list says nothing about memory or algorithms; `network.py` decides that when the sizes are known. `fuse` writes it shorter first:
-what only changes a convolution's result on its way out is done by the convolution, before it stores:
+The list says nothing about memory or algorithms; `network.py` decides that when the sizes are known. `fuse` writes it shorter
+first: what only changes a convolution's result on its way out is done by the convolution, before it stores:
 
     conv, relu          ->  conv with low=0
     conv, hardtanh      ->  conv with low, high
@@ -135,20 +135,17 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
     if isinstance(layer, Convolution):
         if c != layer.weight.shape[1] * layer.groups:
             raise Unsupported(f"a convolution of {layer.weight.shape[1] * layer.groups} channels for {c}")
-        spatial = tuple(
-            _windows(s, k, *rest)
-            for s, k, *rest in zip((h, w), layer.weight.shape[2:], layer.stride, layer.padding, layer.dilation)
-        )
-        result = n, layer.weight.shape[0], *spatial
+        kernel: Sizes = layer.weight.shape[2:]
+        rows, columns = zip(kernel, layer.stride, layer.padding, layer.dilation)
+        result: Sizes = (n, layer.weight.shape[0], _windows(h, *rows), _windows(w, *columns))
         if len(layer.inputs) == 2 and sizes[1] != result:
             raise Unsupported("a sum that broadcasts")
     elif isinstance(layer, MaxPool):
-        args = zip((h, w), layer.kernel, layer.stride, layer.padding, layer.dilation)
-        result = n, c, *(_windows(s, k, st, p, d, layer.ceil_mode) for s, k, st, p, d in args)
+        rows, columns = zip(layer.kernel, layer.stride, layer.padding, layer.dilation)
+        result = n, c, _windows(h, *rows, layer.ceil_mode), _windows(w, *columns, layer.ceil_mode)
     elif isinstance(layer, AveragePool):
-        kernel = layer.kernel or (h, w)
-        args = zip((h, w), kernel, layer.stride, layer.padding)
-        result = n, c, *(_windows(s, k, st, p, 1) for s, k, st, p in args)
+        of_rows, of_columns = zip(layer.kernel or (h, w), layer.stride, layer.padding)
+        result = n, c, _windows(h, *of_rows, 1), _windows(w, *of_columns, 1)
     else:
         raise Unsupported(f"{type(layer).__name__}")
     if min(result) < 1:

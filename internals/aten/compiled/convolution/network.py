@@ -12,9 +12,8 @@ channels-last between them; here everything between two borders is in blocks.
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
@@ -24,9 +23,9 @@ from internals.machine_code.entry import Entry
 from internals.machine_code.llvm import entry_from_ir
 
 from . import small_kernels, vector_code
-from .algorithms import Depthwise, Scratch
+from .algorithms import Depthwise, Made, Scratch
 from .buffers import NOWHERE, Buffer, Place, Pool, address_of, aligned
-from .choice import choose
+from .choice import Choice, choose
 from .constants import LANES
 from .layers import (
     AveragePool,
@@ -36,30 +35,39 @@ from .layers import (
     Linear,
     MaxPool,
     Sizes,
-    Sum,
     fuse,
     output_sizes,
 )
-from .plan import Plan, Row
+from .plan import Plan, Progress, Row
 from .problem import Problem
 from .runner import Program, Step
 from .sources import version_of
+
+Chooser = Callable[[Problem, Scratch, Callable[[], None]], tuple[Choice, Made]]
 
 
 class Network:
     """Layers for inputs of `sizes`, on `threads` threads; `outputs` are the numbers of the values wanted. Inputs are 0, 1, ...
 
+    chooser: picks the algorithm of a layer; `choice.choose` tries, or remembers.
+
     Raises Unsupported where a layer cannot be done for these sizes.
     """
 
     def __init__(
-        self, layers: Sequence[Layer], outputs: Sequence[int], sizes: Sequence[Sizes], threads: int, name: str = "network"
+        self,
+        layers: Sequence[Layer],
+        outputs: Sequence[int],
+        sizes: Sequence[Sizes],
+        threads: int,
+        name: str = "network",
+        chooser: Chooser = choose,
     ) -> None:
         self.layers, self.outputs, self.threads, self.name = fuse(layers, outputs), list(outputs), threads, name
         self.sizes: dict[int, Sizes] = dict(enumerate(sizes))
         for layer in self.layers:
             self.sizes[layer.output] = output_sizes(layer, [self.sizes[v] for v in layer.inputs])
-        self.input_count = len(sizes)
+        self.input_count, self.choose = len(sizes), chooser
         self.plan = Plan(name, threads)
         self._lock = threading.Lock()
         self._kept: list[Any] = []
@@ -95,13 +103,13 @@ class Network:
     def _build(self) -> None:
         borders = self._borders()
         last_use = {v: i for i, layer in enumerate(self.layers) for v in map(self._root, layer.inputs)}
-        self._packing = [(i, v) for i, v in enumerate(self._packed_inputs())]
+        self._packing = [(i, v) for i, v in enumerate(self._packed_inputs(borders))]
         for _, v in self._packing:
             self._buffers[v] = Buffer(self.sizes[v], borders.get(v, 0))
             self._steps.append(self._pack(v))
         total = sum(isinstance(layer, (Convolution, Linear)) for layer in self.layers)
         self._numbers = iter(range(1, total + 1))
-        self._total = total
+        self.progress = Progress(self.name, total)
         for i, layer in enumerate(self.layers):
             if isinstance(layer, Flatten):
                 self._same[layer.output] = layer.inputs[0]
@@ -115,8 +123,7 @@ class Network:
         for i, v in enumerate(self.outputs):
             self._unpacking.append((len(self._steps), i))
             self._steps.append(self._unpack(v))
-        if self.plan.tried:
-            print("\r" + " " * 78 + "\r", end="", file=sys.stderr, flush=True)
+        self.progress.end(self.plan.tried)
 
     def _root(self, v: int) -> int:
         return self._root(self._same[v]) if v in self._same else v
@@ -133,14 +140,14 @@ class Network:
                 found[v] = max(found.get(v, 0), *layer.padding)
         return found
 
-    def _packed_inputs(self) -> list[int]:
+    def _packed_inputs(self, borders: dict[int, int]) -> list[int]:
         """The inputs to be turned to blocks. What only convolutions read, and has few channels, stays as it is, with a border."""
         packed = []
         for v in range(self.input_count):
             readers = [layer for layer in self.layers if v in layer.inputs]
             few = len(self.sizes[v]) == 4 and self.sizes[v][1] < LANES
             if few and all(_reads_planes(layer, v) for layer in readers):
-                self._planes[v] = Buffer(self.sizes[v], max(max(r.padding) for r in readers), lanes=1)
+                self._planes[v] = Buffer(self.sizes[v], borders[v], lanes=1)
             elif readers or v in self.outputs:
                 packed.append(v)
         return packed
@@ -169,8 +176,9 @@ class Network:
     def _convolution(self, layer: Convolution, x: Buffer, out: Buffer) -> Step:
         residual = self._buffer(layer.inputs[1]) if len(layer.inputs) == 2 else None
         problem = Problem(layer, x, out, residual, self.threads)
-        note = f"building {self.name}: layer {next(self._numbers)} of {self._total}, {_describe(layer)}".ljust(78)
-        choice, made = choose(problem, self._scratch, note)
+        number = next(self._numbers)
+        choice, made = self.choose(problem, self._scratch, lambda: self.progress.show(number, _describe(layer)))
+        self.plan.tried += choice.tried
         self._kept.append(made.kept)
         self.plan.rows.append(Row(_describe(layer), self._spatial(layer.output), choice.algorithm.text, choice.ratio))
         return made.step
@@ -235,7 +243,9 @@ def _small_kernel(name: str) -> Entry:
     found = _small_kernels.get(name)
     if found is None:
         write, signature = getattr(small_kernels, f"write_{name}"), getattr(small_kernels, name.upper())
-        found = entry_from_ir(write, name, f"{name} {version_of(small_kernels, vector_code)}", signature, optimize=False)
+        found = entry_from_ir(
+            write, name, f"{name} {version_of(small_kernels, vector_code)}", signature, optimize=False
+        )
         _small_kernels[name] = found
     return found
 

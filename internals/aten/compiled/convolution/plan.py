@@ -11,6 +11,8 @@ The ratio is the time of the algorithm over that of the best direct convolution,
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import NamedTuple
 
 
@@ -22,7 +24,7 @@ class Row(NamedTuple):
 
 
 class Plan:
-    """The rows of a network, and how many algorithms were `tried` for it now (none if all were known)."""
+    """The rows of a network; how many algorithms were `tried` for it when it was built (none if all were known)."""
 
     def __init__(self, name: str, threads: int) -> None:
         self.name, self.threads, self.tried = name, threads, 0
@@ -30,9 +32,36 @@ class Plan:
 
     def __str__(self) -> str:
         cells = [("layer", "result", "algorithm", "ratio")]
-        cells += [(r.layer, " x ".join(map(str, r.sizes)), r.algorithm, f"{r.ratio:.2f}" if r.ratio else "") for r in self.rows]
+        cells += [
+            (r.layer, " x ".join(map(str, r.sizes)), r.algorithm, f"{r.ratio:.2f}" if r.ratio else "")
+            for r in self.rows
+        ]
         widths = [max(map(len, column)) for column in zip(*cells)]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in cells]
         return "\n".join([f"{self.name} on {self.threads} thread{'s' if self.threads > 1 else ''}", *lines])
 
     __repr__ = __str__
+
+
+class Progress:
+    """What is told on stderr while a network is built that has layers to be tried; nothing where all are known.
+
+    A terminal sees the layer; other places see that it begins and that it ends.
+    """
+
+    def __init__(self, name: str, layers: int) -> None:
+        self.name, self.layers = name, layers
+        self.begun: float | None = None
+
+    def show(self, number: int, layer: str) -> None:
+        first, self.begun = self.begun is None, self.begun or time.perf_counter()
+        if sys.stderr.isatty():
+            line = f"building {self.name}: layer {number} of {self.layers}, {layer}"
+            print(f"\r{line[:78]:78}", end="", file=sys.stderr, flush=True)
+        elif first:
+            print(f"building {self.name}: trying algorithms for {self.layers} layers", file=sys.stderr, flush=True)
+
+    def end(self, tried: int) -> None:
+        if self.begun is not None:
+            line = f"built {self.name}: {tried} algorithms tried in {time.perf_counter() - self.begun:.1f} s"
+            print(f"{chr(13) * sys.stderr.isatty()}{line:78}", file=sys.stderr, flush=True)

@@ -60,8 +60,8 @@ class View:
     def of(p: Problem) -> View:
         """Pictures as they are, or in a shape with longer rows where the memory allows it.
 
-        With results of one pixel each, the images are the rows (linear layers). Convolutions with 1x1 kernels know no rows: without
-        borders the whole picture is one.
+        With results of one pixel each, the images are the rows (linear layers). Convolutions with 1x1 kernels know no rows:
+        without borders the whole picture is one.
         """
         a, (n, _, h, w) = p.layer, p.out.sizes
         x = p.x.place(*a.padding)

@@ -18,8 +18,8 @@ from .vector_code import LANES, Code
 
 
 class Shape(Protocol):
-    """What is unrolled: pixels (rows x columns), blocks of output channels, inner steps; the distance of pixels in memory; and how
-    far ahead weights are fetched into the cache (0: left to the processor, which does not do it across pages)."""
+    """What is unrolled: pixels (rows x columns), blocks of output channels, inner steps; the distance of pixels in memory; and
+    how far ahead weights are fetched into the cache (0: left to the processor, which does not do it across pages)."""
 
     @property
     def rows(self) -> int: ...

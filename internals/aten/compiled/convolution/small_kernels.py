@@ -43,31 +43,26 @@ def _between(name: str, signature: str, pixel: Callable[..., None]) -> str:
     ) = code.arguments  # fmt: skip
     blocks = code.divmod(code.add(channels, LANES - 1), LANES)[0]
 
-    def one_row(i: Any, _: Any) -> list[Any]:
+    def one_row(i: Any, _: Any) -> None:
         rest, row = code.divmod(i, height)
         image, block = code.divmod(rest, blocks)
         first = code.mul(block, LANES)
-        a = code.at(
-            planes, code.mul(image, plane_image), code.mul(first, plane_channel), code.mul(row, plane_row)
-        )
+        a = code.at(planes, code.mul(image, plane_image), code.mul(first, plane_channel), code.mul(row, plane_row))
         b = code.at(blocked, code.mul(image, image_step), code.mul(block, block_step), code.mul(row, row_step))
         present = code.min(code.sub(channels, first), LANES)
         full = code.b.icmp_signed("==", present, code.int(LANES))
 
-        def every_pixel(known: int | None) -> Callable[[Any], list[Any]]:
-            def pixels(_: Any) -> list[Any]:
-                def body(j: Any, _: Any) -> list[Any]:
+        def every_pixel(known: int | None) -> Callable[[Any], None]:
+            def pixels(_: Any) -> None:
+                def body(j: Any, _: Any) -> None:
                     pixel(code, code.at(a, j), plane_channel, code.at(b, code.mul(j, LANES)), known, present)
-                    return []
 
                 code.loop(width, [], body, at_least_once=True)
-                return []
 
             return pixels
 
         code.unless(code.b.not_(full), [], every_pixel(LANES))
         code.unless(full, [], every_pixel(None))
-        return []
 
     code.range(code.begin, code.end, [], one_row)
     return code.finish()
@@ -94,9 +89,8 @@ def _unpack_pixel(code: Code, a: Any, channel_step: Any, b: Any, known: int | No
 
 
 def _each_channel(code: Code, count: Any, body: Callable[[Any], None]) -> None:
-    def turn(c: Any, _: Any) -> list[Any]:
+    def turn(c: Any, _: Any) -> None:
         body(c)
-        return []
 
     code.loop(count, [], turn, at_least_once=True)
 
@@ -122,14 +116,14 @@ def write_maximum() -> str:
         last = code.min(code.divmod(code.add(room, code.sub(dilation, 1)), dilation)[0], kernel)
         return start, first, last
 
-    def one_row(i: Any, _: Any) -> list[Any]:
+    def one_row(i: Any, _: Any) -> None:
         rest, row = code.divmod(i, out_height)
         image, block = code.divmod(rest, blocks)
         x_at = code.at(x, code.mul(image, x_image), code.mul(block, x_block))
         out_at = code.at(out, code.mul(rest, out_block), code.mul(row, out_row))
         top, first_row, last_row = window(row, stride_rows, padding_rows, dilation_rows, kernel_rows, height)
 
-        def one_pixel(j: Any, _: Any) -> list[Any]:
+        def one_pixel(j: Any, _: Any) -> None:
             left, first, last = window(j, stride_columns, padding_columns, dilation_columns, kernel_columns, width)
 
             def kernel_row(k: Any, carried: list[Any]) -> list[Any]:
@@ -143,10 +137,8 @@ def write_maximum() -> str:
 
             (best,) = code.range(first_row, last_row, [lowest], kernel_row)
             code.store(best, out_at, code.mul(j, LANES))
-            return []
 
         code.loop(out_width, [], one_pixel, at_least_once=True)
-        return []
 
     code.range(code.begin, code.end, [], one_row)
     return code.finish()
@@ -159,7 +151,7 @@ def write_combine() -> str:
     low, high = code.spread(low), code.spread(high)
     none = code.is_null(b)
 
-    def one_row(i: Any, _: Any) -> list[Any]:
+    def one_row(i: Any, _: Any) -> None:
         rest, row = code.divmod(i, height)
         image, block = code.divmod(rest, blocks)
         a_at, b_at, out_at = (
@@ -167,14 +159,12 @@ def write_combine() -> str:
             for base, s in zip((a, b, out), (steps[0:3], steps[3:6], steps[6:9]))
         )
 
-        def one_pixel(j: Any, _: Any) -> list[Any]:
+        def one_pixel(j: Any, _: Any) -> None:
             at = code.mul(j, LANES)
             v = code.unless(none, [code.load(a_at, at)], lambda v: [code.b.fadd(v[0], code.load(b_at, at))])[0]
             code.store(code.clamp(v, low, high), out_at, at)
-            return []
 
         code.loop(width, [], one_pixel, at_least_once=True)
-        return []
 
     code.range(code.begin, code.end, [], one_row)
     return code.finish()

@@ -1,4 +1,5 @@
-"""Which version of this package wrote a kernel: part of its name in the cache on disk, so that a changed kernel is compiled anew."""
+"""Which version of this package wrote a kernel: part of its name in the cache on disk, so that a changed kernel is compiled
+anew."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
 """A small language for loops over vectors of 16 numbers, on top of `llvmlite.ir`.
 
-A compiler's auto-vectoriser rarely finds the shape that a convolution wants: two dozen sums held in registers while weights stream
-past. So the inner loops are written with explicit vectors of 16 floats. What a CPU cannot hold in one register LLVM splits: one
-register with AVX-512, two with AVX2, four with SSE or NEON.
+A compiler's auto-vectoriser rarely finds the shape that a convolution wants: two dozen sums held in registers while weights
+stream past. So the inner loops are written with explicit vectors of 16 floats. What a CPU cannot hold in one register LLVM
+splits: one register with AVX-512, two with AVX2, four with SSE or NEON.
 
 `Code` is a function `void (i64 begin, i64 end, ptr slots)` being written. Values in it are static single assignments, and what
 changes in a loop is carried from turn to turn, so `loop` is given the values at the start and returns those at the end:
 
     (total,) = code.loop(n, [zero], lambda i, carried: [code.add(carried[0], i)])
 
-How the real one differs: oneDNN assembles its kernels instruction by instruction with Xbyak (`src/cpu/x64/jit_*_conv_kernel.cpp`), one
-generator for each level of vector instructions.
+How the real one differs: oneDNN assembles its kernels instruction by instruction with Xbyak
+(`src/cpu/x64/jit_*_conv_kernel.cpp`), one generator for each level of vector instructions.
 """
 
 from __future__ import annotations
@@ -152,9 +152,12 @@ class Code:
     # Control
 
     def loop(
-        self, count: Any, start: Values, body: Callable[[Any, list[Any]], Values], *, at_least_once: bool = False
+        self, count: Any, start: Values, body: Callable[[Any, list[Any]], Values | None], *, at_least_once: bool = False
     ) -> list[Any]:
-        """`body(i, carried) -> carried` for 0 <= i < count; the values carried out of the last turn."""
+        """`body(i, carried) -> carried` for 0 <= i < count; the values carried out of the last turn.
+
+        A body that carries nothing returns nothing.
+        """
         return self.range(0, count, start, body, at_least_once=at_least_once)
 
     def range(
@@ -162,7 +165,7 @@ class Code:
         first: Any,
         last: Any,
         start: Values,
-        body: Callable[[Any, list[Any]], Values],
+        body: Callable[[Any, list[Any]], Values | None],
         *,
         at_least_once: bool = False,
     ) -> list[Any]:
@@ -176,7 +179,7 @@ class Code:
             self.b.cbranch(self.b.icmp_signed("<", first, last), inside, after)
         self.b.position_at_end(inside)
         index, *carried = (self._phi(v, before) for v in (first, *start))
-        results = list(body(index, carried))
+        results = list(body(index, carried) or ())
         following = self.add(index, 1)
         end = self.b.block
         for phi, value in zip((index, *carried), (following, *results)):
@@ -185,13 +188,13 @@ class Code:
         self.b.position_at_end(after)
         return [self._merge(v, end, None if at_least_once else (s, before)) for v, s in zip(results, start)]
 
-    def unless(self, condition: Any, values: Values, body: Callable[[list[Any]], Values]) -> list[Any]:
+    def unless(self, condition: Any, values: Values, body: Callable[[list[Any]], Values | None]) -> list[Any]:
         """`body(values)`, or `values` as they are where the condition holds."""
         before = self.b.block
         inside, after = self.function.append_basic_block("do"), self.function.append_basic_block("after")
         self.b.cbranch(condition, after, inside)
         self.b.position_at_end(inside)
-        results = list(body(list(values)))
+        results = list(body(list(values)) or ())
         end = self.b.block
         self.b.branch(after)
         self.b.position_at_end(after)

@@ -1,9 +1,9 @@
 """Winograd's algorithm: a 3x3 convolution with fewer multiplications.
 
-Convolving with 3 numbers and evaluating m results is a product of polynomials, and a product of polynomials is cheap where they are
-known by their values at points: multiply the values. F(m, 3) takes m + 2 points (the last is infinity), so m results cost m + 2
-multiplications instead of 3m; in two dimensions F(4, 3) needs 36 for 16 pixels, a quarter of 144. Three matrices say it all (Lavin and
-Gray 2015, https://arxiv.org/abs/1509.09308):
+Convolving with 3 numbers and evaluating m results is a product of polynomials, and a product of polynomials is cheap where they
+are known by their values at points: multiply the values. F(m, 3) takes m + 2 points (the last is infinity), so m results cost m
++ 2 multiplications instead of 3m; in two dimensions F(4, 3) needs 36 for 16 pixels, a quarter of 144. Three matrices say it all
+(Lavin and Gray 2015, https://arxiv.org/abs/1509.09308):
 
     y = Aᵀ [ (G w Gᵀ) * (Bᵀ x B) ] A         G: weights to values at the points, Bᵀ: input likewise, Aᵀ: back to pixels
 
@@ -13,23 +13,25 @@ The products at one point, for all channels, are a matrix product, so a convolut
     2. (m+2)² matrix products: tiles x channels in x channels out
     3. transform back, add bias and residual, clamp, store
 
-done here for a group of tiles at a time, so that everything in between stays in the cache. The price is rounding: values at the
-points are larger than the numbers they come from, and F(4, 3) loses about one digit.
+done here for a group of tiles at a time, so that everything in between stays in the cache. The price is rounding: the values at
+the points are larger than the results that come of their differences, and which points one takes decides by how much.
 
-How the real one differs: oneDNN (`jit_avx512_core_f32_wino_conv_4x3.cpp`) has the same three steps, written for AVX-512; PyTorch's own
-(`aten/src/ATen/native/cpu/DepthwiseConvKernel.cpp`) is F(2, 3) for depthwise convolutions on ARM.
+How the real one differs: oneDNN (`jit_avx512_core_f32_wino_conv_4x3.cpp`) has the same three steps, written for AVX-512;
+PyTorch's own (`aten/src/ATen/native/cpu/DepthwiseConvKernel.cpp`) is F(2, 3) for depthwise convolutions on ARM.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 from .products import add_products
 from .vector_code import LANES, Code
 
 Matrix = list[list[Fraction]]
-POINTS = {2: (0, 1, -1), 4: (0, 1, -1, 2, -2)}
+A, B = Fraction(5, 8), Fraction(3, 2)  # instead of the usual 1 and 2: a third of their error, and exact in float32
+POINTS = {2: (0, 1, -1), 4: (0, A, -A, B, -B)}
 
 SIGNATURE = " ".join(
     (
@@ -64,13 +66,15 @@ class WinogradTile(NamedTuple):
 def matrices(m: int) -> tuple[Matrix, Matrix, Matrix]:
     """Aᵀ (m, m+2), G (m+2, 3) and Bᵀ (m+2, m+2) of F(m, 3), exactly.
 
-    Row i of G evaluates at point i, divided by the product of its distances to the others; row i of Bᵀ has the coefficients of the
-    polynomial that is zero at all other points.
+    Row i of G evaluates at point i, divided by the product of its distances to the others; row i of Bᵀ has the coefficients of
+    the polynomial that is zero at all other points.
     """
     points = [Fraction(p) for p in POINTS[m]]
     distances = [_product([p - q for q in points if q != p]) for p in points]
     back = [[p**power for p in points] + [Fraction(int(power == m - 1))] for power in range(m)]
-    weights = [[p**k / d for k in range(3)] for p, d in zip(points, distances)] + [[Fraction(int(k == 2)) for k in range(3)]]
+    weights = [[p**k / d for k in range(3)] for p, d in zip(points, distances)] + [
+        [Fraction(int(k == 2)) for k in range(3)]
+    ]
     others = [[q for q in points if q != p] for p in points] + [points]
     forth = [_with_zeros_at(roots, m + 2) for roots in others]
     return back, weights, forth
@@ -115,7 +119,7 @@ def write(tile: WinogradTile) -> str:
     all_groups = code.divmod(code.add(all_blocks, tile.blocks - 1), tile.blocks)[0]
     w_plane = code.mul(w_group, all_groups)
 
-    def one_item(i: Any, _: Any) -> list[Any]:
+    def one_item(i: Any, _: Any) -> None:
         rest, part = code.divmod(i, slices)
         image, group = code.divmod(rest, groups)
         first_tile = code.min(code.mul(group, group_tiles), code.sub(tiles, group_tiles))
@@ -125,20 +129,23 @@ def write(tile: WinogradTile) -> str:
         first_block = code.min(code.mul(first_group, tile.blocks), code.sub(all_blocks, tile.blocks))
         last_block = code.min(code.mul(code.add(first_group, slice_groups), tile.blocks), all_blocks)
         transform_back(image, first_tile, first_block, last_block)
-        return []
 
-    def corner(t: Any) -> tuple[Any, Any]:
-        """The first row and column of the output tile; the last tiles begin early rather than reach over the edge."""
-        row, column = code.divmod(t, tiles_in_row)
-        return code.min(code.mul(row, m), code.sub(height, m)), code.min(code.mul(column, m), code.sub(width, m))
+    def corner(t: Any) -> tuple[Any, Any, Any, Any]:
+        """The first row and column of an output tile, and how many of its rows and columns belong to tiles before.
+
+        The last tiles begin early rather than reach over the edge.
+        """
+        row, column = (code.mul(n, m) for n in code.divmod(t, tiles_in_row))
+        first_row, first_column = code.min(row, code.sub(height, m)), code.min(column, code.sub(width, m))
+        return first_row, first_column, code.sub(row, first_row), code.sub(column, first_column)
 
     def transform_input(x: Any, first_tile: Any) -> None:
-        def one_tile(t: Any, _: Any) -> list[Any]:
-            row, column = corner(code.add(first_tile, t))
+        def one_tile(t: Any, _: Any) -> None:
+            row, column, _, _ = corner(code.add(first_tile, t))
             at = code.at(x, code.mul(row, x_row), code.mul(column, LANES))
             to = code.at(scratch, code.mul(t, LANES))
 
-            def one_block(block: Any, _: Any) -> list[Any]:
+            def one_block(block: Any, _: Any) -> None:
                 from_ = code.at(at, code.mul(block, x_block))
                 place = code.at(to, code.mul(block, line))
                 lines = [code.at(from_, code.mul(x_row, r)) for r in range(points)]
@@ -147,54 +154,49 @@ def write(tile: WinogradTile) -> str:
                 for p in range(points):
                     for q, v in enumerate(apply(code, forth, [half[c][p] for c in range(points)])):
                         code.store(v, code.at(place, code.mul(in_plane, p * points + q)))
-                return []
 
             code.loop(in_blocks, [], one_block, at_least_once=True)
-            return []
 
         code.loop(group_tiles, [], one_tile, at_least_once=True)
 
     def multiply(first_group: Any) -> None:
         zero = code.vector(0.0)
 
-        def one_point(p: Any, _: Any) -> list[Any]:
+        def one_point(p: Any, _: Any) -> None:
             x_at, w_at = code.at(scratch, code.mul(p, in_plane)), code.at(weights, code.mul(p, w_plane))
             to = code.at(products, code.mul(p, out_plane))
 
-            def one_group(g: Any, _: Any) -> list[Any]:
+            def one_group(g: Any, _: Any) -> None:
                 group = code.add(first_group, g)
                 block = code.min(code.mul(group, tile.blocks), code.sub(all_blocks, tile.blocks))
                 group_at, out_at = code.at(w_at, code.mul(group, w_group)), code.at(to, code.mul(block, line))
 
-                def some_tiles(j: Any, _: Any) -> list[Any]:
+                def some_tiles(j: Any, _: Any) -> None:
                     first = code.mul(code.min(code.mul(j, tile.columns), code.sub(group_tiles, tile.columns)), LANES)
                     sums = [zero] * (tile.columns * tile.blocks)
                     sums = add_products(code, tile, code.at(x_at, first), 0, group_at, [(in_blocks, line)], sums)
                     lines = [code.at(out_at, first, code.mul(line, q)) for q in range(tile.blocks)]
                     for n, v in enumerate(sums):
                         code.store(v, lines[n % tile.blocks], n // tile.blocks * LANES)
-                    return []
 
                 steps = code.divmod(code.add(group_tiles, tile.columns - 1), tile.columns)[0]
                 code.loop(steps, [], some_tiles, at_least_once=True)
-                return []
 
             code.loop(slice_groups, [], one_group, at_least_once=True)
-            return []
 
         code.loop(points * points, [], one_point, at_least_once=True)
 
     def transform_back(image: Any, first_tile: Any, first_block: Any, last_block: Any) -> None:
         none = code.is_null(residual)
 
-        def one_block(block: Any, _: Any) -> list[Any]:
+        def one_block(block: Any, _: Any) -> None:
             at = code.at(products, code.mul(block, line))
             out_at = code.at(out, code.mul(image, out_image), code.mul(block, out_block))
             res_at = code.at(residual, code.mul(image, res_image), code.mul(block, res_block))
             b = code.load(bias, code.mul(block, LANES))
 
-            def one_tile(t: Any, _: Any) -> list[Any]:
-                row, column = corner(code.add(first_tile, t))
+            def one_tile(t: Any, _: Any) -> None:
+                row, column, known_rows, known_columns = corner(code.add(first_tile, t))
                 from_ = code.at(at, code.mul(t, LANES))
                 grid = [
                     [code.load(code.at(from_, code.mul(out_plane, p * points + q))) for p in range(points)]
@@ -207,17 +209,36 @@ def write(tile: WinogradTile) -> str:
                     none,
                     results,
                     lambda values: [
-                        code.b.fadd(v, code.load(place)) for v, place in zip(values, places(res_at, row, column, res_row))
+                        code.b.fadd(v, code.load(place))
+                        for v, place in zip(values, places(res_at, row, column, res_row))
                     ],
                 )
-                for v, place in zip(results, places(out_at, row, column, out_row)):
-                    code.store(code.clamp(v, low, high), place)
-                return []
+                results = [code.clamp(v, low, high) for v in results]
+                store(results, places(out_at, row, column, out_row), known_rows, known_columns)
 
             code.loop(group_tiles, [], one_tile, at_least_once=True)
-            return []
 
         code.range(first_block, last_block, [], one_block)
+
+    def store(results: list[Any], to: list[Any], known_rows: Any, known_columns: Any) -> None:
+        """Store what does not belong to other tiles: those have rounded it otherwise, and who is last depends on the threads."""
+        whole = code.is_zero(code.b.or_(known_rows, known_columns))
+
+        def all_of_it(_: Any) -> None:
+            for v, place in zip(results, to):
+                code.store(v, place)
+
+        def part(_: Any) -> None:
+            for n, (v, place) in enumerate(zip(results, to)):
+                row_known = code.b.icmp_signed("<", code.int(n // m), known_rows)
+                column_known = code.b.icmp_signed("<", code.int(n % m), known_columns)
+                code.unless(code.b.or_(row_known, column_known), [], partial(store_one, v, place))
+
+        def store_one(v: Any, place: Any, _: Any) -> None:
+            code.store(v, place)
+
+        code.unless(code.b.not_(whole), [], all_of_it)
+        code.unless(whole, [], part)
 
     def places(base: Any, row: Any, column: Any, row_step: Any) -> list[Any]:
         at = code.at(base, code.mul(row, row_step), code.mul(column, LANES))
