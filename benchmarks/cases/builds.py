@@ -1,8 +1,8 @@
 """How long compiling takes: a fused chain and a whole network, the first time on a machine and from the cache.
 
 Each measurement is a process of its own, with an empty folder for the cache, or one that another process has filled before
-(`benchmarks/fresh.py`). Ours is held against the seconds that were promised, the only figures here that depend on the
-machine; and, with --full, against `torch.compile` under the same conditions.
+(`benchmarks/fresh.py`). Ours is held against the seconds that were promised, the only figures here that depend on the machine;
+`torch.compile` is there for comparison, under the same conditions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cases() -> list[Case]:
             goals={seconds(PROMISES[work, state]): 1.0},
             threads=2,
             self_timed=True,
-            rounds=5 if work == "chain" else 2 if state == "cached" else 1,
+            rounds=3 if work == "chain" else 2 if state == "cached" else 1,
             full=work == "resnet18",
         )
         for name, work in WORKS.items()
