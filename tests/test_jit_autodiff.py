@@ -48,12 +48,32 @@ CASES: dict[str, tuple[Any, tuple[float, float], tuple[Any, ...]]] = {
     "aten::reshape": (ONE, PLAIN, ([2, 6],)),
     "aten::expand": (((3, 1),), PLAIN, ([2, 3, 4], False)),
     "prim::AutogradAdd": (TWO, PLAIN, ()),
+    "aten::maximum": (BROADCAST, PLAIN, ()),
+    "aten::minimum": (BROADCAST, PLAIN, ()),
+    "aten::rsub.Tensor": (BROADCAST, PLAIN, (2.0,)),
+    "aten::rsub.Scalar": (ONE, PLAIN, (2.5, 2.0)),
+    "aten::true_divide.Tensor": (BROADCAST, POSITIVE, ()),
+    "aten::addcmul": (((3, 4), (4,), (3, 1)), PLAIN, (2.0,)),
+    "aten::addcdiv": (((3, 4), (4,), (3, 1)), POSITIVE, (2.0,)),
+    "aten::lerp.Tensor": (((3, 4), (4,), (3, 1)), PLAIN, ()),
+    "aten::clamp_min": (ONE, PLAIN, (-0.5,)),
+    "aten::clamp_max": (ONE, PLAIN, (0.5,)),
+    "aten::to.dtype": (ONE, PLAIN, (7, False, False, None)),
+    "aten::gelu": (ONE, PLAIN, ("tanh",)),
+    "aten::hardtanh": (ONE, PLAIN, (-1.0, 1.0)),
+    "aten::leaky_relu": (ONE, BETWEEN_STEPS, (0.1,)),
+    "aten::elu": (ONE, BETWEEN_STEPS, (1.5, 2.0, 0.5)),
+    "aten::softplus": (ONE, PLAIN, (2.0, 20.0)),
+    "aten::threshold": (ONE, BETWEEN_STEPS, (0.5, 3.0)),
     "aten::avg_pool2d": (((1, 2, 4, 4),), PLAIN, ([2, 2], [2, 2], [0, 0], False, True, None)),
 }
 POSITIVE_ONLY = {f"aten::{n}" for n in ("log", "log1p", "log2", "rsqrt", "sqrt", "reciprocal")}
 INSIDE_ONLY = {"aten::asin", "aten::acos", "aten::tan"}
 STEPS = {f"aten::{n}" for n in ("frac", "ceil", "floor", "round", "trunc")}
-TESTED_ELSEWHERE = {"aten::where.self", "prim::SumToSize", "prim::ConstantChunk", "aten::max_pool2d_with_indices"}
+TESTED_ELSEWHERE = {
+    "aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::masked_fill.Scalar", "prim::SumToSize",
+    "prim::ConstantChunk", "aten::max_pool2d_with_indices",
+}  # fmt: skip
 COMPARISONS = {f"aten::{n}.{o}" for n in ("lt", "le", "gt", "ge", "eq", "ne") for o in ("Tensor", "Scalar")}
 
 
@@ -124,6 +144,21 @@ def test_where() -> None:
     f = differentiated(call_graph("aten::where", [condition, x, y], ()))
     assert gradcheck(lambda a, b: f(condition, a, b), [x, y])
     assert gradgradcheck(lambda a, b: f(condition, a, b), [x, y])
+
+
+def test_choices_with_a_number() -> None:
+    internals.manual_seed(0)
+    condition = internals.tensor([[True], [False], [True]])
+    x, s = make((4,), *PLAIN), 0.5
+    for kind, order in (("aten::where", "cxs"), ("aten::where", "csx"), ("aten::masked_fill", "xcs")):
+        graph = Graph()
+        values = {"c": graph.addInput(), "x": graph.addInput(), "s": graph.insertConstant(s)}
+        values["c"].inferTypeFrom(condition)
+        values["x"].inferTypeFrom(x)
+        graph.registerOutput(graph.insert(kind, [values[name] for name in order]).setType(TensorType.get()))
+        f = differentiated(graph)
+        assert gradcheck(lambda a: f(condition, a), [x])  # noqa: B023
+        assert gradgradcheck(lambda a: f(condition, a), [x])  # noqa: B023
 
 
 def test_sum_to_size() -> None:

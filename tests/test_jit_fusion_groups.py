@@ -71,15 +71,38 @@ def test_a_value_others_read_becomes_an_output() -> None:
     assert len(graph.findNode(GROUP).outputs()) == 2
 
 
-def test_a_number_that_is_no_constant_stays_outside() -> None:
-    graph = fused(
+@pytest.mark.parametrize("n", [3, -7])
+def test_a_number_that_was_given_is_an_argument(n: int) -> None:
+    graph = check_same_results(
         """graph(%x : Tensor, %n : int):
   %a : Tensor = aten::relu(%x)
   %b : Tensor = aten::mul(%a, %n)
   %c : Tensor = aten::tanh(%b)
+  return (%c)""",
+        torch.randn(3),
+        n,
+    )
+    assert sorted(v.type().str() for v in graph.findNode(GROUP).inputs()) == ["Tensor", "int"]
+
+
+def test_any_other_number_that_is_no_constant_keeps_an_operation_outside() -> None:
+    graph = fused(
+        """graph(%x : Tensor, %n : int):
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::pow(%a, %n)
+  %c : Tensor = aten::tanh(%b)
   return (%c)"""
     )
     assert graph.findNode(GROUP) is None
+
+
+def test_the_size_of_a_cast_is_that_of_its_first_tensor() -> None:
+    text = """graph(%x : Tensor, %y : Tensor):
+  %a : Tensor = aten::type_as(%x, %y)
+  %s : int[] = aten::size(%a)
+  %b : Tensor = aten::relu(%a)
+  return (%b, %s)"""
+    check_same_results(text, torch.randn(3), torch.randn(2, 3, dtype=torch.float64))
 
 
 def test_two_groups_that_meet_become_one() -> None:

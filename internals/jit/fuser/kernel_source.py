@@ -138,7 +138,9 @@ class Body:
 
 def comment(step: Step) -> str:
     """The node of a step as the graph prints it, without the types: `%4 = aten::mul(%1, %2)`."""
-    outputs, inputs = (", ".join(f"%{v.debugName()}" for v in values) for values in (step.node.outputs(), step.node.inputs()))
+    outputs, inputs = (
+        ", ".join(f"%{v.debugName()}" for v in values) for values in (step.node.outputs(), step.node.inputs())
+    )
     return f"{outputs} = {step.node.kind()}({inputs})"
 
 

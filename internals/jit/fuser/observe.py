@@ -166,6 +166,10 @@ class Observer:
         inputs = [self.values[v] for v in node.inputs()]
         before = len(self.steps)
         results = _function(node)(*inputs)
+        for x in inputs:  # else the number of this one time would become a constant
+            made = self.made.get(id(x))
+            if isinstance(made, Number) and not any(made is y for s in self.steps[before:] for y, _ in s.operands):
+                raise NotFusable(f"{node.kind()} takes a number that is another one in every call")
         outputs = node.outputs()
         for v, r in zip(outputs, [results] if len(outputs) == 1 else results):
             self.values[v] = r
@@ -209,9 +213,6 @@ class Observer:
             if isinstance(operands[-1][0], TensorImpl):
                 raise NotFusable(f"{self.node.kind()} reads a tensor that is made inside it")
         numbers = dict(loop.keywords) if loop.__class__ is partial else {}
-        for value in numbers.values():
-            if id(value) in self.made:
-                raise NotFusable(f"{self.node.kind()} takes a number that is another one in every call")
         if decisions.result_dtype is not t.dtype:
             raise NotFusable(f"{self.node.kind()} converts its result")
         _as_if_on_cpu(t)

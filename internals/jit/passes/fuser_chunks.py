@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from internals.jit.ir import Block, Node, Value
 
 BROADCASTING_CHUNK = "prim::BroadcastingChunk"
+CASTS = ("aten::type_as", "aten::to")  # of a second tensor only the dtype counts, not the size
 
 
 def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) -> bool:
@@ -45,7 +46,7 @@ def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) 
 
 def _can_move_behind(v: Value, chunk: Node, is_fusable: Callable[[Node], bool]) -> bool:
     node = v.node()
-    if node.kind() == "prim::FusionGroup" or not is_fusable(node) or not _broadcasts_safely(node):
+    if node.kind() in ("prim::FusionGroup", *CASTS) or not is_fusable(node) or not _broadcasts_safely(node):
         return False
     return all(use.user is chunk or _asks_size(use.user) for use in v.uses())
 

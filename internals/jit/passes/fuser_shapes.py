@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from internals.jit.ir.types import IntType, ListType
-from internals.jit.passes.fuser_chunks import broadcast_sizes
+from internals.jit.passes.fuser_chunks import CASTS, broadcast_sizes
 from internals.jit.passes.subgraph_utils import is_tensor, subgraph_of
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def _size_expressions(group: Node) -> dict[Value, Value]:
                 sizes.setdefault(node.outputs()[-1], last)
                 continue
             arguments = [sizes[v] for v in node.inputs() if is_tensor(v)]
+            if node.kind() in CASTS:
+                arguments = arguments[:1]
             if node.output() not in sizes:
                 sizes[node.output()] = arguments[0] if len(arguments) == 1 else broadcast_sizes(arguments)
     return sizes

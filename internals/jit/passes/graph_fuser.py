@@ -2,7 +2,7 @@
 
 `(x * y + z).sigmoid()` walks three times over memory to do three cheap operations on each element. Put into one
 `prim::FusionGroup` it could be one loop that reads x, y, z and writes the result. This pass makes the groups; what runs them is
-`internals/jit/runtime/fusion_group.py`.
+`internals/jit/fuser`.
 
 1. From the last node to the first: a *simple map* (table below) whose inputs are made by simple maps becomes a group and swallows
    them, the latest first. What others read of a swallowed node becomes one more output. Again, until nothing changes.
@@ -10,12 +10,13 @@
 3. `cat` may be the last thing a group does: `prim::FusedConcat`.
 4. An output that is only asked for its size is not computed: the size follows from those of the inputs (`fuser_shapes.py`).
 
-A simple map computes each element of its one result from the elements at the same place of its (broadcast) tensor arguments;
-all other arguments must be constants, which are copied into the group.
+A simple map computes each element of its one result from the elements at the same place of its (broadcast) tensor arguments; its
+other arguments must be constants, which are copied into the group, or a number that was passed to the graph.
 
 How the real one differs: 1.0.1 had this off for CPU graphs unless asked (`torch._C._jit_override_can_fuse_on_cpu`), though it
-made the groups; today NNC and nvFuser's groups know shapes beforehand and are guarded by type checks. Here what somebody writes
-to stays out of groups, and a chunk is not pushed through an operation if broadcasting could change what dtypes are promoted to.
+made the groups, and numbers that are no constants stayed outside; today NNC and nvFuser's groups know shapes beforehand and are
+guarded by type checks. Here what somebody writes to stays out of groups, and a chunk is not pushed through an operation if
+broadcasting could change what dtypes are promoted to.
 """
 
 from __future__ import annotations
@@ -59,7 +60,26 @@ SIMPLE_MAPS = frozenset({
     "aten::eq.Tensor", "aten::ne.Tensor", "aten::ge.Tensor", "aten::gt.Tensor", "aten::le.Tensor", "aten::lt.Tensor",
     "aten::eq.Scalar", "aten::ne.Scalar", "aten::ge.Scalar", "aten::gt.Scalar", "aten::le.Scalar", "aten::lt.Scalar",
     "aten::where.self", "aten::clamp", "aten::type_as",
+
+    # not in 1.0.1
+    "aten::erf", "aten::square", "aten::sign", "aten::isnan", "aten::isinf", "aten::isfinite", "aten::maximum", "aten::minimum",
+    "aten::true_divide.Tensor", "aten::div.Tensor_mode", "aten::rsub.Tensor", "aten::rsub.Scalar", "aten::fmod.Scalar",
+    "aten::remainder.Scalar", "aten::addcmul", "aten::addcdiv", "aten::lerp.Scalar", "aten::lerp.Tensor",
+    "aten::logical_and", "aten::logical_or", "aten::logical_xor", "aten::logical_not", "aten::bitwise_and.Tensor",
+    "aten::bitwise_or.Tensor", "aten::bitwise_xor.Tensor", "aten::bitwise_not", "aten::__and__.Tensor", "aten::__or__.Tensor",
+    "aten::__xor__.Tensor", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::masked_fill.Scalar",
+    "aten::clamp.Tensor", "aten::clamp_min", "aten::clamp_max", "aten::clamp_min.Tensor", "aten::clamp_max.Tensor",
+    "aten::to.dtype", "aten::to.other", "aten::to.prim_dtype",
+    "aten::gelu", "aten::silu", "aten::hardswish", "aten::hardsigmoid", "aten::hardtanh", "aten::relu6", "aten::leaky_relu",
+    "aten::elu", "aten::softplus", "aten::mish", "aten::threshold", "aten::hardshrink", "aten::softshrink",
+    "aten::gelu_backward", "aten::silu_backward", "aten::threshold_backward", "aten::tanh_backward", "aten::sigmoid_backward",
+    "aten::leaky_relu_backward", "aten::elu_backward", "aten::hardtanh_backward", "aten::softplus_backward",
 })
+
+# Where an argument of the graph may stand that is a number: what it is does not change which loop runs.
+TAKES_NUMBERS = frozenset(f"aten::{name}.Scalar" for name in (
+    "add", "sub", "mul", "div", "rsub", "eq", "ne", "ge", "gt", "le", "lt",
+))
 # fmt: on
 
 
@@ -75,10 +95,25 @@ def graph_fuser(graph: Graph) -> bool:
 
 
 def is_simple_map(node: Node) -> bool:
-    """Whether `node` is in the table, with constants for everything that is no tensor."""
-    return overload_of(node) in SIMPLE_MAPS and all(
-        is_tensor(v) or v.node().kind() == "prim::Constant" for v in node.inputs()
-    )
+    """Whether `node` is in the table, with constants for everything that is no tensor, or numbers where they may stand."""
+    name = overload_of(node)
+    if name not in SIMPLE_MAPS:
+        return False
+    for i, v in enumerate(node.inputs()):
+        if not (is_tensor(v) or v.node().kind() == "prim::Constant"):
+            if i != 1 or name not in TAKES_NUMBERS or not _is_given_number(v):
+                return False
+    return True
+
+
+def _is_given_number(v: Value) -> bool:
+    """Whether `v` is a number that was passed to the graph, not one that it computes, as a loop counts."""
+    return v.type().kind() in ("FloatType", "IntType") and v.node() is v.node().owningGraph().param_node()
+
+
+def is_argument(v: Value) -> bool:
+    """Whether a group reads `v` from outside: all but constants, which are copied into it."""
+    return is_tensor(v) or v.node().kind() != "prim::Constant"
 
 
 class GraphFuser:
@@ -141,7 +176,7 @@ class GraphFuser:
         if consumer.kind() == "aten::cat":
             consumer = _fused_concat(consumer)
         group = consumer if consumer.kind() == GROUP else create_group(consumer)
-        merge_into(producer, group, is_tensor)
+        merge_into(producer, group, is_argument)
         self.reorder.changed()
         return group
 
@@ -161,7 +196,7 @@ def create_group(node: Node) -> Node:
     """A group with `node` in it, in its place. `node` is destroyed."""
     group = node.owningGraph().create(GROUP, (), 0).g_("Subgraph", Graph())
     group.insertBefore(node)
-    inner = clone_into(group, node, is_tensor)
+    inner = clone_into(group, node, is_argument)
     subgraph_of(group).registerOutput(inner.output())
     group.addOutput().copyMetadata(node.output())
     node.replaceAllUsesWith(group)

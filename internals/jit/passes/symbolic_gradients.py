@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from internals.core.dtype import BY_CODE
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import IntType, ListType
 from internals.jit.passes.overloads import NOT_CONSTANT, constant, named_constant, overload_of
@@ -214,6 +215,32 @@ FORMULAS: dict[str, Formula] = {
     "aten::erf":               lambda n, dy: (dy * (-n.self * n.self).exp() * 1.1283791670955126,),
     "aten::pow.Tensor_Scalar": lambda n, dy: (_power(n, dy),),
     "aten::bmm":               lambda n, dy: (dy.bmm(n.mat2.transpose(1, 2)), n.self.transpose(1, 2).bmm(dy)),
+    "aten::square":            lambda n, dy: (dy * n.self * 2,),
+    "aten::maximum":           lambda n, dy: _greater(n, dy, n.self, n.other),
+    "aten::minimum":           lambda n, dy: _greater(n, dy, n.other, n.self),
+    "aten::rsub.Tensor":       lambda n, dy: (n.fit(-dy * n.alpha, "self"), n.fit(dy, "other")),
+    "aten::rsub.Scalar":       lambda n, dy: (-dy * n.alpha,),
+    "aten::true_divide.Tensor": lambda n, dy: FORMULAS["aten::div.Tensor"](n, dy),
+    "aten::addcmul":           lambda n, dy: (n.fit(dy, "self"), n.fit(dy * n.tensor2 * n.value, "tensor1"),
+                                              n.fit(dy * n.tensor1 * n.value, "tensor2")),
+    "aten::addcdiv":           lambda n, dy: (n.fit(dy, "self"), n.fit(dy * n.value / n.tensor2, "tensor1"),
+                                              n.fit(-dy * n.value * n.tensor1 / (n.tensor2 * n.tensor2), "tensor2")),
+    "aten::lerp.Tensor":       lambda n, dy: (n.fit(dy * (1 - n.weight), "self"), n.fit(dy * n.weight, "end"),
+                                              n.fit(dy * (n.end - n.self), "weight")),
+    "aten::clamp_min":         lambda n, dy: (dy * (n.self >= n.min).type_as(n.self),),
+    "aten::clamp_max":         lambda n, dy: (dy * (n.self <= n.max).type_as(n.self),),
+    "aten::masked_fill.Scalar": lambda n, dy: (n.fit(dy.masked_fill(n.mask, 0), "self"),),
+    "aten::where.ScalarOther": lambda n, dy: (None, n.fit(_where(n, dy, 0), "self")),
+    "aten::where.ScalarSelf":  lambda n, dy: (None, None, n.fit(_where(n, 0, dy), "other")),
+    "aten::to.dtype":          lambda n, dy: (dy.type_as(n.self),),
+    "aten::gelu":              lambda n, dy: (dy.gelu_backward(n.self, n.approximate),),
+    "aten::silu":              lambda n, dy: (dy.silu_backward(n.self),),
+    "aten::hardtanh":          lambda n, dy: (dy.hardtanh_backward(n.self, n.min_val, n.max_val),),
+    "aten::relu6":             lambda n, dy: (dy.hardtanh_backward(n.self, 0, 6),),
+    "aten::leaky_relu":        lambda n, dy: (dy.leaky_relu_backward(n.self, n.negative_slope, False),),
+    "aten::elu":               lambda n, dy: (dy.elu_backward(n.alpha, n.scale, n.input_scale, False, n.self),),
+    "aten::softplus":          lambda n, dy: (dy.softplus_backward(n.self, n.beta, n.threshold),),
+    "aten::threshold":         lambda n, dy: (dy.threshold_backward(n.self, n.threshold),),
     "aten::lt.Scalar":         lambda n, dy: (),
     "aten::le.Scalar":         lambda n, dy: (),
     "aten::gt.Scalar":         lambda n, dy: (),
@@ -231,6 +258,7 @@ CONDITIONS: dict[str, Callable[[Node], bool]] = {
     "aten::log_softmax.int":   lambda n: _keeps_dtype(n),
     "aten::softmax.int":       lambda n: _keeps_dtype(n),
     "aten::pow.Tensor_Scalar": lambda n: isinstance(named_constant(n, "exponent"), (int, float)),
+    "aten::to.dtype":          lambda n: _from_float_to_float(n),
 }
 # fmt: on
 
@@ -333,6 +361,13 @@ def _is_none_or_not(node: Node, name: str) -> bool:
     """Whether it is known at least if an optional number is given."""
     v = node.namedInput(name)
     return constant(v) is not NOT_CONSTANT or v.type().kind() in ("IntType", "FloatType", "NumberType")
+
+
+def _from_float_to_float(node: Node) -> bool:
+    """Whether this is a cast among floating dtypes: of integers there is no gradient."""
+    t, to = node.inputsAt(0).type(), named_constant(node, "dtype")
+    dtype = t.dtype() if isinstance(t, TensorType) else None
+    return dtype is not None and dtype.is_floating_point and isinstance(to, int) and BY_CODE[to].is_floating_point
 
 
 def _keeps_dtype(node: Node) -> bool:

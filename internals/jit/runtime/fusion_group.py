@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
 
-from .node_functions import node_function, run_subgraph
+from internals.jit.fuser.compiled_group import CompiledGroup
+
+from .node_functions import node_function
 
 if TYPE_CHECKING:
     from internals.jit.ir import Node
@@ -24,7 +26,7 @@ Function = Callable[..., Any]
 
 @node_function("prim::FusionGroup")
 def fusion_group(node: Node) -> Function:
-    return run_subgraph(node.g("Subgraph"))
+    return CompiledGroup(node)
 
 
 @node_function("prim::ConstantChunk", "prim::BroadcastingChunk")

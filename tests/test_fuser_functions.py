@@ -1,0 +1,114 @@
+"""exp, tanh and the others in groups: close to the correctly rounded result, NaN and infinities as the operators give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import internals as torch
+from internals.jit.fuser.expressions import _TABLES
+from internals.jit.passes.graph_fuser import SIMPLE_MAPS
+from tests.fuser_support import assert_same, both
+
+# Operators of one tensor: constants that follow it, and units in the last place between the fused and the eager result.
+FUNCTIONS: dict[str, tuple[tuple[Any, ...], int]] = {
+    **dict.fromkeys(("exp", "expm1", "log", "log1p", "log2", "sin", "cos", "asin", "acos", "atan", "sinh", "cosh"), ((), 6)),
+    **dict.fromkeys(("tanh", "sigmoid", "erf", "tan", "silu"), ((), 8)),
+    **dict.fromkeys(("abs", "ceil", "floor", "trunc", "round", "frac", "sqrt", "rsqrt", "reciprocal", "neg", "relu", "sign", "square", "isnan", "isinf", "isfinite", "logical_not", "hardswish", "hardsigmoid", "relu6"), ((), 0)),
+    "gelu": (("tanh",), 300),  # 1 + tanh(x) has few digits where tanh(x) is nearly -1
+    "mish": ((), 16),
+    "hardtanh": ((-1.0, 1.5), 0),
+    "leaky_relu": ((0.1,), 0),
+    "elu": ((1.5, 2.0, 0.5), 8),
+    "softplus": ((2.0, 20.0), 8),
+    "threshold": ((0.5, 3.0), 0),
+    "hardshrink": ((0.7,), 0),
+    "softshrink": ((0.7,), 0),
+    "clamp": ((-0.5, 1.5), 0),
+    "clamp_min": ((0.25,), 0),
+    "clamp_max": ((0.25,), 0),
+    "pow": ((2.5,), 6),
+}  # fmt: skip
+POWERS = [0, 1, 2, 3, -1, -2, 0.5, -0.5]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 0.5, -2.5, 2.5, 30.0, -30.0, 1e-6]
+
+
+def constant(name: str, value: Any) -> str:
+    kind = {int: "int", float: "float", str: "str"}[type(value)]
+    return f"  %{name} : {kind} = prim::Constant[value={value!r}]()".replace("'", '"')
+
+
+def calls(name: str, constants: tuple[Any, ...]) -> str:
+    """A group that calls an operator of one tensor, and does one thing more."""
+    lines = [constant(f"c{i}", c) for i, c in enumerate(constants)]
+    arguments = ", ".join(["%x", *(f"%c{i}" for i in range(len(constants)))])
+    lines.append(f"  %y : Tensor = aten::{name}({arguments})")
+    return "graph(%x : Tensor):\n" + "\n".join(lines) + "\n  return (%y)"
+
+
+def numbers(dtype: str) -> Any:
+    random = np.random.default_rng(0)
+    spread = [random.normal(size=301) * scale for scale in (0.01, 1.0, 8.0)]
+    return torch.from_numpy(np.concatenate([*spread, SPECIAL]).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_one_tensor(name: str, dtype: str) -> None:
+    constants, ulps = FUNCTIONS[name]
+    (fused,), (unfused,), _ = both(calls(name, constants), numbers(dtype))
+    if name in ("gelu", "mish", "silu", "softplus", "elu"):
+        np.testing.assert_allclose(
+            fused.numpy(),
+            unfused.numpy(),
+            rtol=4e-5 if dtype == "float32" else 1e-12,
+            atol=1e-6 if dtype == "float32" else 1e-14,
+        )
+    else:
+        assert_same(fused, unfused, ulps if dtype == "float32" else max(ulps, 2 * bool(ulps)))
+
+
+@pytest.mark.parametrize("exponent", POWERS)
+def test_powers_that_have_loops_of_their_own(exponent: Any) -> None:
+    (fused,), (unfused,), _ = both(calls("pow", (exponent,)), numbers("float32"))
+    assert_same(fused, unfused)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["atan2", "fmod", "remainder", "pow", "max", "min", "maximum", "logical_xor", "sigmoid_backward",
+                                  "tanh_backward", "silu_backward", "gelu_backward"])  # fmt: skip
+def test_functions_of_two_tensors(name: str, dtype: str) -> None:
+    more = constant("m", "none") + "\n" if name == "gelu_backward" else ""
+    text = f"graph(%x : Tensor, %y : Tensor):\n{more}  %z : Tensor = aten::{name}(%x, %y{', %m' if more else ''})\n  return (%z)"
+    x = numbers(dtype)
+    (fused,), (unfused,), _ = both(text, x, x.flip(0).reshape(-1))
+    if "backward" in name:
+        np.testing.assert_allclose(
+            fused.numpy(),
+            unfused.numpy(),
+            rtol=1e-5 if dtype == "float32" else 1e-12,
+            atol=1e-6 if dtype == "float32" else 1e-14,
+        )
+    else:
+        assert_same(fused, unfused, 0 if name not in ("atan2", "pow") else 6)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
+@pytest.mark.parametrize(
+    "name", ["bitwise_and", "bitwise_or", "__xor__", "logical_and", "logical_or", "eq", "maximum", "mul"]
+)
+def test_integers_and_bools(name: str, dtype: str) -> None:
+    text = f"graph(%x : Tensor, %y : Tensor):\n  %z : Tensor = aten::{name}(%x, %y)\n  return (%z)"
+    x = torch.arange(40).sub(20).to(getattr(torch, dtype))
+    (fused,), (unfused,), _ = both(text, x, x.flip(0))
+    assert_same(fused, unfused)
+
+
+def test_every_operator_that_the_pass_gathers_has_an_expression() -> None:
+    """Those that are missing here are known to be: they run operator by operator, with integers only."""
+    from internals.jit.operators import find_operator
+
+    assert all(find_operator(name) is not None for name in SIMPLE_MAPS)
+    assert all(isinstance(text, str) for table in _TABLES for text in table.values())
