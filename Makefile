@@ -57,9 +57,8 @@ bench-env: ## make .venv-bench: the project, PyTorch, micrograd and tinygrad, to
 bench: bench-env ## time against numpy, PyTorch and others, in .venv-bench: ratios, in minutes
 	@$(BENCH) -m benchmarks $(ARGS)
 
-bench-full: bench-env ## the same with all cases and more rounds (an hour); writes benchmarks/results and docs/performance.md
-	@$(BENCH) -m benchmarks --full --save $(ARGS)
-	@$(BENCH) -m benchmarks.report
+bench-full: bench-env ## the same with all cases and more rounds (an hour); shown in docs/performance.md
+	@$(BENCH) -m benchmarks --full --save $(ARGS); status=$$?; $(BENCH) -m benchmarks.report && exit $$status
 
 bench-gpu: cuda ## time the CUDA backend on a real GPU: against its bandwidth, its matmul, and PyTorch
 	@$(RUN) -m benchmarks.cuda $(ARGS)
