@@ -21,7 +21,7 @@ from internals.machine_code import kernel, template
 from .column_pieces import larger, smaller
 from .pieces import keys_for, row_find, row_largest, row_smallest
 from .ready import ready
-from .rows import WORD, Rows, address, as_rows
+from .rows import WORD, Rows, address, as_rows, tiles_of
 
 THRESHOLD = 1 << 16
 GRAIN = 1 << 18
@@ -77,11 +77,11 @@ def extremes_of_columns(begin, end, x, out, n, inner, chunk, chunks, tiles, oute
 
 
 @kernel
-def extremes_of_columns_with_indices(begin, end, x, out, indices, n, inner, tiles, outer_stride, stride):
+def extremes_of_columns_with_indices(begin, end, x, out, indices, n, inner, tile, tiles, outer_stride, stride):
     for unit in range(begin, end):
         o = unit // tiles
-        left = (unit - o * tiles) * TILE
-        right = min(left + TILE, inner)
+        left = (unit - o * tiles) * tile
+        right = min(left + tile, inner)
         target = o * inner
         for j in range(left, right):
             out[target + j] = x[o * outer_stride + j]
@@ -174,14 +174,16 @@ def _rows_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
 
 def _columns_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
     word, n, inner = WORD[x.dtype.char], rows.n, rows.inner
-    entry = ready(extremes_of_columns_with_indices.bind(better=_better(largest)), f"{word} {word} *i8 i8 i8 i8 i8 i8")
+    entry = ready(
+        extremes_of_columns_with_indices.bind(better=_better(largest)), f"{word} {word} *i8 i8 i8 i8 i8 i8 i8"
+    )
     if entry is None:
         return None
     values, indices = np.empty((rows.outer, inner), x.dtype), np.empty((rows.outer, inner), np.int64)
-    tiles = -(-inner // TILE)
-    grain = max(1, GRAIN // (n * min(TILE, inner)))
+    tile, tiles = tiles_of(rows.outer, inner)
+    grain = max(1, GRAIN // (n * tile))
     addresses = address(x), address(values), address(indices)
-    entry.parallel(rows.outer * tiles, grain, *addresses, n, inner, tiles, rows.outer_stride, rows.stride)
+    entry.parallel(rows.outer * tiles, grain, *addresses, n, inner, tile, tiles, rows.outer_stride, rows.stride)
     return values, indices
 
 

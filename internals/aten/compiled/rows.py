@@ -23,8 +23,10 @@ import numpy as np
 
 from internals.core.geometry import Geometry, contiguous_geometry
 from internals.core.tensor_impl import TensorImpl, array
+from internals.machine_code.parallel import get_num_threads
 
 WORD = {"f": "*f4", "d": "*f8", "q": "*i8", "l": "*i8", "i": "*i4", "h": "*i2", "b": "*i1", "B": "*u1", "?": "*u1"}
+TILE = 2048
 
 
 class Rows(NamedTuple):
@@ -99,6 +101,17 @@ def lines_of(sizes: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     for size in sizes[dim + 1 :]:
         inner *= size
     return outer, sizes[dim] if sizes else 1, inner
+
+
+def tiles_of(outer: int, inner: int) -> tuple[int, int]:
+    """How many columns a thread takes at once, and how many times: all of them, to read memory from end to end, if cache
+    and number of threads allow.
+
+    The columns know nothing of each other, so their results do not depend on this.
+    """
+    parts = -(-get_num_threads() // outer)
+    tile = min(TILE, max(-(-inner // parts), 64))
+    return tile, -(-inner // tile)
 
 
 def address(a: Any) -> int:

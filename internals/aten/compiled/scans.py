@@ -14,11 +14,10 @@ from internals.core.tensor_impl import TensorImpl
 from internals.machine_code import inline, kernel, template
 
 from .ready import ready
-from .rows import WORD, address, lines_of
+from .rows import WORD, address, lines_of, tiles_of
 
 THRESHOLD = 1 << 14
 GRAIN = 1 << 16
-TILE = 512
 
 O = template("O")  # noqa: E741 - the dtype of the result
 W = template("W")
@@ -43,11 +42,11 @@ def scans_of_rows(begin, end, x, out, n, start):
 
 
 @kernel
-def scans_of_columns(begin, end, x, out, running, n, inner, tiles, start):
+def scans_of_columns(begin, end, x, out, running, n, inner, tile, tiles, start):
     for unit in range(begin, end):
         o = unit // tiles
-        left = (unit - o * tiles) * TILE
-        right = min(left + TILE, inner)
+        left = (unit - o * tiles) * tile
+        right = min(left + tile, inner)
         here = o * inner
         for j in range(left, right):
             running[here + j] = W(start)
@@ -82,9 +81,10 @@ def scan(x: TensorImpl, out: TensorImpl, dim: int, product: bool) -> bool:
         if entry is not None:
             entry.parallel(outer, max(4, GRAIN // n), x.data_ptr(), out.data_ptr(), n, start)
         return entry is not None
-    entry = ready(scans_of_columns.bind(**bindings), f"{words} {WORD[wide.char]} i8 i8 i8 i8")
+    entry = ready(scans_of_columns.bind(**bindings), f"{words} {WORD[wide.char]} i8 i8 i8 i8 i8")
     if entry is not None:
-        running, tiles = np.empty((outer, inner), wide), -(-inner // TILE)
-        grain = max(1, GRAIN // (n * min(TILE, inner)))
-        entry.parallel(outer * tiles, grain, x.data_ptr(), out.data_ptr(), address(running), n, inner, tiles, start)
+        running, (tile, tiles) = np.empty((outer, inner), wide), tiles_of(outer, inner)
+        grain = max(1, GRAIN // (n * tile))
+        addresses = x.data_ptr(), out.data_ptr(), address(running)
+        entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles, start)
     return entry is not None

@@ -1,7 +1,7 @@
 """`softmax`, `log_softmax`, their gradients, and `logsumexp` of rows and columns (`aten/src/ATen/native/cpu/SoftMaxKernel.cpp`).
 
 A row is read three times: for its largest element, for the exponentials and their sum, and for the result. It is in the cache
-all the while, so memory is read and written once. Columns go in tiles so narrow that the second-level cache has room for them.
+all the while, so memory is read and written once. Columns are read three times from memory, but from end to end.
 
 How the real one differs: vectors of bfloat16 and half as well; otherwise the same three passes.
 """
@@ -19,11 +19,10 @@ from . import column_pieces, pieces
 from .column_pieces import columns_exp_sum, columns_largest
 from .pieces import identity, keys_for, row_exp_sum, row_largest
 from .ready import ready
-from .rows import WORD, address, as_rows, lines_of
+from .rows import WORD, address, as_rows, lines_of, tiles_of
 
 THRESHOLD = 1 << 14
 GRAIN = 1 << 15
-TILE = 64
 CHUNK = 1 << 12  # how much of a row logsumexp takes at once
 
 T = template("T")
@@ -39,11 +38,11 @@ def results_of_rows(begin, end, x, out, n):
 
 
 @kernel
-def results_of_columns(begin, end, x, out, largest, totals, n, inner, tiles):
+def results_of_columns(begin, end, x, out, largest, totals, n, inner, tile, tiles):
     for unit in range(begin, end):
         o = unit // tiles
-        left = (unit - o * tiles) * TILE
-        right = min(left + TILE, inner)
+        left = (unit - o * tiles) * tile
+        right = min(left + tile, inner)
         columns_result(x, out, largest, totals, o * inner, o * n * inner, n, inner, left, right)
 
 
@@ -54,11 +53,11 @@ def gradients_of_rows(begin, end, g, y, out, n):
 
 
 @kernel
-def gradients_of_columns(begin, end, g, y, out, totals, n, inner, tiles):
+def gradients_of_columns(begin, end, g, y, out, totals, n, inner, tile, tiles):
     for unit in range(begin, end):
         o = unit // tiles
-        left = (unit - o * tiles) * TILE
-        right = min(left + TILE, inner)
+        left = (unit - o * tiles) * tile
+        right = min(left + tile, inner)
         columns_result(g, y, out, totals, o * inner, o * n * inner, n, inner, left, right)
 
 
@@ -74,11 +73,11 @@ def exp_sums_of_rows(begin, end, x, largest, totals, n, chunk, chunks, outer_str
 
 
 @kernel
-def exp_sums_of_columns(begin, end, x, largest, shifts, totals, n, inner, tiles, outer_stride, stride):
+def exp_sums_of_columns(begin, end, x, largest, shifts, totals, n, inner, tile, tiles, outer_stride, stride):
     for unit in range(begin, end):
         o = unit // tiles
-        left = (unit - o * tiles) * TILE
-        right = min(left + TILE, inner)
+        left = (unit - o * tiles) * tile
+        right = min(left + tile, inner)
         here, top = o * inner, o * outer_stride
         columns_largest(x, largest, here, top, n, stride, left, right)
         for j in range(here + left, here + right):
@@ -108,12 +107,13 @@ def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
         if entry is not None:
             entry.parallel(outer, max(1, GRAIN // n), x.data_ptr(), out.data_ptr(), n)
         return entry is not None
-    entry = ready(results_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8")
+    entry = ready(results_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8 i8")
     if entry is not None:
-        largest, totals, tiles = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner)), -(-inner // TILE)
-        grain = max(1, GRAIN // (n * min(TILE, inner)))
+        largest, totals = np.empty((outer, inner), x.dtype.np), np.empty((outer, inner))
+        tile, tiles = tiles_of(outer, inner)
+        grain = max(1, GRAIN // (n * tile))
         addresses = x.data_ptr(), out.data_ptr(), address(largest), address(totals)
-        entry.parallel(outer * tiles, grain, *addresses, n, inner, tiles)
+        entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles)
     return entry is not None
 
 
@@ -129,12 +129,14 @@ def softmax_backward(name: str, g: TensorImpl, y: TensorImpl, out: TensorImpl, d
         if entry is not None:
             entry.parallel(outer, max(1, GRAIN // n), g.data_ptr(), y.data_ptr(), out.data_ptr(), n)
         return entry is not None
-    entry = ready(gradients_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8")
+    entry = ready(
+        gradients_of_columns.bind(columns_result=of_columns, **types), f"{word} {word} {word} *f8 i8 i8 i8 i8"
+    )
     if entry is not None:
-        totals, tiles = np.empty((outer, inner)), -(-inner // TILE)
-        grain = max(1, GRAIN // (n * min(TILE, inner)))
+        totals, (tile, tiles) = np.empty((outer, inner)), tiles_of(outer, inner)
+        grain = max(1, GRAIN // (n * tile))
         addresses = g.data_ptr(), y.data_ptr(), out.data_ptr(), address(totals)
-        entry.parallel(outer * tiles, grain, *addresses, n, inner, tiles)
+        entry.parallel(outer * tiles, grain, *addresses, n, inner, tile, tiles)
     return entry is not None
 
 
@@ -144,14 +146,14 @@ def logsumexp(t: TensorImpl, dims: tuple[int, ...]) -> Any:
     n, inner = rows.n, rows.inner
     word, types = WORD[x.dtype.char], {"T": x.dtype.type, "W": np.float64}
     if inner > 1:
-        entry = ready(exp_sums_of_columns.bind(**types), f"{word} {word} {word} *f8 i8 i8 i8 i8 i8")
+        entry = ready(exp_sums_of_columns.bind(**types), f"{word} {word} {word} *f8 i8 i8 i8 i8 i8 i8")
         if entry is None:
             return None
         largest, shifts = np.empty((rows.outer, inner), x.dtype), np.empty((rows.outer, inner), x.dtype)
-        totals, tiles = np.empty((rows.outer, inner)), -(-inner // TILE)
-        grain = max(1, GRAIN // (n * min(TILE, inner)))
+        totals, (tile, tiles) = np.empty((rows.outer, inner)), tiles_of(rows.outer, inner)
+        grain = max(1, GRAIN // (n * tile))
         with_shifts = address(x), address(largest), address(shifts), address(totals)
-        entry.parallel(rows.outer * tiles, grain, *with_shifts, n, inner, tiles, rows.outer_stride, rows.stride)
+        entry.parallel(rows.outer * tiles, grain, *with_shifts, n, inner, tile, tiles, rows.outer_stride, rows.stride)
         return rows.result(_logs(largest, totals))
     entry = ready(exp_sums_of_rows.bind(**types, **keys_for(types["T"])), f"{word} {word} *f8 i8 i8 i8 i8")
     if entry is None:
