@@ -192,5 +192,5 @@ def _better(largest: bool) -> Any:
 
 
 def _row(x: Any, largest: bool) -> dict[str, Any]:
-    number = np.uint8 if x.dtype == bool else x.dtype.type
+    number = np.uint8 if x.dtype.char == "?" else x.dtype.type
     return {"T": number, **keys_for(number), "row_extreme": row_largest if largest else row_smallest}

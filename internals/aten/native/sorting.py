@@ -19,6 +19,7 @@ from internals.core import dtype as dt
 from internals.core import return_types
 from internals.core.geometry import geometry, wrap_dim
 from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.machine_code.settings import settings, use_compiled
 
 
 def sort(self: TensorImpl, dim: int = -1, descending: bool = False, out: Any = None) -> Any:
@@ -30,6 +31,8 @@ def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending
     """`sort`; equal elements keep their order whatever `stable` says."""
     d = check_sort(self, dim)
     values, indices = sort_outputs(self, out)
+    if self.numel() >= settings.least and _compiled_sort(self, values, indices, d, descending):
+        return (return_types.sort if out is None else return_types.sort_out)(values, indices)
     if self.numel():
         a = np.atleast_1d(array(self))
         order = _order(a, d, descending)
@@ -54,6 +57,9 @@ def topk(self: TensorImpl, k: int, dim: int = -1, largest: bool = True, sorted: 
     sizes = (*self.shape[:d], k, *self.shape[d + 1 :]) if self.dim() else ()
     values = set_output(sizes, self.dtype, out and out[0])
     indices = set_output(sizes, dt.int64, out and out[1])
+    if self.numel() >= settings.least and (found := _compiled_topk(self, k, d, largest)) is not None:
+        array(values)[...], array(indices)[...] = found
+        return (return_types.topk if out is None else return_types.topk_out)(values, indices)
     if values.numel():
         chosen = _chosen(a, k if self.dim() else 1, d, largest)
         found = np.take_along_axis(a, chosen, d)
@@ -81,6 +87,24 @@ def check_topk(self: TensorImpl, k: int, dim: int) -> int:
     if self.dtype is dt.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     return d
+
+
+def _compiled_sort(self: TensorImpl, values: TensorImpl, indices: TensorImpl, d: int, descending: bool) -> bool:
+    """Whether machine code sorted."""
+    from internals.aten.compiled.sorting import THRESHOLD, sort
+
+    apart = values._storage is not self._storage and indices._storage is not self._storage
+    return bool(apart and self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)) and sort(
+        self, values, indices, d, descending
+    )
+
+
+def _compiled_topk(self: TensorImpl, k: int, d: int, largest: bool) -> Any:
+    """(values, indices) by machine code, as arrays; None where numpy finds them."""
+    from internals.aten.compiled.sorting import THRESHOLD, topk
+
+    usual = self.dim() and self.numel() and use_compiled(self.numel(), THRESHOLD)
+    return topk(self, k, d, largest) if usual else None
 
 
 def _order(a: Any, dim: int, descending: bool) -> Any:
