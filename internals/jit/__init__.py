@@ -8,6 +8,7 @@ Two front ends, `trace` (record what runs) and `script` (compile the source), le
     frontend/    front end two: source → syntax tree → typed tree → graph
     passes/      from graph to better graph
     runtime/     from graph to instructions or Python code, and running them
+    fuser/       from a group of pointwise operations to one loop in machine code; `optimize`
 
     script_function.py, script_module.py, script_methods.py   what users hold: compiled functions and modules
     schema.py, schema_parser.py, type_variables.py            what an operator or function takes and gives
@@ -40,12 +41,13 @@ _LATER = {
     **dict.fromkeys(("fork", "wait", "Future"), "runtime.future"),
     **dict.fromkeys(("isinstance", "_unwrap_optional"), "frontend.script_time"),
     **dict.fromkeys(("save", "load"), "saving"),
+    "optimize": "fuser.optimize",
     "script_method": "script_methods",
     "parse_ir": "ir.parser",
     "Error": "runtime.errors",
 }
 _RENAMED = {"isinstance": "isinstance_", "_unwrap_optional": "unwrap_optional"}
-_MODULES = ("frontend", "ir", "operators", "passes", "runtime", "tracing")
+_MODULES = ("frontend", "fuser", "ir", "operators", "passes", "runtime", "tracing")
 
 __all__ = [
     "Final", "PASSES", "RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule", "script", *_LATER, *_MODULES,

@@ -140,6 +140,7 @@ FLOATS: dict[Any, str] = {
     slope.silu_loop:             "{a} * (sigmoid({b}) * (T(1) + {b} * (T(1) - sigmoid({b}))))",
     slope.softplus_loop:         "{a} * (T(1) if {b} * {beta} > {threshold} else sigmoid({b} * {beta}))",
     slope.log_sigmoid_loop:      "{a} * ((T(1) if {b} < T(0) else {c}) / (T(1) + {c}))",
+    slope.gelu_tanh_loop:        "gelu_tanh_backward({a}, {b})",
     slope.gelu_erf_loop:
         "{a} * (T(0.5) * (T(1) + erf({b} * T(0.7071067811865475))) + {b} * (exp({b} * {b} * T(-0.5)) * T(0.3989422804014327)))",
 }

@@ -18,6 +18,7 @@ from internals.machine_code import inline, template
 from internals.machine_code import vector_math as vector
 
 T = template("T")
+vector_tanh = vector.tanh
 
 
 @inline
@@ -27,12 +28,26 @@ def lerp(start: Any, end: Any, weight: Any) -> Any:
     return start + weight * (end - start) if abs(weight) < T(0.5) else from_end
 
 
+@inline
+def gelu_tanh_backward(g: Any, x: Any) -> Any:
+    """g times the slope of the gelu that is made with tanh."""
+    square = x * x
+    t = vector_tanh(T(0.7978845608028654) * x * (T(1) + T(0.044715) * square))
+    slope = (T(1) - t * t) * T(0.7978845608028654) * (T(1) + T(3) * T(0.044715) * square)
+    return g * (T(0.5) * (T(1) + t + x * slope))
+
+
 VECTOR = """
     exp expm1 log log1p log2 sin cos tan asin acos atan atan2 sinh cosh tanh erf sigmoid pow sqrt
     floor ceil trunc fmod remainder floor_divide maximum minimum sign
 """.split()
 
-ON_CPU: dict[str, Any] = {**{name: getattr(vector, name) for name in VECTOR}, "round_even": vector.round, "lerp": lerp}
+ON_CPU: dict[str, Any] = {
+    **{name: getattr(vector, name) for name in VECTOR},
+    "round_even": vector.round,
+    "lerp": lerp,
+    "gelu_tanh_backward": gelu_tanh_backward,
+}
 NAMES = frozenset(ON_CPU)
 
 
@@ -46,8 +61,9 @@ def on_cpu(name: str, d: dtype) -> Any:
 @cache
 def on_gpu(name: str, d: dtype) -> Any:
     """Its twin for kernels of the GPU."""
-    from internals.cuda.kernels import functors
+    from internals.cuda.kernels import functors, functors_nn
 
-    found = getattr(functors, {"round_even": "rint", "pow": "pow"}.get(name, name))
+    name = {"round_even": "rint"}.get(name, name)
+    found = getattr(functors, name, None) or getattr(functors_nn, name)
     number = np.float64 if d.category < FLOATING and name != "sign" else d.np.type
     return found.bind(T=number) if "T" in found.open_parameters() else found
