@@ -1,10 +1,7 @@
 """The largest and smallest elements of rows and columns, and where they are (`aten/src/ATen/native/cpu/TensorCompareKernel.cpp`).
 
-Rows: first the value, by `row_largest`, then the place, by looking for it; both loops are short, where one that carries value
-and index along would go element by element. Columns: a row of best values, and of their indices, is compared with row after
-row.
-
-A row that is long is cut into chunks; the first chunk with the best value has the first of the best elements.
+Rows: `row_largest`. A row that is long is cut into chunks. Columns: a row of best values, and of their indices, is compared with
+row after row. The index of the best element of a row numpy finds with vector instructions of its own, so that is left to it.
 
 How the real one differs: one loop carries value and index; torch.max along a dimension does not use vectors.
 """
@@ -17,11 +14,13 @@ import numpy as np
 
 from internals.core.tensor_impl import TensorImpl, array
 from internals.machine_code import kernel, template
+from internals.machine_code.parallel import get_num_threads
+from internals.machine_code.settings import settings
 
 from .column_pieces import larger, smaller
-from .pieces import keys_for, row_find, row_largest, row_smallest
+from .pieces import keys_for, row_largest, row_smallest
 from .ready import ready
-from .rows import WORD, Rows, address, as_rows, tiles_of
+from .rows import WORD, Rows, address, as_rows, rows_of, tiles_of
 
 THRESHOLD = 1 << 16
 GRAIN = 1 << 18
@@ -42,21 +41,6 @@ def extremes_of_rows(begin, end, x, out, n, chunk, chunks, outer_stride):
         row = unit // chunks
         first = (unit - row * chunks) * chunk
         out[unit] = row_extreme(x, row * outer_stride + first, min(chunk, n - first), 1)
-
-
-@kernel
-def extremes_of_rows_with_indices(begin, end, x, out, indices, n, outer_stride):
-    for row in range(begin, end):
-        value = row_extreme(x, row * outer_stride, n, 1)
-        out[row] = value
-        indices[row] = row_find(x, row * outer_stride, n, 1, value)
-
-
-@kernel
-def places_in_chunks(begin, end, x, values, found, indices, n, chunk, outer_stride):
-    for row in range(begin, end):
-        first = found[row] * chunk
-        indices[row] = first + row_find(x, row * outer_stride + first, min(chunk, n - first), 1, values[row])
 
 
 @kernel
@@ -101,6 +85,8 @@ def extremes(t: TensorImpl, dims: tuple[int, ...], largest: bool) -> Any:
     x, rows = as_rows(t, dims)
     if rows.inner > 1:
         return _of_columns(x, rows, largest)
+    if rows.outer == 1 and get_num_threads() == 1 and settings.threshold is None:
+        return None  # one row from end to end numpy searches as quickly
     chunks = -(-rows.n // CHUNK)
     if chunks > 1:
         x, rows = _of_rows(x, rows, chunks, largest), rows._replace(n=chunks, outer_stride=chunks)
@@ -108,16 +94,14 @@ def extremes(t: TensorImpl, dims: tuple[int, ...], largest: bool) -> Any:
     return None if out is None else rows.result(out)
 
 
-def extremes_with_indices(t: TensorImpl, dims: tuple[int, ...], largest: bool) -> Any:
-    """(values, indices) over one dimension or over all. Else as `extremes`."""
+def extremes_with_indices(t: TensorImpl, dim: int, largest: bool) -> Any:
+    """(values, indices) over one dimension, where that is columns. Else as `extremes`: numpy is quick at rows."""
     if t.dtype.np.char not in WORD:
         return None
-    if len(dims) > 1 and not t.is_contiguous():  # the order of memory is not that of the indices
-        x = np.ascontiguousarray(array(t))
-        rows = Rows(1, x.size, 1, 0, 1, (), (), True)
-    else:
-        x, rows = as_rows(t, dims)
-    found = _columns_with_indices(x, rows, largest) if rows.inner > 1 else _rows_with_indices(x, rows, largest)
+    rows = rows_of(t._geometry, (dim,))
+    if rows is None or rows.inner == 1:
+        return None
+    found = _columns_with_indices(array(t), rows, largest)
     return None if found is None else tuple(rows.result(a) for a in found)
 
 
@@ -148,28 +132,6 @@ def _of_columns(x: Any, rows: Rows, largest: bool) -> Any:
         if chunks == 1:
             return rows.result(out)
         x, n, outer_stride, stride = out, chunks, chunks * inner, inner
-
-
-def _rows_with_indices(x: Any, rows: Rows, largest: bool) -> Any:
-    outer, n, word = rows.outer, rows.n, WORD[x.dtype.char]
-    chunks = -(-n // CHUNK)
-    indices = np.empty(outer, np.int64)
-    if chunks == 1:
-        entry = ready(extremes_of_rows_with_indices.bind(**_row(x, largest)), f"{word} {word} *i8 i8 i8")
-        if entry is None:
-            return None
-        values = np.empty(outer, x.dtype)
-        entry.parallel(outer, max(1, GRAIN // n), address(x), address(values), address(indices), n, rows.outer_stride)
-        return values, indices
-    parts, places = _of_rows(x, rows, chunks, largest), ready(places_in_chunks, f"{word} {word} *i8 *i8 i8 i8 i8")
-    if parts is None or places is None:
-        return None
-    candidates = parts.reshape(outer, chunks)
-    found = (np.argmax if largest else np.argmin)(candidates, axis=1).astype(np.int64, copy=False)
-    values = np.take_along_axis(candidates, found[:, None], axis=1)[:, 0]
-    addresses = address(x), address(values), address(found), address(indices)
-    places.parallel(outer, max(1, GRAIN // CHUNK), *addresses, n, CHUNK, rows.outer_stride)
-    return values, indices
 
 
 def _columns_with_indices(x: Any, rows: Rows, largest: bool) -> Any:

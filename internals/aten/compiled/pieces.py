@@ -33,7 +33,6 @@ key = template("key")
 from_key = template("from_key")
 term = template("term")
 BLOCK = 1024
-SPAN = 64
 
 
 @inline
@@ -138,29 +137,6 @@ def row_smallest(x, start, n, stride):
         largest = max(largest, k)
         smallest = min(smallest, k)
     return from_key(largest, smallest, smallest)
-
-
-@inline
-def row_find(x, start, n, stride, value):
-    """The index of the first element that equals `value`, which is among them; NaN is found too."""
-    first = 0
-    while first + SPAN < n and not is_in_span(x, start + first * stride, stride, value):
-        first += SPAN
-    for i in range(first, n):
-        v = x[start + i * stride]
-        if v == value or (v != v and value != value):
-            return i
-    return 0
-
-
-@inline
-def is_in_span(x, start, stride, value):
-    """Whether `value` is among the next SPAN elements: compared all at once, which a loop that may end anywhere cannot be."""
-    found = False
-    for i in range(SPAN):
-        v = x[start + i * stride]
-        found |= (v == value) | ((v != v) & (value != value))
-    return found
 
 
 @inline

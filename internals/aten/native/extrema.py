@@ -179,13 +179,13 @@ def _index(name: str, where: Any, self: Any, dim: int | None, keepdim: bool, out
 
 
 def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:
-    """(values, indices) over one dimension or all by machine code, as arrays without them; None where numpy finds them."""
+    """(values, indices) over one dimension by machine code, as arrays without it; None where numpy finds them."""
     numel = self._geometry.numel
-    if numel < settings.least or not numel:
+    if numel < settings.least or not numel or len(dims) != 1:
         return None
     from internals.aten.compiled.extrema import THRESHOLD, extremes_with_indices
 
-    return extremes_with_indices(self, dims, where is np.argmax) if use_compiled(numel, THRESHOLD) else None
+    return extremes_with_indices(self, dims[0], where is np.argmax) if use_compiled(numel, THRESHOLD) else None
 
 
 def _check_not_empty(name: str, self: Any, d: int) -> None:
