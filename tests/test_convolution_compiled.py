@@ -220,7 +220,8 @@ def test_running_again_gives_the_same_and_leaves_borders_zero() -> None:
 )  # fmt: skip
 @examples(25)
 def test_any_sizes(
-    n: int, channels: int, outputs: int, height: int, width: int, kernel: tuple[int, int], stride: int, padding: int, dilation: int
+    n: int, channels: int, outputs: int, height: int, width: int, kernel: tuple[int, int], stride: int, padding: int,
+    dilation: int,
 ) -> None:  # fmt: skip
     layer = convolution(
         channels, outputs, kernel, stride=(stride, stride), padding=(padding, padding), dilation=(dilation, dilation)

@@ -12,6 +12,7 @@
                                               a backward for parts of the graph
     batch_mm, graph_fuser, fuser_*            several operations as one
     freezing, fold_conv_bn                    a module and its weights as one graph
+    pack_convolutions                         convolutions and their neighbours in blocked layout
     aliasing, control_flow, node_equality, overloads, subgraph_utils
                                               what several of them use
 
