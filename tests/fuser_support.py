@@ -17,12 +17,17 @@ def group(text: str) -> Node:
     """A `prim::FusionGroup` with this subgraph: "graph(%x : Tensor): ..."."""
     inner = parse_ir(text)
     outer = type(inner)()
-    inputs = [outer.addInput(v.debugName()).setType(v.type()) for v in inner.inputs()]
+    inputs = [outer.addInput(_name(v)).setType(v.type()) for v in inner.inputs()]
     node = outer.insertNode(outer.create("prim::FusionGroup", inputs, len(inner.outputs())).g_("Subgraph", inner))
     for v, w in zip(node.outputs(), inner.outputs()):
-        v.setType(w.type()).setDebugName(w.debugName())
+        v.setType(w.type()).setDebugName(_name(w))
         outer.registerOutput(v)
     return node
+
+
+def _name(v: Any) -> str:
+    """The name of a value, "" if it has a number only."""
+    return "" if v.debugName().isdigit() else v.debugName()
 
 
 def both(text: str, *arguments: Any) -> tuple[list[Any], list[Any], list[FusedKernel]]:

@@ -33,9 +33,11 @@ __all__ = ["Launch", "NotFusable", "plan"]
 def plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any]) -> Launch:
     """The launch of `graph` for arguments of these geometries; `hints` are names for arguments and outputs. Raises NotFusable."""
     names = Names([*NAMES, *FUNCTIONS])
-    given, wanted = (pointer_names(h, names) for h in hints)
+    names.taken.add("out")
+    given = pointer_names(hints[0], graph.inputs(), "a", names)
+    wanted = pointer_names(hints[1], graph.outputs(), "out", names) if len(hints[1]) > 1 else ["out"]
     program = observe(graph, key, names)
-    return Launch(graph, program, given, ["out"] if len(wanted) == 1 else wanted)
+    return Launch(graph, program, given, wanted)
 
 
 class Launch:

@@ -41,14 +41,14 @@ class Names:
         return name
 
 
-def pointer_names(hints: Sequence[str], names: Names) -> list[str]:
-    """What the arguments are called outside the group, as names of their memory."""
-    return [names.fresh(_pointer(h)) for h in hints]
+def pointer_names(outside: Sequence[str], inside: Sequence[Value], prefix: str, names: Names) -> list[str]:
+    """What arrays are called: as outside the group; where that is a number only, by the value's number inside."""
+    return [names.fresh(_pointer(name, v, prefix)) for name, v in zip(outside, inside)]
 
 
-def _pointer(name: str) -> str:
+def _pointer(name: str, v: Value, prefix: str) -> str:
     name = re.sub(r"\.\d+$", "", name.lstrip("%"))
-    return f"a{name}" if name.isdigit() else _identifier(name)
+    return _identifier(name) if not name.isdigit() else prefix + _identifier(v.debugName()).lstrip("n")
 
 
 def _identifier(name: str) -> str:
