@@ -137,10 +137,11 @@ def run_evaluate(x: TensorImpl, weight: Any, bias: Any, mean: Any, variance: Any
     """Fill `out`; False where there is no machine code."""
     found = typed(evaluate, EVALUATE, x.dtype)
     if found is not None:
-        size, some = prod(x.shape[2:]), mean.data_ptr()
+        images, channels, *rest = x.shape
+        size, some = prod(rest), mean.data_ptr()
         found.parallel(
-            x.shape[0] * x.shape[1], GRAIN // (size + 1) + 1, x.data_ptr(), some, variance.data_ptr(), _pointer(weight, some),
-            _pointer(bias, some), out.data_ptr(), weight is not None, bias is not None, x.shape[1], size, eps,
+            images * channels, GRAIN // (size + 1) + 1, x.data_ptr(), some, variance.data_ptr(), _pointer(weight, some),
+            _pointer(bias, some), out.data_ptr(), weight is not None, bias is not None, channels, size, eps,
         )  # fmt: skip
     return found is not None
 
@@ -151,7 +152,7 @@ def run_train(
     """Fill `out`, `mean` and `rstd`, and move the running statistics; False where there is no machine code."""
     found = typed(train, TRAIN, x.dtype)
     if found is not None:
-        images, channels, size, some = x.shape[0], x.shape[1], prod(x.shape[2:]), mean.data_ptr()
+        images, channels, size, some = x.shape[0], x.shape[1], prod(tuple(x.shape)[2:]), mean.data_ptr()
         given = (weight, bias, *running)
         found.parallel(
             channels, GRAIN // (images * size + 1) + 1, x.data_ptr(), *(_pointer(t, some) for t in given), out.data_ptr(), some,
@@ -168,7 +169,7 @@ def run_backward(
     mean, rstd = saved
     if found is None:
         return None
-    images, channels, size = x.shape[0], x.shape[1], prod(x.shape[2:])
+    images, channels, size = x.shape[0], x.shape[1], prod(tuple(x.shape)[2:])
     dx = empty_as(x, x.shape) if wants_dx else None
     dw, db = (empty_contiguous((channels,), x.dtype) for _ in range(2))
     some = dw.data_ptr()

@@ -63,7 +63,7 @@ def input_gradient(g: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence
     out = empty_as(g, sizes)
     if not out.numel():
         return out
-    window = window_of(weight.shape[2:], *how)
+    window = window_of(tuple(weight.shape)[2:], *how)
     reach = [(k - 1) * d - p for k, d, p in zip(window.kernel, window.dilation, window.padding)]
     g, weight, dx = as_images(g), contiguous(weight), as_images(out)
     if window.stride == (1, 1) and min(reach) >= 0:
@@ -125,7 +125,7 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
     if not g.numel():
         array(dw).fill(0)
         return dw
-    window, g, x = window_of(like.shape[2:], *how), as_images(g), as_images(x)
+    window, g, x = window_of(tuple(like.shape)[2:], *how), as_images(g), as_images(x)
     if groups > 1 and like.shape[1] == 1:
         depthwise.gradient_of_weight(g, x, dw, window)
         return dw
@@ -174,7 +174,7 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
 
 def lay_out_pixels(x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: TensorImpl) -> None:
     """`n` images of x with a border, the channels of each pixel side by side."""
-    channels, height, width = x.shape[1:]
+    _, channels, height, width = x.shape
     typed(re.lay_out_pixels, re.LAY_OUT_PIXELS, x.dtype).parallel(
         n * sizes[0], GRAIN // (sizes[1] * channels) + 1, image_at(x, first), pixels.data_ptr(), channels, *sizes, height, width,
         *window.padding, *x.stride(),

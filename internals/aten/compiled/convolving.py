@@ -27,7 +27,7 @@ from typing import Any
 from internals.core.tensor_impl import TensorImpl, empty_contiguous
 
 from ..native.memory_format import empty_as
-from . import depthwise, layouts, product
+from . import layouts, product
 from .layouts import (
     Plan,
     Window,
@@ -52,7 +52,7 @@ def convolution(
     """The convolution, of `sizes`, of checked arguments; `how` is stride, padding and dilation. In one or two dimensions."""
     out = empty_as(input, sizes)
     if out.numel():
-        window = window_of(weight.shape[2:], *how)
+        window = window_of(tuple(weight.shape)[2:], *how)
         convolve(as_images(input), contiguous(weight), bias, as_images(out), window, groups)
     return out
 
@@ -60,11 +60,8 @@ def convolution(
 def convolve(x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int) -> None:
     """Fill `out` (N, O, H', W') with the convolution of x (N, C, H, W) and weight (O, C/groups, *K), which is row-major."""
     bias = None if bias is None else contiguous(bias)
-    if groups > 1 and weight.shape[1] == 1:
-        depthwise.convolve(x, weight, bias, out, window)
-        return
-    images, outputs, height, width = out.shape
-    plan = planned(window, x.shape[1] // groups, *x.shape[2:], height, width)
+    (_, channels, *size), (images, outputs, height, width) = x.shape, out.shape
+    plan = planned(window, channels // groups, *size, height, width)
     rows, places = outputs // groups, images * height * width
     tile, tile_of_columns = best_tile(x.dtype, rows, plan.places), best_tile(x.dtype, rows, places)
     in_place = images * product.effort(tile, rows, plan.places)
@@ -78,7 +75,7 @@ def convolve(x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, wind
 def _read_where_it_lies(
     x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan, tile: product.Tile
 ) -> None:  # fmt: skip
-    (images, channels), (_, outputs, _, width) = x.shape[:2], out.shape
+    (images, channels, _, _), (_, outputs, _, width) = x.shape, out.shape
     inputs, rows, places = channels // groups, outputs // groups, max(plan.places, tile.columns)
     copied = not (plan.as_it_lies and x.is_contiguous() and places == plan.places)
     cut = not (plan.columns == width and bias is None and out.is_contiguous() and places == plan.places)
@@ -102,7 +99,7 @@ def _read_where_it_lies(
 def _lay_out_columns(
     x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int
 ) -> None:
-    (images, channels), (_, outputs, height, width) = x.shape[:2], out.shape
+    (images, channels, _, _), (_, outputs, height, width) = x.shape, out.shape
     rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width
     together = min(images, max(1, layouts.CHUNK // (x.itemsize * plane * (terms * groups + outputs))))
     tile = best_tile(x.dtype, rows, together * plane)

@@ -1,13 +1,12 @@
-"""Depthwise convolution: every output channel has one input channel (`aten/src/ATen/native/cpu/DepthwiseConvKernel.cpp`).
+"""The gradients of a depthwise convolution, in which every output channel has one input channel (`native/Convolution.cpp`).
 
-There is nothing to add up over channels, so it is no matrix product, and little is computed with each number that is read. The
-image is laid out with its border, in phases (`windows.lay_out`), and a row of outputs is computed together: for each element of
-the kernel, the weight times what lies there for all places of the row, added to the sums, which stay in the first-level cache.
+There is nothing to add up over channels, so these are no matrix products. Each gradient, times a weight, is given back to the
+pixel it came from; and a weight's gradient is the sum over all places of gradient times pixel, the image being laid out with its
+border, in phases (`windows.lay_out`), so that a row of places is a piece of memory.
 
-The gradient of the input is the same with the kernel turned round, or, where the stride is more than 1, a loop that gives each
-gradient, times a weight, back to where it belongs. That of a weight is the sum over all places of gradient times element.
+The convolution itself, and the gradient of its input where the stride is 1, are a product after all (`convolving`), with one row.
 
-How the real one differs: that file has a Winograd kernel for 3×3 on ARM only; elsewhere oneDNN does it, in blocks of 16 channels.
+How the real one differs: oneDNN has kernels of its own for depthwise convolutions, in blocks of 16 channels.
 """
 
 from __future__ import annotations
@@ -25,34 +24,9 @@ from .product import address
 from .typed import typed
 from .windows import behind_inside, first_inside
 
-FORWARD = "*T *i8 *T *T *T" + " i8" * 12
 INPUT_GRADIENT = "*T *T *T" + " i8" * 18
 WEIGHT_GRADIENT = "*T *i8 *T *T" + " i8" * 13
 T = template("T")
-
-
-@kernel
-def forward(
-    begin, end, x, offsets, weight, bias, out, has_bias, elements, outputs, channels, plane_size, columns, rows, places,
-    out_n, out_c, out_h, out_w,
-):  # fmt: skip
-    """One item of work is an output channel of an image; x is laid out."""
-    for item in range(begin, end):
-        n, o = item // outputs, item % outputs
-        source = (n * channels + o // (outputs // channels)) * plane_size
-        target, start = n * out_n + o * out_c, bias[o] if has_bias else T(0)
-        for i in range(rows):
-            at, to = source + i * columns, target + i * out_h
-            for j in range(places):
-                out[to + j * out_w] = start
-            for e in range(elements):
-                w, line = weight[o * elements + e], at + offsets[e]
-                if out_w == 1:
-                    for j in range(places):
-                        out[to + j] += w * x[line + j]
-                else:
-                    for j in range(places):
-                        out[to + j * out_w] += w * x[line + j]
 
 
 @kernel
@@ -107,19 +81,6 @@ def row_product(x: Any, at: int, g: Any, from_: int, step: int, n: int) -> Any:
         for j in range(n):
             total += x[at + j] * g[from_ + j * step]
     return total
-
-
-def convolve(x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window) -> None:
-    """Fill `out` (N, O, H', W') with the convolution of x (N, C, H, W), C a divisor of O, and weight (O, 1, *K)."""
-    outputs, rows, places = out.shape[1:]
-    elements = prod(window.kernel)
-    bias_at = weight.data_ptr() if bias is None else bias.data_ptr()
-    for first, n, plan, laid in _laid_out(x, out, window):
-        typed(forward, FORWARD, x.dtype).parallel(
-            n * outputs, GRAIN // (rows * places * elements) + 1, laid.data_ptr(), address(plan.offsets), weight.data_ptr(),
-            bias_at, image_at(out, first), bias is not None, elements, outputs, x.shape[1], plan.plane, plan.columns, rows,
-            places, *out.stride(),
-        )  # fmt: skip
 
 
 def gradient_of_input(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Window) -> None:

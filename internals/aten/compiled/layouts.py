@@ -73,7 +73,7 @@ def planned(window: Window, channels: int, height: int, width: int, out_height: 
 
 def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid: TensorImpl, fill: float = 0.0) -> None:
     """`n` images of x with a border, in phases."""
-    channels, height, width = x.shape[1:]
+    _, channels, height, width = x.shape
     typed(windows.lay_out, windows.LAY_OUT, x.dtype).parallel(
         n * channels, GRAIN // (plan.plane + 1) + 1, image_at(x, first), laid.data_ptr(), address(plan.phases), plan.parts,
         channels, plan.rows, plan.columns, height, width, *window.padding, *window.stride, *x.stride(), fill,
@@ -84,7 +84,7 @@ def fill_columns(
     x: TensorImpl, first: int, n: int, places: tuple[int, int], window: Window, matrix: TensorImpl, row: int
 ) -> None:
     """The windows of `n` images of x as columns of `matrix`, whose rows lie `row` elements apart."""
-    channels, height, width = x.shape[1:]
+    _, channels, height, width = x.shape
     typed(windows.columns, windows.COLUMNS, x.dtype).parallel(
         channels * prod(window.kernel), GRAIN // (n * prod(places) + 1) + 1, image_at(x, first), matrix.data_ptr(),
         *window.kernel, n, *places, height, width, *window.padding, *window.stride, *window.dilation, *x.stride(), row,
@@ -93,7 +93,7 @@ def fill_columns(
 
 def cut_out(sums: TensorImpl, bias: Any, out: TensorImpl, first: int, n: int, steps: tuple[int, int, int]) -> None:
     """`n` images of the result, from sums whose images, channels and rows lie `steps` apart."""
-    channels, height, width = out.shape[1:]
+    _, channels, height, width = out.shape
     typed(windows.cut_out, windows.CUT_OUT, out.dtype).parallel(
         n * channels, GRAIN // (height * width) + 1, sums.data_ptr(), (sums if bias is None else bias).data_ptr(),
         image_at(out, first), bias is not None, channels, height, width, *steps, *out.stride(),

@@ -105,7 +105,11 @@ def available(dtype: dtype) -> bool:
 def tiles(dtype: dtype) -> tuple[Tile, ...]:
     """The tiles that fill the registers of this CPU."""
     bits, registers = vector_registers()
-    shapes = ((8, 3), (6, 4), (4, 6), (8, 2), (2, 9), (1, 8)) if registers == 32 else ((6, 2), (4, 3), (2, 5), (1, 6))
+    shapes = (
+        ((8, 3), (6, 4), (4, 6), (8, 2), (2, 9), (1, 8), (1, 4))
+        if registers == 32
+        else ((6, 2), (4, 3), (2, 5), (1, 6), (1, 4))
+    )
     name, size = ("float", 32) if dtype is dt.float32 else ("double", 64)
     return tuple(Tile(name, bits // size, *shape) for shape in shapes)
 

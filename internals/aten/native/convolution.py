@@ -30,8 +30,8 @@ from internals.machine_code.settings import use_compiled
 
 from .convolution_checks import checked_arguments, spread
 
-COMPILED = 1 << 14  # from how many elements on compiled kernels pay;
-REUSE = 64  # so many multiplications count as an element
+COMPILED = 1 << 14  # from how many elements on compiled kernels pay
+REUSE = 64  # so many multiplications count as an element, where numbers are used for several channels
 
 
 def convolution(
@@ -52,7 +52,7 @@ def convolution(
     stride, padding, dilation, sizes = checked_arguments(
         input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
     )
-    if use_compiled(prod(sizes) * prod(weight.shape[1:]) // REUSE, COMPILED) and compiled_fits(input, weight):
+    if use_compiled(work(prod(sizes), weight, groups), COMPILED) and compiled_fits(input, weight):
         how = (stride, padding, dilation)
         if transposed:
             from internals.aten.compiled.convolution_gradients import input_gradient as transposed_convolution
@@ -72,6 +72,12 @@ def convolution(
     else:
         np.add(y, _computable(bias).reshape(-1, *[1] * (w.ndim - 2)), out=array(out), casting="unsafe")
     return out
+
+
+def work(places: int, weight: Any, groups: int) -> int:
+    """How much a convolution with so many results (or, transposed, inputs) has to do, measured in elements."""
+    depthwise = groups > 1 and weight.shape[1] == 1
+    return places * prod(tuple(weight.shape)[1:]) // (REUSE >> 4 if depthwise else REUSE)
 
 
 def compiled_fits(input: Any, weight: Any) -> bool:

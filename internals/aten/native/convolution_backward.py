@@ -10,7 +10,6 @@ How the real one differs: as `convolution` it chooses among many backends; what 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from internals.core import dtype as dt
 from internals.core.tensor_impl import TensorImpl, array, from_array
 from internals.machine_code.settings import use_compiled
 
-from .convolution import COMPILED, REUSE, compiled_fits, forward, input_gradient, weight_gradient
+from .convolution import COMPILED, compiled_fits, forward, input_gradient, weight_gradient, work
 from .convolution_checks import spread
 
 
@@ -41,7 +40,7 @@ def convolution_backward(
     how = spread(stride, n, "stride"), spread(padding, n, "padding"), spread(dilation, n, "dilation")
     dx = dw = db = None
     places = (input if transposed else grad_output).numel()
-    if use_compiled(places * prod(weight.shape[1:]) // REUSE, COMPILED) and compiled_fits(input, weight):
+    if use_compiled(work(places, weight, groups), COMPILED) and compiled_fits(input, weight):
         from internals.aten.compiled.convolution_gradients import gradients
 
         return gradients(grad_output, input, weight, how, transposed, groups, output_mask)

@@ -36,7 +36,7 @@ def checked_arguments(
         for v, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"), (output_padding, "output_padding"))
     )
     _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    rows = zip(input.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding)
+    rows = zip(tuple(input.shape)[2:], tuple(weight.shape)[2:], stride, padding, dilation, output_padding)
     if transposed:
         sizes = [(i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, k, s, p, d, o in rows]
         return stride, padding, dilation, (input.shape[0], weight.shape[1] * groups, *sizes)
@@ -121,7 +121,7 @@ def _check(
                 f"channel: ({' x '.join(map(str, [*plane, *made]))}). Output size is too small"
             )
         return
-    padded = [s + 2 * p for s, p in zip(input.shape[2:], padding)]
+    padded = [s + 2 * p for s, p in zip(tuple(input.shape)[2:], padding)]
     reach = [d * (k - 1) + 1 for k, d in zip(w[2:], dilation)]
     if any(r > s for r, s in zip(reach, padded)):
         raise RuntimeError(
