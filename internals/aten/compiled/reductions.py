@@ -103,6 +103,14 @@ def sums(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl, mean_of: int = 0
     return _totals(x, dims, out, row_sum, identity, divided if mean_of else as_it_is, float(mean_of))
 
 
+def plan_of_sums(g: Geometry, dims: tuple[int, ...], result: dt.dtype, mean: bool) -> Plan | None:
+    """What to run for sums, or means, of rows that lie as the result does; None for others."""
+    rows = rows_of(g, dims)
+    if rows is None or rows.inner > 1 or not rows.straight:
+        return None
+    return _plan(rows, g.dtype.np, result.np, row_sum, identity, divided if mean else as_it_is)
+
+
 def products(x: TensorImpl, dims: tuple[int, ...], out: TensorImpl) -> bool:
     """The products over `dims` of rows, likewise; numpy is quick at columns."""
     return _totals(x, dims, out, row_product, identity, as_it_is, 0.0)

@@ -101,15 +101,33 @@ def quick_sum(self: Any, dim: Sequence[int] | None, keepdim: bool, mean: bool = 
 
 def compiled_sum(self: Any, dim: Any, keepdim: bool, d: dtype, out: Any, mean: bool) -> Any:
     """The sum or mean in dtype `d` by machine code; None where numpy does it."""
-    from internals.aten.compiled.reductions import THRESHOLD, adds_up, sums
+    from internals.aten.compiled import reductions
 
-    numel = self._geometry.numel
-    if not numel or not use_compiled(numel, THRESHOLD) or not adds_up(self.dtype, d) or mean > d.is_floating_point:
+    g = self._geometry
+    if not g.numel or not use_compiled(g.numel, reductions.THRESHOLD):
         return None
-    dims = reduced_dims(self, dim)
-    sizes = self._geometry.sizes
-    target = set_output(reduced_sizes(sizes, dims, keepdim), d, out)
-    return target if sums(self, dims, target, prod([sizes[i] for i in dims]) if mean else 0) else None
+    plan = _compiled_plan(g, None if dim is None else tuple(dim), keepdim, d, mean)
+    if plan is None:
+        return None
+    dims, target, rows, n = plan
+    if rows is not None and out is None:
+        result = empty(target)
+        rows.run(self.data_ptr(), result.data_ptr(), float(n))
+        return result
+    result = set_output(target.sizes, d, out)
+    return result if reductions.sums(self, dims, result, n if mean else 0) else None
+
+
+@lru_cache(maxsize=1 << 10)
+def _compiled_plan(g: Geometry, dim: tuple[int, ...] | None, keepdim: bool, d: dtype, mean: bool) -> Any:
+    """For `compiled_sum`: dimensions, the result's geometry, what to run if these are simple rows, and how many are added."""
+    from internals.aten.compiled.reductions import adds_up, plan_of_sums
+
+    if not adds_up(g.dtype, d) or mean > d.is_floating_point:
+        return None
+    dims = wrap_dims(dim, len(g.sizes)) if g.sizes else wrap_dims(dim, 0)[:0]
+    target = contiguous_geometry(reduced_sizes(g.sizes, dims, keepdim), d)
+    return dims, target, plan_of_sums(g, dims, d, mean), prod([g.sizes[i] for i in dims])
 
 
 @lru_cache(maxsize=1 << 12)
