@@ -21,6 +21,7 @@ from internals.dlpack import from_dlpack
 from internals.functional import broadcast_shapes, broadcast_tensors, einsum, nonzero, norm
 from internals.interop import from_numpy, frombuffer
 from internals.legacy import TENSOR_TYPES
+from internals.machine_code.parallel import get_num_threads, set_num_threads
 from internals.random import (
     default_generator,
     get_rng_state,
@@ -109,10 +110,11 @@ globals().update(STORAGE_TYPES)
 __all__ = [
     "Tensor", "TypedStorage", "UntypedStorage", "as_tensor", "asarray", "broadcast_shapes", "broadcast_tensors",
     "can_cast", "default_generator", "e", "einsum", "from_dlpack",
-    "enable_grad", "from_numpy", "frombuffer", "get_device", "get_rng_state", "inf", "inference_mode", "initial_seed",
+    "enable_grad", "from_numpy", "frombuffer", "get_device", "get_num_threads", "get_rng_state", "inf",
+    "inference_mode", "initial_seed",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
     "is_inference_mode_enabled", "is_same_size", "is_signed",
     "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
-    "promote_types", "result_type", "seed", "set_grad_enabled", "set_printoptions", "set_rng_state", "tensor", "typename",
+    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "tensor", "typename",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

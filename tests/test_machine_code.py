@@ -334,7 +334,7 @@ def test_threads_are_made_anew_in_a_forked_process(threads):
 def test_number_of_threads_is_checked():
     with pytest.raises(RuntimeError, match="expects a positive integer"):
         set_num_threads(0)
-    with pytest.raises(TypeError, match="expects an int, but got float"):
+    with pytest.raises(RuntimeError, match="expects an int, but got float"):
         set_num_threads(1.0)
 
 

@@ -58,9 +58,9 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num_threads: int) -> None:
-    """Let operators use so many threads, and the BLAS library behind matrix products too. Raises RuntimeError below 1."""
+    """Let operators use so many threads, and the BLAS library behind matrix products too. RuntimeError if that is no positive int."""
     if isinstance(num_threads, bool) or not isinstance(num_threads, int):
-        raise TypeError(f"set_num_threads expects an int, but got {type(num_threads).__name__}")
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(num_threads).__name__}")
     if num_threads < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     _threads.number = num_threads
