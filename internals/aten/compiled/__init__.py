@@ -7,6 +7,8 @@ needed.
 - `loops`: which function of one element stands for which loop; `walks`: how operands are walked over; `elementwise` puts the two
   together for what a `TensorIterator` decided. `copying` does the same for copies, casts and tensors put together.
 - `gathering` and `scattering`: reading and writing where an index says.
+- `rows`: a tensor as rows or columns to be reduced; `pieces` and `column_pieces`: what is done with one of them. Of these
+  are made `reductions`, `extrema`, `moments`, `scans`, `softmax`, `normalization`. `sorting`: rows in order.
 - `ready`: a kernel's machine code, or None where it cannot be had.
 
 How the real one differs: there are no others; what numpy does here for small tensors, the same vectorised loops do there.

@@ -2,6 +2,8 @@
 
 NaN counts as larger and as smaller than everything. Among equals, the first wins. Bool has false < true; complex has no order.
 
+Values of large tensors, and indices along columns, are left to machine code (`aten/compiled/extrema.py`).
+
 How the real one differs: `max` and `min` along a dimension find value and index in one loop.
 """
 

@@ -3,6 +3,8 @@
 The mean of the squared distances from the mean, with `n - correction` for n: correction 1 (`unbiased=True`) is Bessel's. For
 complex the distances are moduli, and the result is real. The overloads with `unbiased` call those with `correction`.
 
+Large tensors are left to machine code (`aten/compiled/moments.py`).
+
 How the real one differs: one pass over the data by Welford's recurrence, in double; here two passes, in double too.
 """
 

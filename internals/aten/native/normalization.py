@@ -7,6 +7,8 @@ and the reciprocal standard deviation they used, which the derivatives need agai
 Batch normalization also keeps running averages for evaluation. It updates `running_mean` and `running_var` in place, with the
 *unbiased* variance, although it divides by the biased one.
 
+Large tensors are left to machine code (`aten/compiled/normalization.py` and `batch_norm.py`).
+
 How the real one differs: layer_norm computes mean and variance in one pass (Welford), rows in parallel; batch_norm chooses
 between this kernel, cuDNN, MIOpen and oneDNN.
 """

@@ -3,6 +3,8 @@
 The p-norm is (Σ|x|^p)^(1/p); for p = inf the largest |x|, for -inf the smallest, for 0 the number of elements that are not zero.
 It is computed in double precision.
 
+Norms of order 1 and 2, and `logsumexp`, of large tensors are left to machine code (`aten/compiled`).
+
 How the real one differs: `norm` is kept for old code and calls `linalg_vector_norm`, which has a vectorised loop for each p.
 """
 

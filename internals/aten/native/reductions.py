@@ -3,7 +3,9 @@
 `dim` is a list of dimensions, None or [] for all of them; with `keepdim` they stay, with size 1. Sums and products of integers
 and bools are int64. `dtype=` converts the elements first.
 
-How the real one differs: one vectorised two-pass loop per operation, split over threads.
+Sums, means and products of large tensors are left to machine code (`aten/compiled/reductions.py`).
+
+How the real one differs: one vectorised two-pass loop per operation, split over threads, for tensors of any size.
 """
 
 from __future__ import annotations

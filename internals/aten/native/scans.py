@@ -3,6 +3,8 @@
 Element i of the result is the sum of elements 0...i. Integers and bools give int64; `dtype=` converts the elements first.
 Floats are added up in the next wider type and every partial result rounded.
 
+Large tensors are left to machine code (`aten/compiled/scans.py`).
+
 How the real one differs: only in that its loop is C++.
 """
 

@@ -6,7 +6,9 @@ logarithm is not taken of the quotient but of the sum: where softmax rounds to 0
 The `_softmax` kernels are leaves with a derivative; `softmax` only converts the dtype first. Their gradients are leaves
 too, and need the result alone, not the argument.
 
-How the real one differs: its last-dimension and inner-dimension kernels are separate, vectorised, and in one pass over memory.
+Large tensors are left to machine code (`aten/compiled/softmax.py`), which has a kernel for rows and one for columns.
+
+How the real one differs: it has those two kernels for tensors of any size.
 """
 
 from __future__ import annotations

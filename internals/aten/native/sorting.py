@@ -2,6 +2,8 @@
 
 All of them know where every element came from, and NaN counts as larger than everything.
 
+Large tensors are left to machine code (`aten/compiled/sorting.py`).
+
 How the real one differs: only `stable=True` promises there that equal elements keep their order; here they always do. `topk`
 chooses its own path (partial sort or quickselect) by the sizes.
 """
