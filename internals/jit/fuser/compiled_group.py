@@ -13,8 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals.core.device import CPU
-from internals.core.dispatch_key import AUTOGRAD_MASK
+from internals.core.dispatch_key import INFERENCE
 from internals.core.geometry import Geometry, default_keys
 from internals.core.hot import hot
 from internals.jit.runtime.node_functions import run_subgraph
@@ -69,11 +68,9 @@ class CompiledGroup:
 
             try:
                 launch = plan(self.graph, self.hints, key)
-            except NotFusable as why:
+            except NotFusable as why:  # or arguments that the operators refuse, which say so better
                 ways[key] = operators = Operators(self.graph, self.unfused, str(why))
                 remember([operators.kernel])
-            except Exception:  # arguments that the operators refuse: they say so better
-                pass
             else:
                 launch.prepare(lambda: ways.__setitem__(key, launch))
         return ways[key]
@@ -82,7 +79,8 @@ class CompiledGroup:
         geometries = [g for g in key if isinstance(g, Geometry)]
         if not geometries or not is_enabled() or type(None) in key:
             return False
-        if any(g.keys & AUTOGRAD_MASK or g.keys != default_keys(g.device) or g.device is not CPU for g in geometries):
+        device = geometries[0].device
+        if any(g.device is not device or g.keys & ~INFERENCE != default_keys(device) for g in geometries):
             return False
         return max(g.numel for g in geometries) >= settings.chosen.threshold
 

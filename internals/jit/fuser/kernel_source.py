@@ -71,10 +71,13 @@ class KernelText(NamedTuple):
 
 
 class Body:
-    """The lines of the steps, and the constants and functions they use; the same for every way of walking over memory."""
+    """The lines of the steps, and the constants and functions they use; the same for every way of walking over memory.
 
-    def __init__(self, steps: Sequence[Step], names: Names) -> None:
-        self.names = names
+    casts: functions whose result is to be converted to the dtype that is computed in.
+    """
+
+    def __init__(self, steps: Sequence[Step], names: Names, casts: Sequence[str] = ()) -> None:
+        self.names, self.casts = names, casts
         self.constants: dict[tuple[str, dtype], str] = {}
         self.functions: dict[tuple[str, dtype], str] = {}
         self.lines = [self.line(step) for step in steps]
@@ -100,6 +103,8 @@ class Body:
         values.update((k, self.constant(v, common)) for k, v in step.numbers.items())
         text = template.format(**values)
         text = re.sub(r"\bT\(([-\w.]+)\)", lambda m: self.constant(_literal(m[1]), common), text)
+        if any(f"{name}(" in text for name in self.casts):
+            text = f"{cast(common)}({text})"
         return re.sub(r"\b([a-z_0-9]+)\(", lambda m: f"{self.function(m[1], common)}(", text)
 
     def operand(self, x: Any, target: dtype) -> str:
@@ -108,14 +113,14 @@ class Body:
     def converted(self, x: Any, target: dtype) -> str:
         """A value in dtype `target`."""
         if isinstance(x, Number):
-            return f"{x.name}" if _number_word(x) == WORDS[target] else f"{_cast(target)}({x.name})"
+            return f"{x.name}" if number_word(x) == WORDS[target] else f"{cast(target)}({x.name})"
         if x.dtype is target:
             return str(x.name)
         if target is dt.bool_:
             return f"({x.name} != {self.constant(0, x.dtype)})"
         if x.dtype.category == FLOATING and target.category == INTEGRAL and target is not dt.int64:
             return f"{target.name}(int64({x.name}))"
-        return f"{_cast(target)}({x.name})"
+        return f"{cast(target)}({x.name})"
 
     def constant(self, value: Any, d: dtype) -> str:
         """The name of a constant, which is made before the loop."""
@@ -158,7 +163,7 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     body = Body(steps, names)
     stores = [body.converted(p.value, d) for p, d in zip(pieces, walk.dtypes[len(reads) :])]
     rank, modes = len(walk.shape), walk.modes()
-    words = [f"*{WORDS[d]}" for d in walk.dtypes] + [_number_word(n) for n in numbers]
+    words = [f"*{WORDS[d]}" for d in walk.dtypes] + [number_word(n) for n in numbers]
     parameters = [*pointers, *(n.name for n in numbers)]
     sizes = [f"size{d}" for d in range(1, rank)]
     strides = [f"{p}_stride{d}" for p, m in zip(pointers, modes) for d in range(rank) if d < rank - 1 or m == "strided"]
@@ -167,7 +172,7 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     code = Lines()
     code.add(0, f"def {title(steps)}(begin, end, {', '.join(parameters)}):")
     for (text, d), name in body.constants.items():
-        code.add(1, f"{name} = {_cast(d)}({text})")
+        code.add(1, f"{name} = {cast(d)}({text})")
     depth = 1
     if rank > 1:
         inner = sizes[-1]
@@ -243,11 +248,11 @@ def _place(pointer: str, mode: str, variable: str, rank: int) -> str:
     return f"{pointer}_row + {step}" if step else f"{pointer}_row"
 
 
-def _cast(d: dtype) -> str:
+def cast(d: dtype) -> str:
     return "bool_" if d is dt.bool_ else d.name
 
 
-def _number_word(n: Number) -> str:
+def number_word(n: Number) -> str:
     return "f8" if n.kind is float else "i8"
 
 

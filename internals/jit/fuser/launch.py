@@ -12,12 +12,13 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from internals.core.device import CPU
 from internals.core.hot import hot
 from internals.core.tensor_impl import empty
 
 from .functions import NAMES as FUNCTIONS
 from .fused_kernel import FusedKernel, remember
-from .kernel_source import cpu_text
+from .kernel_source import KernelText, cpu_text
 from .machine_kernel import NAMES, MachineKernel, machine_kernel
 from .names import Names, pointer_names
 from .observe import NotFusable, Number, Output, Piece, Program, Read, Step, observe
@@ -50,7 +51,8 @@ class Launch:
         for k, output in enumerate(program.outputs):
             for piece in output.pieces:
                 shapes.setdefault(piece.sizes, []).append((k, piece))
-        self.parts = [Part(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()]
+        kind = Part if program.device is CPU else GpuPart
+        self.parts = [kind(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()]
         self.kernels = [FusedKernel(graph, part, program) for part in self.parts]
         self.geometry: Any = self.outputs[0].geometry
         self.run = self.run_one if len(self.parts) == 1 and not self.several else self.run_all
@@ -105,29 +107,51 @@ class Part:
     tier = "numba"
 
     def __init__(
-        self, program: Program, shape: tuple[int, ...], pieces: Sequence[tuple[int, Piece]],
-        given: Sequence[str], wanted: Sequence[str],
-    ) -> None:  # fmt: skip
+        self,
+        program: Program,
+        shape: tuple[int, ...],
+        pieces: Sequence[tuple[int, Piece]],
+        given: Sequence[str],
+        wanted: Sequence[str],
+    ) -> None:
         self.shape, self.pieces = shape, pieces
         self.steps, self.reads, self.numbers = needed(program.steps, [p.value for _, p in pieces])
-        dtypes = [r.dtype for r in self.reads] + [_dtype(program.outputs[k]) for k, _ in pieces]
-        self.walk: Walk = walk_over(shape, self.reads, [p for _, p in pieces], dtypes)
-        names = Names([*NAMES, *FUNCTIONS, *given, *(s.name for s in self.steps), *(r.name for r in self.reads)])
-        pointers = _unlike([given[r.argument] for r in self.reads], names, taken=True)
-        pointers += _unlike([wanted[k] for k, _ in pieces], names)
-        self.input_names, self.output_names = pointers[: len(self.reads)], pointers[len(self.reads) :]
-        self.kernel: MachineKernel = machine_kernel(
-            cpu_text(self.steps, self.reads, self.numbers, [p for _, p in pieces], pointers, self.walk, names)
-        )
-        sizes = [d.itemsize for d in dtypes]
+        self.dtypes = [r.dtype for r in self.reads] + [_dtype(program.outputs[k]) for k, _ in pieces]
+        self.walk: Walk = walk_over(shape, self.reads, [p for _, p in pieces], self.dtypes)
+        self.given, self.wanted = given, wanted
+        self.input_names: list[str] = []
+        self.output_names: list[str] = []
+        self.kernel: Any = self.make_kernel()
+        self.numel = self.walk.numel
+
+    def make_kernel(self) -> Any:
+        kernel: MachineKernel = machine_kernel(self.text(cpu_text))
+        sizes = [d.itemsize for d in self.dtypes]
         self.sources = [(r.argument, r.offset * n, n) for r, n in zip(self.reads, sizes)]
-        self.targets = [(k, p.offset * n) for (k, p), n in zip(pieces, sizes[len(self.reads) :])]
-        self.arguments = [n.argument for n in self.numbers]
+        self.targets = [(k, p.offset * n) for (k, p), n in zip(self.pieces, sizes[len(self.reads) :])]
         own = self.walk.numbers()
         self.fixed = struct.pack(f"={len(own)}q", *own)
         kinds = "".join("d" if n.kind is float else "q" for n in self.numbers)
-        self.pack = struct.Struct(f"={len(dtypes)}q{kinds}").pack
-        self.numel = self.walk.numel
+        self.pack = struct.Struct(f"={len(sizes)}q{kinds}").pack
+        return kernel
+
+    def text(self, write: Any) -> KernelText:
+        """The text of the kernel, as `cpu_text` or `gpu_text` writes it."""
+        inner = [
+            *self.given,
+            *self.wanted,
+            *(s.name for s in self.steps),
+            *(x.name for x in (*self.reads, *self.numbers)),
+        ]
+        names = Names([*NAMES, *FUNCTIONS, *inner])
+        pointers = _unlike(
+            [self.given[r.argument] for r in self.reads] + [self.wanted[k] for k, _ in self.pieces], names
+        )
+        self.input_names, self.output_names = pointers[: len(self.reads)], pointers[len(self.reads) :]
+        text: KernelText = write(
+            self.steps, self.reads, self.numbers, [p for _, p in self.pieces], pointers, self.walk, names
+        )
+        return text
 
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Fill this part's share of `outputs`."""
@@ -137,9 +161,35 @@ class Part:
             addresses.append(t._storage._data.pointer + t._offset * n + offset)
         for k, offset in self.targets:
             addresses.append(outputs[k]._storage._data.pointer + offset)
-        for i in self.arguments:
-            addresses.append(inputs[i])
+        for number in self.numbers:
+            addresses.append(inputs[number.argument])
         self.kernel.entry.parallel_packed(self.numel, GRAIN, self.pack(*addresses) + self.fixed)
+
+    def ptx(self) -> Any:
+        """The PTX of the same group for a GPU."""
+        from .gpu_kernel import gpu_kernel, gpu_text
+
+        return gpu_kernel(self.text(gpu_text)).ptx()
+
+
+class GpuPart(Part):
+    """The same on a GPU, or on one that is simulated."""
+
+    tier = "cuda"
+
+    def make_kernel(self) -> Any:
+        from .gpu_kernel import gpu_kernel, gpu_text, launch
+
+        self.launch = launch
+        modes = self.walk.modes()
+        dense = len(self.walk.shape) == 1 and "strided" not in modes
+        self.rest = () if dense else (*self.walk.shape[1:], *(n for s in self.walk.strides for n in s))
+        return gpu_kernel(self.text(gpu_text))
+
+    def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        arrays = [(inputs[r.argument], r.offset) for r in self.reads]
+        arrays += [(outputs[k], p.offset) for k, p in self.pieces]
+        self.launch(self.kernel, self.numel, arrays, [*(inputs[n.argument] for n in self.numbers), *self.rest])
 
 
 def needed(steps: Sequence[Step], values: Sequence[Any]) -> tuple[list[Step], list[Read], list[Number]]:
@@ -158,9 +208,9 @@ def _dtype(output: Output) -> Any:
     return output.geometry.dtype
 
 
-def _unlike(wanted: Sequence[str], names: Names, taken: bool = False) -> list[str]:
+def _unlike(wanted: Sequence[str], names: Names) -> list[str]:
     """These names; where one comes a second time, another."""
     found: list[str] = []
     for name in wanted:
-        found.append(name if taken and name not in found else names.fresh(name))
+        found.append(names.fresh(name) if name in found else name)
     return found

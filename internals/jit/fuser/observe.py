@@ -25,7 +25,7 @@ from internals.aten.native.joining import prepare_cat
 from internals.aten.native.pointwise_ternary import where_self
 from internals.aten.tensor_iterator import watch
 from internals.core import dtype as dt
-from internals.core.device import CPU, META
+from internals.core.device import CPU, META, device
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry, default_keys, geometry
 from internals.core.grad_mode import set_grad_mode
@@ -96,22 +96,25 @@ class Output(NamedTuple):
 
 
 class Program(NamedTuple):
-    """All steps of a group for arguments of certain geometries, in order, and what comes out."""
+    """All steps of a group for arguments of certain geometries, in order, what comes out, and where it runs."""
 
     steps: list[Step]
     outputs: list[Output]
+    device: device
 
 
 def observe(graph: Graph, arguments: Sequence[Any], names: Names) -> Program:
     """The program of `graph` for these arguments, each a `Geometry` or the type of a number.
 
-    Raises NotFusable, and what the operators raise for such arguments.
+    Raises NotFusable, also where the operators refuse such arguments.
     """
     observer = Observer(graph, names)
     before, watch.loop = watch.loop, observer.heard
     recording = set_grad_mode(False)
     try:
         return observer.run(arguments)
+    except (RuntimeError, NotImplementedError, TypeError, IndexError, ValueError) as error:
+        raise NotFusable(f"the operators refuse these arguments: {error}") from error
     finally:
         watch.loop = before
         set_grad_mode(recording)
@@ -142,7 +145,7 @@ class Observer:
         outputs: list[Output] = []
         for v in self.graph.outputs():
             outputs.append(self.output(v, outputs))
-        return Program(self.steps, outputs)
+        return Program(self.steps, outputs, self.device)
 
     def argument(self, i: int, v: Value, a: Any) -> Any:
         if not isinstance(a, Geometry):

@@ -6,11 +6,11 @@
     fast = jit.optimize(model.eval())
 
 - The function or module is scripted, or traced if that is what example inputs are given for.
-- A module in evaluation mode is frozen: batch norm goes into convolutions, and convolutions are packed (`optimize_for_inference`).
-- What is left is fused when it runs, forwards and backwards.
+- A module in evaluation mode is frozen: batch norm goes into convolutions, and convolutions are packed
+(`optimize_for_inference`). - What is left is fused when it runs, forwards and backwards.
 
-How the real one differs: `torch.compile` takes the bytecode of frames as they run, guards what it assumed about them and goes back
-to Python for what it cannot compile; it compiles again for other shapes. Here a whole function is compiled or none of it.
+How the real one differs: `torch.compile` takes the bytecode of frames as they run, guards what it assumed about them and goes
+back to Python for what it cannot compile; it compiles again for other shapes. Here a whole function is compiled or none of it.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class _TracedWhenCalled:
         if self.compiled is None:
             name = getattr(self.what, "__name__", type(self.what).__name__)
             warnings.warn(
-                f"{name} could not be scripted, so it was traced with the arguments of this call, and takes the same way through its "
-                f"Python code from now on; jit.optimize({name}, example_inputs=...) does so without a warning. The reason: "
-                f"{str(self.why).strip()}",
+                f"{name} could not be scripted, so it was traced with the arguments of this call, and takes the same way "
+                f"through its Python code from now on; jit.optimize({name}, example_inputs=...) does so without a warning. "
+                f"The reason: {str(self.why).strip()}",
                 stacklevel=2,
             )
             self.compiled = _ready(_traced(self.what, inputs))
