@@ -155,15 +155,33 @@ def test_what_cannot_be_compiled_is_left_to_numpy(monkeypatch: pytest.MonkeyPatc
     with compiled_kernels(threshold=0):
         with pytest.warns(UserWarning, match="no compiler today.*INTERNALS_COMPILED_KERNELS=0"):
             reductions._plan.cache_clear()
-            assert fresh(reductions.totals_of_rows) is None
+            assert fresh() is None
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert fresh(reductions.totals_of_rows) is None
+            assert fresh() is None
     assert x.sum().item() == LARGE[0] * LARGE[1]
     reductions._plan.cache_clear()
 
 
-def fresh(kernel: Any) -> Any:
+def test_results_that_go_where_the_argument_lies() -> None:
+    a = np.random.default_rng(4).standard_normal(LARGE).astype(np.float32)
+    for call in (
+        lambda x: torch.sum(x, 1, out=x[:, 0][: LARGE[0]]),
+        lambda x: torch.mean(x, 0, out=x[7]),
+        lambda x: torch.prod(x, 1, out=x[:, 3]),
+        lambda x: torch.norm(x, 2, 0, out=x[0]),
+        lambda x: torch.cumsum(x, 1, out=x),
+        lambda x: x.cumsum_(0),
+        lambda x: torch.amax(x, 1, out=x[:, 1]),
+    ):
+        results = []
+        for enabled in (False, True):
+            with compiled_kernels(enabled):
+                results.append(np.array(array(call(from_array(a.copy())))))
+        np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-4)
+
+
+def fresh() -> Any:
     """Ask for a variant that nothing else uses."""
     return reductions._entry(
         np.dtype(np.int16), np.dtype(np.int64), pieces.row_product, pieces.magnitude, reductions.as_it_is

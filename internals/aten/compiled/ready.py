@@ -23,10 +23,13 @@ def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
             found = kernel.entry(signature, aliasing)
         except (CompileError, ImportError) as error:
             _refused.add((kernel, signature))
-            warnings.warn(
-                f"{kernel.name} could not be compiled, so numpy does its work, more slowly: {error}. "
-                "INTERNALS_COMPILED_KERNELS=0 switches compiled kernels off",
-                UserWarning,
-                stacklevel=2,
-            )
+            missing = isinstance(error, ImportError)
+            if not missing or ImportError not in _refused:  # a compiler is missing for all kernels alike
+                warnings.warn(
+                    f"{kernel.name} could not be compiled, so numpy does its work, more slowly: {error}. "
+                    "INTERNALS_COMPILED_KERNELS=0 switches compiled kernels off",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            _refused.add(ImportError if missing else None)
     return found

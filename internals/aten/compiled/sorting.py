@@ -24,6 +24,7 @@ from internals.core.tensor_impl import TensorImpl, array
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.parallel import get_num_threads
 
+from .column_pieces import larger
 from .pieces import float32_key, float64_key, identity
 from .ready import ready
 from .rows import WORD, address
@@ -98,12 +99,8 @@ def best_of_rows(begin, end, x, values, indices, n, k):
 
 
 @inline
-def comes_first_downwards(a, b):
-    return (a > b) | ((a != a) & (b == b))
-
-
-@inline
-def comes_first_upwards(a, b):
+def smaller_than_nan(a, b):
+    """Whether a comes before b upwards: here NaN comes last."""
     return (a < b) | ((b != b) & (a == a))
 
 
@@ -138,7 +135,7 @@ def topk(t: TensorImpl, k: int, dim: int, largest: bool) -> Any:
         return None
     x = np.ascontiguousarray(np.moveaxis(array(t), dim, -1))
     word = WORD[x.dtype.char]
-    bound = best_of_rows.bind(before=comes_first_downwards if largest else comes_first_upwards)
+    bound = best_of_rows.bind(before=larger if largest else smaller_than_nan)
     entry = ready(bound, f"{word} {word} *i8 i8 i8")
     if entry is None:
         return None

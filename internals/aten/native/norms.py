@@ -22,7 +22,7 @@ from internals.core.promotion import promote_types
 from internals.core.tensor_impl import array
 from internals.machine_code.settings import settings, use_compiled
 
-from .reduction_tools import is_floating, reduced_dims, reduced_sizes, store, total
+from .reduction_tools import is_floating, reduced_dims, reduced_sizes, shares_memory, store, total
 
 
 def linalg_vector_norm(
@@ -120,7 +120,7 @@ def _compiled_norm(self: Any, p: float, dims: tuple[int, ...], keepdim: bool, d:
     from internals.aten.compiled.reductions import THRESHOLD, norms
 
     usual = p in (1, 2) and self.numel() and d in (None, self.dtype) and self.dtype in (dt.float32, dt.float64)
-    if not usual or not use_compiled(self.numel(), THRESHOLD):
+    if not usual or not use_compiled(self.numel(), THRESHOLD) or shares_memory(self, out):
         return None
     target = set_output(reduced_sizes(self.shape, dims, keepdim), self.dtype, out)
     return target if norms(self, dims, target, p) else None

@@ -104,7 +104,7 @@ def compiled_sum(self: Any, dim: Any, keepdim: bool, d: dtype, out: Any, mean: b
     from internals.aten.compiled import reductions
 
     g = self._geometry
-    if not g.numel or not use_compiled(g.numel, reductions.THRESHOLD):
+    if not g.numel or not use_compiled(g.numel, reductions.THRESHOLD) or shares_memory(self, out):
         return None
     plan = _compiled_plan(g, None if dim is None else tuple(dim), keepdim, d, mean)
     if plan is None:
@@ -116,6 +116,11 @@ def compiled_sum(self: Any, dim: Any, keepdim: bool, d: dtype, out: Any, mean: b
         return result
     result = set_output(target.sizes, d, out)
     return result if reductions.sums(self, dims, result, n if mean else 0) else None
+
+
+def shares_memory(self: Any, out: Any) -> bool:
+    """Whether writing to `out` may change what is still to be read of `self`; numpy computes first and stores then."""
+    return out is not None and out._storage is self._storage
 
 
 @lru_cache(maxsize=1 << 10)

@@ -25,7 +25,17 @@ from internals.core.geometry import wrap_dims
 from internals.core.tensor_impl import array
 from internals.machine_code.settings import settings, use_compiled
 
-from .reduction_tools import cast, compiled_sum, is_floating, quick_sum, reduced_dims, reduced_sizes, store, total
+from .reduction_tools import (
+    cast,
+    compiled_sum,
+    is_floating,
+    quick_sum,
+    reduced_dims,
+    reduced_sizes,
+    shares_memory,
+    store,
+    total,
+)
 
 
 def sum(self: Any, dtype: dtype | None = None) -> Any:
@@ -160,6 +170,8 @@ def compiled_product(self: Any, dims: tuple[int, ...], keepdim: bool, d: Any, ou
     from internals.aten.compiled.reductions import THRESHOLD, adds_up, products
 
     if not self.numel() or not use_compiled(self.numel(), THRESHOLD) or not adds_up(self.dtype, d):
+        return None
+    if shares_memory(self, out):
         return None
     target = set_output(reduced_sizes(self.shape, dims, keepdim), d, out)
     return target if products(self, dims, target) else None
