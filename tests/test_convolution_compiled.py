@@ -174,6 +174,16 @@ def test_linear_flattens(sizes: tuple[int, ...]) -> None:
     assert error(run(layers, x)[0], expected) < 1e-6
 
 
+@pytest.mark.parametrize("sizes", [(7, 32), (2, 3, 32), (2, 3, 20)])
+def test_linear_of_rows_with_residual(sizes: tuple[int, ...]) -> None:
+    x, weight, other = numbers(*sizes), numbers(48, sizes[-1]), numbers(*sizes[:-1], 48)
+    layers = [Linear((0,), 2, weight, None), Sum((1, 2), 3), Linear((3,), 4, weight.T.copy(), None, high=9.0)]
+    expected = (x.astype(np.float64) @ weight.T + other) @ weight
+    middle, last = run(layers, x, other, outputs=[3, 4])
+    assert error(middle, x.astype(np.float64) @ weight.T + other) < 1e-6
+    assert error(last, np.minimum(expected, 9)) < 1e-5
+
+
 def test_several_inputs_and_outputs() -> None:
     """A value that is wanted is not overwritten by one that comes later, and an input may be read by several layers."""
     first = convolution(16, 16, (3, 3), padding=(1, 1))

@@ -215,6 +215,51 @@ def test_every_layer_scripted_and_traced(compile_: Any) -> None:
     assert len(networks(packed)) == 1 and networks(packed)[0] is not None
 
 
+class Rows(nn.Module):
+    """Linear layers of rows, as in attention: three in one weight, one with a sum behind it, one too small to care about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.three = nn.Parameter(torch.randn(192, 64))
+        self.positions = nn.Parameter(torch.randn(1, 5, 64))
+        self.out, self.small = nn.Linear(64, 64), nn.Linear(64, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.positions
+        q, k, v = self.three.chunk(3)
+        heads = torch.softmax(F.linear(x, q) * F.linear(x, k), -1) * F.linear(x, v)
+        return self.small(torch.tanh(self.out(heads) + x))
+
+
+def test_linear_layers_of_rows() -> None:
+    module, x = made(Rows()), torch.randn(2, 5, 64)
+    packed = jit.optimize_for_inference(jit.script(module))
+    left = kinds(packed.graph)
+    assert left.count(GROUP) == 4 and left.count("aten::linear") == 1  # the small one
+    assert "aten::chunk" not in left
+    assert left.count("aten::add") == 1  # the one with a constant; the other is done by the layer
+    with torch.no_grad():
+        for _ in range(2):
+            assert_close(packed(x), module(x))
+    assert all(n is not None for n in networks(packed)) and len(networks(packed)) == 4
+
+
+def test_a_weight_that_is_written_to_is_not_cut() -> None:
+    class Written(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("both", torch.ones(128, 64))
+
+        def forward(self, x: Tensor) -> Tensor:
+            a, b = self.both.chunk(2)
+            a.add_(1.0)
+            return F.linear(x, a) + F.linear(x, b)
+
+    packed = jit.optimize_for_inference(jit.script(made(Written())))
+    x = torch.ones(1, 64)
+    assert [float(packed(x)[0, 0]) for _ in range(2)] == [192.0, 256.0]
+
+
 # What runs
 
 

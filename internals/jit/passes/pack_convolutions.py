@@ -5,19 +5,20 @@ at the end) can work on that layout as well. So a whole region of a frozen graph
 numbers are rearranged only where they enter the region and where they leave it. What runs the group is
 `internals/jit/runtime/convolution_group.py`; the graph inside is what it means, and what runs where the kernels do not.
 
-1. Batch norm's check of dimensions (`if dim(conv(x)) != 4: raise`) asks about `x` instead, since no layer of a region changes the
+1. Pieces of a constant (attention has the weights of three layers in one) become constants.
+2. Batch norm's check of dimensions (`if dim(conv(x)) != 4: raise`) asks about `x` instead, since no layer of a region changes the
    number of dimensions; then all checks ask the same, and one is enough.
-2. `relu_`, `hardtanh_`, `add_` that write to what only they read become `relu`, `hardtanh`, `add`. Afterwards they
+3. `relu_`, `hardtanh_`, `add_` that write to what only they read become `relu`, `hardtanh`, `add`. Afterwards they
    are put back, outside of groups and inside.
-3. From the last node to the first, a node of the table becomes a group and swallows the nodes of the table that it reads.
-4. Groups without a convolution are taken apart again.
+4. From the last node to the first, a node of the table becomes a group and swallows the nodes of the table that it reads.
+5. Groups without a convolution, or a linear layer of some size, are taken apart again.
 
 | node                                      | if                                                                     |
 |-------------------------------------------|------------------------------------------------------------------------|
 | `conv2d`, `_convolution`                  | weights, strides, ... are constants; two-dimensional; not transposed   |
 | `linear`                                  | weights are constants                                                  |
 | `relu`, `hardtanh`, `relu6`, `clamp`      | bounds are constants                                                   |
-| `add` of tensors                          | without alpha                                                          |
+| `add` of tensors                          | both are computed; without alpha                                       |
 | `max_pool2d`, `avg_pool2d`                | sizes are constants; zeros of the padding count                        |
 | `adaptive_avg_pool2d`                     | to one pixel                                                           |
 | `flatten`                                 | from dimension 1 to the last                                           |
@@ -32,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from internals._generated import ops
 from internals.core.tensor_impl import TensorImpl
 from internals.jit.ir import all_nodes
 from internals.jit.operators.alias_analysis import AliasDb
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 GROUP = "prim::ConvolutionGroup"
 CONVOLUTIONS = ("aten::conv2d", "aten::_convolution")
 IN_PLACE = ("aten::relu_", "aten::hardtanh_", "aten::relu6_", "aten::add_")
+LARGE_LINEAR = 1 << 12  # weights of a linear layer that is worth a group of its own
 KEEP_DIM = ("aten::relu", "aten::relu6", "aten::hardtanh", "aten::max_pool2d", "aten::avg_pool2d")
 WAS_IN_PLACE = "in_place"
 
@@ -62,14 +65,17 @@ WAS_IN_PLACE = "in_place"
 @graph_pass("convolutions and their neighbours in blocked layout")
 def pack_convolutions(graph: Graph) -> bool:
     """Gather regions around convolutions into `prim::ConvolutionGroup` nodes. True if there is one."""
-    if changes_grad_mode(graph) or not any(_convolves(n) for n in all_nodes(graph.block())):
+    if changes_grad_mode(graph):
+        return False
+    cut_constants(graph)
+    if not any(_is_worth_it(n) for n in all_nodes(graph.block())):
         return False
     ask_inputs_for_dim(graph)
     make_new_tensors(graph)
     _gather(graph.block(), Reorder(graph))
     groups = [n for n in all_nodes(graph.block()) if n.kind() == GROUP]
     for group in groups:
-        if not any(_convolves(n) for n in subgraph_of(group).nodes()):
+        if not any(_is_worth_it(n) for n in subgraph_of(group).nodes()):
             unmerge(group)
     put_writes_back(graph)
     dce(graph)
@@ -120,6 +126,10 @@ def _is_convolution(node: Node) -> bool:
     return _constants(node, "stride", "padding", "dilation", "groups")
 
 
+def _is_linear(node: Node) -> bool:
+    return _has_weights(node) and constant(node.inputsAt(1)).dim() == 2
+
+
 def _is_average(node: Node) -> bool:
     if not _constants(node, "kernel_size", "stride") or named_constant(node, "ceil_mode") is not False:
         return False
@@ -132,12 +142,14 @@ def _is_average(node: Node) -> bool:
 TABLE: dict[str, Callable[[Any], bool]] = {
     "aten::conv2d": _is_convolution,
     "aten::_convolution": _is_convolution,
-    "aten::linear": _has_weights,
+    "aten::linear": _is_linear,
     "aten::relu": lambda node: True,
     "aten::relu6": lambda node: True,
     "aten::hardtanh": lambda node: _constants(node, "min_val", "max_val"),
     "aten::clamp": lambda node: _constants(node, "min", "max"),
-    "aten::add.Tensor": lambda node: named_constant(node, "alpha") == 1,
+    "aten::add.Tensor": lambda node: (
+        named_constant(node, "alpha") == 1 and not any(v.isConstant() for v in node.inputs()[:2])
+    ),
     "aten::max_pool2d": lambda node: _constants(node, "kernel_size", "stride", "padding", "dilation", "ceil_mode"),
     "aten::avg_pool2d": _is_average,
     "aten::adaptive_avg_pool2d": lambda node: named_constant(node, "output_size") in ([1, 1], [1]),
@@ -149,7 +161,41 @@ def _convolves(node: Node) -> bool:
     return node.kind() in CONVOLUTIONS and is_packable(node)
 
 
+def _is_worth_it(node: Node) -> bool:
+    """Whether a group is made for this node: a convolution, or a linear layer of some size."""
+    if node.kind() == "aten::linear":
+        return is_packable(node) and constant(node.inputsAt(1)).numel() >= LARGE_LINEAR
+    return _convolves(node)
+
+
 # What stands in the way
+
+
+def cut_constants(graph: Graph) -> bool:
+    """`chunk` of a constant that nobody writes to becomes a constant for each piece."""
+    changed = False
+    aliases: AliasDb | None = None
+    for node in graph.findAllNodes("aten::chunk"):
+        source = node.input(0)
+        while source.node().kind() == "prim::unchecked_cast":
+            source = source.node().input()
+        tensor, arguments = constant(source), [constant(v) for v in node.inputs()[1:]]
+        users = [u.user for u in node.output().uses()]
+        if not isinstance(tensor, TensorImpl) or NOT_CONSTANT in arguments:
+            continue
+        if len(users) != 1 or users[0].kind() != "prim::ListUnpack":
+            continue
+        pieces = ops.chunk(tensor, *arguments)
+        aliases = aliases or AliasDb(graph)
+        if len(pieces) != users[0].outputsSize() or aliases.has_writers(source):
+            continue
+        with graph.insert_point_guard(node):
+            for v, piece in zip(users[0].outputs(), pieces):
+                v.replaceAllUsesWith(graph.insertConstant(piece.detach()).copyMetadata(v))
+        changed = True
+    if changed:
+        dce(graph)
+    return changed
 
 
 def ask_inputs_for_dim(graph: Graph) -> bool:

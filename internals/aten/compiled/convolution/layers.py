@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, prod
 from typing import Any
 
 Sizes = tuple[int, ...]
@@ -45,7 +45,8 @@ class Convolution(Layer):
 
 @dataclass(frozen=True)
 class Linear(Layer):
-    """`weight` (O, I), `bias` (O,) or None. The input is flat, or a picture that is to be flattened."""
+    """`weight` (O, I), `bias` (O,) or None, for rows of I numbers; a second input, if any, is added. Pictures are flattened
+    before."""
 
     weight: Any
     bias: Any
@@ -111,7 +112,7 @@ def _fusible(layers: list[Layer], outputs: Sequence[int]) -> tuple[int, int] | N
                 continue
             if len(after.inputs) == 1 and isinstance(a, (Convolution, Linear, Sum)):
                 return i, j
-            if len(after.inputs) == 2 and isinstance(a, Convolution) and len(a.inputs) == 1:
+            if len(after.inputs) == 2 and isinstance(a, (Convolution, Linear)) and len(a.inputs) == 1:
                 return i, j
     return None
 
@@ -120,11 +121,16 @@ def output_sizes(layer: Layer, sizes: Sequence[Sizes]) -> Sizes:
     """The size of a layer's result. Raises Unsupported where the layer cannot be done for inputs of these sizes."""
     first = sizes[0]
     if isinstance(layer, Flatten):
-        return first[0], first[1] * first[2] * first[3] if len(first) == 4 else first[1]
+        if len(first) not in (2, 4):
+            raise Unsupported(f"flattening {first}")
+        return first[0], prod(first[1:])
     if isinstance(layer, Linear):
-        if first[1] * (first[2] * first[3] if len(first) == 4 else 1) != layer.weight.shape[1]:
+        if len(first) not in (2, 3) or first[-1] != layer.weight.shape[1]:
             raise Unsupported(f"a linear layer of {layer.weight.shape[1]} inputs for {first}")
-        return first[0], layer.weight.shape[0]
+        rows = *first[:-1], layer.weight.shape[0]
+        if len(layer.inputs) == 2 and sizes[1] != rows:
+            raise Unsupported("a sum that broadcasts")
+        return rows
     if isinstance(layer, Sum):
         if any(s != first for s in sizes):
             raise Unsupported(f"a sum that broadcasts {sizes}")

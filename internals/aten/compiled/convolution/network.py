@@ -3,8 +3,9 @@
     network = Network(layers, outputs, [(1, 3, 224, 224)], threads=2, name="resnet18")
     network.run([picture])
 
-What lies in memory where is decided here. Every value has a buffer in blocks, with as wide a border of zeros as its readers need;
-values that are not alive at the same time share buffers. The first step turns inputs to blocks, the last the outputs back.
+What lies in memory where is decided here. Every value has a buffer in blocks, with as wide a border of zeros as its readers
+need; values that are not alive at the same time share buffers. The first step turns inputs to blocks, the last the outputs
+back; rows of full blocks are read and written where the caller has them.
 
 How the real one differs: Inductor asks oneDNN which layout it likes for a convolution's weights, and lets activations go through
 channels-last between them; here everything between two borders is in blocks.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from math import inf
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,8 @@ class Network:
         self._steps: list[Step] = []
         self._buffers: dict[int, Buffer] = {}
         self._planes: dict[int, Buffer] = {}
+        self._packing: list[tuple[int, int, int, int]] = []  # step, argument, input and offset of an address to be set
+        self._unpacking: list[tuple[int, int, int, int]] = []  # the same for outputs
         self._same: dict[int, int] = {}  # a flattened value lies where the picture does
         self._build()
         self._program = Program(self._steps, threads)
@@ -92,10 +95,10 @@ class Network:
         with self._lock:
             for v, planes in self._planes.items():
                 planes.inside()[..., 0] = inputs[v]
-            for step, v in self._packing:
-                self._program.set_argument(step, 0, address_of(inputs[v]))
-            for step, i in self._unpacking:
-                self._program.set_argument(step, 0, addresses[i])
+            for step, slot, v, offset in self._packing:
+                self._program.set_argument(step, slot, address_of(inputs[v]) + offset)
+            for step, slot, i, offset in self._unpacking:
+                self._program.set_argument(step, slot, addresses[i] + offset)
             self._program.run()
 
     # Building
@@ -103,10 +106,12 @@ class Network:
     def _build(self) -> None:
         borders = self._borders()
         last_use = {v: i for i, layer in enumerate(self.layers) for v in map(self._root, layer.inputs)}
-        self._packing = [(i, v) for i, v in enumerate(self._packed_inputs(borders))]
-        for _, v in self._packing:
-            self._buffers[v] = Buffer(self.sizes[v], borders.get(v, 0))
-            self._steps.append(self._pack(v))
+        for v in self._packed_inputs(borders):
+            self._buffers[v] = Buffer(self._spatial(v), borders.get(v, 0))
+            if not self._is_in_blocks(v):
+                self._packing.append((len(self._steps), 0, v, 0))
+                self._steps.append(self._pack(v))
+        lasting = {*range(self.input_count), *map(self._root, self.outputs)}
         total = sum(isinstance(layer, (Convolution, Linear)) for layer in self.layers)
         self._numbers = iter(range(1, total + 1))
         self.progress = Progress(self.name, total)
@@ -117,19 +122,42 @@ class Network:
             self._buffers[layer.output] = self._pool.take(self._spatial(layer.output), borders.get(layer.output, 0))
             self._steps.append(self._step(layer))
             for v in {self._root(v) for v in layer.inputs}:
-                if last_use[v] == i and v in self._buffers and v not in map(self._root, self.outputs):
+                if last_use[v] == i and v in self._buffers and v not in lasting:
                     self._pool.give(self._spatial(v), self._buffers[v])
-        self._unpacking = []
+        written = {layer.output for layer in self.layers}
         for i, v in enumerate(self.outputs):
-            self._unpacking.append((len(self._steps), i))
-            self._steps.append(self._unpack(v))
+            if self._is_in_blocks(v) and v in written and self.outputs.count(v) == 1:
+                self._unpacking += [(step, slot, i, offset) for step, slot, offset in self._uses(v)]
+            else:
+                self._unpacking.append((len(self._steps), 0, i, 0))
+                self._steps.append(self._unpack(v))
+        for v in range(self.input_count):
+            if v in self._buffers and self._is_in_blocks(v):
+                self._packing += [(step, slot, v, offset) for step, slot, offset in self._uses(v)]
         self.progress.end(self.plan.tried)
+
+    def _uses(self, v: int) -> list[tuple[int, int, int]]:
+        """Where steps use the memory of a value, to be given the caller's instead: step, argument, bytes from the beginning."""
+        start, size = address_of(self._buffers[v].array), self._buffers[v].array.nbytes
+        return [
+            (i, slot, address - start)
+            for i, step in enumerate(self._steps)
+            for slot, (word, address) in enumerate(zip(step.entry.signature.split(), step.arguments))
+            if word.startswith("*") and start <= address < start + size
+        ]
 
     def _root(self, v: int) -> int:
         return self._root(self._same[v]) if v in self._same else v
 
     def _spatial(self, v: int) -> Sizes:
-        return (*self.sizes[v], 1, 1)[:4]
+        """As the size of a picture; rows of numbers are images of one pixel."""
+        sizes = self.sizes[v]
+        return sizes if len(sizes) == 4 else (prod(sizes[:-1]), sizes[-1], 1, 1)
+
+    def _is_in_blocks(self, v: int) -> bool:
+        """Whether a tensor of these sizes is as a buffer is: rows of full blocks."""
+        sizes = self.sizes[v]
+        return len(sizes) != 4 and sizes[-1] % LANES == 0 and v not in self._same
 
     def _borders(self) -> dict[int, int]:
         """How wide a border each value needs."""
