@@ -32,6 +32,7 @@ from . import rearranging as re
 from .convolving import convolution, convolve
 from .layouts import GRAIN, Window, as_images, chunks, contiguous, fill_columns, image_at, window_of
 from .product import Factors, best_tile, multiply, rows_apart
+from .scratch import Scratch
 from .typed import typed
 
 PIXELS = 1 << 20  # bytes of images whose places are summed at once
@@ -68,7 +69,8 @@ def input_gradient(g: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence
     g, weight, dx = as_images(g), contiguous(weight), as_images(out)
     if window.stride == (1, 1) and min(reach) >= 0:
         turned = Window(window.kernel, (1, 1), (reach[0], reach[1]), window.dilation)
-        convolve(g, _exchanged(weight, prod(window.kernel), groups), bias, dx, turned, groups)
+        exchanged = _exchanged(weight, prod(window.kernel), groups)
+        convolve(g, exchanged.data_ptr(), bias, dx, turned, groups)
     else:
         if groups > 1 and weight.shape[1] == 1 and dx.is_contiguous():
             depthwise.gradient_of_input(g, weight, dx, window)
@@ -79,10 +81,10 @@ def input_gradient(g: TensorImpl, weight: TensorImpl, bias: Any, sizes: Sequence
     return out
 
 
-def _exchanged(weight: TensorImpl, elements: int, groups: int) -> TensorImpl:
+def _exchanged(weight: TensorImpl, elements: int, groups: int) -> Scratch:
     """Weights (O, C/groups, *K) as (C, O/groups, *K), the kernels turned round."""
     outputs, inputs = weight.shape[0] // groups, weight.shape[1]
-    turned: TensorImpl = empty_contiguous((groups * inputs, outputs, elements), weight.dtype)
+    turned = Scratch(weight.numel(), weight.dtype)
     blocks = ceil(inputs / re.SIDE)
     typed(re.exchange_channels, re.EXCHANGE_CHANNELS, weight.dtype).parallel(
         groups * blocks, GRAIN // (outputs * elements * re.SIDE) + 1, weight.data_ptr(), turned.data_ptr(), outputs, inputs,
@@ -97,15 +99,15 @@ def _add_columns(g: TensorImpl, weight: TensorImpl, dx: TensorImpl, window: Wind
     terms, plane = outputs // groups, height * width
     rows = channels // groups * prod(window.kernel)
     blocks = ceil(rows / re.SIDE)
-    turned = empty_contiguous((groups * rows, terms), g.dtype)
+    turned = Scratch(groups * rows * terms, g.dtype)
     typed(re.transpose, re.TRANSPOSE, g.dtype).parallel(
         groups * blocks, GRAIN // (terms * re.SIDE) + 1, weight.data_ptr(), turned.data_ptr(), terms, rows, blocks
     )
     together = min(images, max(1, layouts.CHUNK // (g.itemsize * plane * groups * rows)))
     tile = best_tile(g.dtype, rows, together * plane)
     places = max(together * plane, tile.columns)
-    joined = empty_contiguous((outputs, places), g.dtype)
-    matrix = empty_contiguous((groups * rows, places), g.dtype)
+    joined = Scratch(outputs * places, g.dtype)
+    matrix = Scratch(groups * rows * places, g.dtype)
     f = Factors(
         turned.data_ptr(), joined.data_ptr(), rows_apart(terms, places), matrix.data_ptr(), rows, places, places, groups,
         terms * places, rows * places, groups,
@@ -140,9 +142,9 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
     tile = best_tile(g.dtype, per_group, piece, exact=True)
     run = ceil(piece / tile.columns) * tile.columns
     line = run if whole_rows else kernel_w * run
-    sums = empty_contiguous((kernel_h, outputs, line), g.dtype)
-    pixels = empty_contiguous((together * image + run,), g.dtype)
-    joined = empty_contiguous((outputs, together * height * width), g.dtype)
+    sums = Scratch(kernel_h * outputs * line, g.dtype)
+    pixels = Scratch(together * image + run, g.dtype)
+    joined = Scratch(outputs * together * height * width, g.dtype)
     a, b, c, item = joined.data_ptr(), pixels.data_ptr(), sums.data_ptr(), g.itemsize
     for first, n in chunks(images, together):
         lay_out_pixels(x, first, n, sizes, window, pixels)
@@ -172,7 +174,7 @@ def weight_gradient(g: TensorImpl, x: TensorImpl, like: TensorImpl, how: How, gr
     return dw
 
 
-def lay_out_pixels(x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: TensorImpl) -> None:
+def lay_out_pixels(x: TensorImpl, first: int, n: int, sizes: Sequence[int], window: Window, pixels: Scratch) -> None:
     """`n` images of x with a border, the channels of each pixel side by side."""
     _, channels, height, width = x.shape
     typed(re.lay_out_pixels, re.LAY_OUT_PIXELS, x.dtype).parallel(

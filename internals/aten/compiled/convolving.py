@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import TensorImpl
 
 from ..native.memory_format import empty_as
 from . import layouts, product
@@ -42,6 +42,7 @@ from .layouts import (
     window_of,
 )  # fmt: skip
 from .product import Factors, best_tile, multiply, rows_apart
+from .scratch import Scratch
 
 COPY = 30  # what copying an element costs, in multiplications
 
@@ -53,12 +54,13 @@ def convolution(
     out = empty_as(input, sizes)
     if out.numel():
         window = window_of(tuple(weight.shape)[2:], *how)
-        convolve(as_images(input), contiguous(weight), bias, as_images(out), window, groups)
+        weight = contiguous(weight)
+        convolve(as_images(input), weight.data_ptr(), bias, as_images(out), window, groups)
     return out
 
 
-def convolve(x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int) -> None:
-    """Fill `out` (N, O, H', W') with the convolution of x (N, C, H, W) and weight (O, C/groups, *K), which is row-major."""
+def convolve(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int) -> None:
+    """Fill `out` (N, O, H', W') with the convolution of x (N, C, H, W) and the weights (O, C/groups, *K) at an address."""
     bias = None if bias is None else contiguous(bias)
     (_, channels, *size), (images, outputs, height, width) = x.shape, out.shape
     plan = planned(window, channels // groups, *size, height, width)
@@ -73,7 +75,7 @@ def convolve(x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, wind
 
 
 def _read_where_it_lies(
-    x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan, tile: product.Tile
+    x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int, plan: Plan, tile: product.Tile
 ) -> None:  # fmt: skip
     (images, channels, _, _), (_, outputs, _, width) = x.shape, out.shape
     inputs, rows, places = channels // groups, outputs // groups, max(plan.places, tile.columns)
@@ -81,33 +83,31 @@ def _read_where_it_lies(
     cut = not (plan.columns == width and bias is None and out.is_contiguous() and places == plan.places)
     together = max(1, layouts.CHUNK // (x.itemsize * (copied * channels * plan.plane + cut * outputs * places + 1)))
     together = min(images, together)
-    laid = empty_contiguous((together * channels * plan.plane + places,), x.dtype) if copied else x
-    sums = empty_contiguous((together * outputs * places,), x.dtype) if cut else out
+    laid = Scratch(together * channels * plan.plane + places, x.dtype) if copied else None
+    sums = Scratch(together * outputs * places, x.dtype) if cut else None
     for first, n in chunks(images, together):
-        if copied:
+        if laid:
             lay_out(x, first, n, plan, window, laid)
         f = Factors(
-            weight.data_ptr(), laid.data_ptr() if copied else image_at(x, first), plan.offsets,
-            sums.data_ptr() if cut else image_at(out, first), rows, places, places, n * groups, inputs * plan.plane,
+            weight, laid.data_ptr() if laid else image_at(x, first), plan.offsets,
+            sums.data_ptr() if sums else image_at(out, first), rows, places, places, n * groups, inputs * plan.plane,
             rows * places, groups,
         )  # fmt: skip
         multiply(x.dtype, tile, f)
-        if cut:
+        if sums:
             cut_out(sums, bias, out, first, n, (outputs * places, places, plan.columns))
 
 
-def _lay_out_columns(
-    x: TensorImpl, weight: TensorImpl, bias: Any, out: TensorImpl, window: Window, groups: int
-) -> None:
+def _lay_out_columns(x: TensorImpl, weight: int, bias: Any, out: TensorImpl, window: Window, groups: int) -> None:
     (images, channels, _, _), (_, outputs, height, width) = x.shape, out.shape
     rows, terms, plane = outputs // groups, channels // groups * prod(window.kernel), height * width
     together = min(images, max(1, layouts.CHUNK // (x.itemsize * plane * (terms * groups + outputs))))
     tile = best_tile(x.dtype, rows, together * plane)
     places = max(together * plane, tile.columns)
-    matrix = empty_contiguous((groups * terms, places), x.dtype)
-    sums = empty_contiguous((outputs, places), x.dtype)
+    matrix = Scratch(groups * terms * places, x.dtype)
+    sums = Scratch(outputs * places, x.dtype)
     f = Factors(
-        weight.data_ptr(), matrix.data_ptr(), rows_apart(terms, places), sums.data_ptr(), rows, places, places, groups,
+        weight, matrix.data_ptr(), rows_apart(terms, places), sums.data_ptr(), rows, places, places, groups,
         terms * places, rows * places, groups,
     )  # fmt: skip
     for first, n in chunks(images, together):

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-from internals.core.tensor_impl import TensorImpl, empty_contiguous
+from internals.core.tensor_impl import TensorImpl
 from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 
 from .layouts import CHUNK, GRAIN, Plan, Window, chunks, image_at, lay_out, planned
 from .product import address
+from .scratch import Scratch
 from .typed import typed
 from .windows import behind_inside, first_inside
 
@@ -104,12 +105,12 @@ def gradient_of_weight(g: TensorImpl, x: TensorImpl, dw: TensorImpl, window: Win
         )  # fmt: skip
 
 
-def _laid_out(x: TensorImpl, out: TensorImpl, window: Window) -> Iterator[tuple[int, int, Plan, TensorImpl]]:
+def _laid_out(x: TensorImpl, out: TensorImpl, window: Window) -> Iterator[tuple[int, int, Plan, Scratch]]:
     """(first image, number of images, plan, tensor) of parts of x that are laid out for an output like `out`."""
     images, channels = x.shape[:2]
     plan = planned(window, 1, *x.shape[2:], *out.shape[2:])
     together = max(1, min(images, CHUNK // (channels * plan.plane * x.itemsize)))
-    laid = empty_contiguous((together * channels * plan.plane,), x.dtype)
+    laid = Scratch(together * channels * plan.plane, x.dtype)
     for first, n in chunks(images, together):
         lay_out(x, first, n, plan, window, laid)
         yield first, n, plan, laid

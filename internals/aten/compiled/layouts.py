@@ -20,6 +20,7 @@ from internals.core.tensor_impl import TensorImpl, alias, array, empty_contiguou
 
 from . import windows
 from .product import address
+from .scratch import Scratch
 from .typed import typed
 
 CHUNK = 1 << 22  # bytes of copies and sums that are worked on at once
@@ -71,7 +72,7 @@ def planned(window: Window, channels: int, height: int, width: int, out_height: 
     return Plan(phases, parts, rows, columns, offsets, (out_height - 1) * columns + out_width, as_it_lies)
 
 
-def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid: TensorImpl, fill: float = 0.0) -> None:
+def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid: Scratch, fill: float = 0.0) -> None:
     """`n` images of x with a border, in phases."""
     _, channels, height, width = x.shape
     typed(windows.lay_out, windows.LAY_OUT, x.dtype).parallel(
@@ -81,7 +82,7 @@ def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid:
 
 
 def fill_columns(
-    x: TensorImpl, first: int, n: int, places: tuple[int, int], window: Window, matrix: TensorImpl, row: int
+    x: TensorImpl, first: int, n: int, places: tuple[int, int], window: Window, matrix: Scratch, row: int
 ) -> None:
     """The windows of `n` images of x as columns of `matrix`, whose rows lie `row` elements apart."""
     _, channels, height, width = x.shape
@@ -91,7 +92,7 @@ def fill_columns(
     )  # fmt: skip
 
 
-def cut_out(sums: TensorImpl, bias: Any, out: TensorImpl, first: int, n: int, steps: tuple[int, int, int]) -> None:
+def cut_out(sums: Scratch, bias: Any, out: TensorImpl, first: int, n: int, steps: tuple[int, int, int]) -> None:
     """`n` images of the result, from sums whose images, channels and rows lie `steps` apart."""
     _, channels, height, width = out.shape
     typed(windows.cut_out, windows.CUT_OUT, out.dtype).parallel(

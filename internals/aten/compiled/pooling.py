@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from internals.core.tensor_impl import TensorImpl, alias, empty_contiguous
+from internals.core.tensor_impl import TensorImpl, alias
 from internals.machine_code import kernel, template
 
 from .layouts import CHUNK, Plan, Window, chunks, lay_out, planned, window_of
 from .product import address
+from .scratch import Scratch
 from .typed import FLOATS, typed
 from .windows import behind_inside, first_inside
 
@@ -158,13 +159,11 @@ def fits(*tensors: TensorImpl) -> bool:
 def run(name: str, *args: Any) -> bool:
     """Run a kernel that needs nothing laid out on the planes of tensors; False where numpy has to.
 
-    args: tensors and numbers, as the kernel wants them; the first has the dtype and the number of planes."""
+    args: tensors, arrays that are kept, and numbers, as the kernel wants them; the first tells dtype and number of planes."""
     found, planes = typed(*SIMPLE[name], args[0].dtype), prod(args[0].shape[:-2])
     if found is not None:
         work = max(a.numel() for a in args if isinstance(a, TensorImpl)) // planes
-        found.parallel(
-            planes, GRAIN // (work + 1) + 1, *(a.data_ptr() if isinstance(a, TensorImpl) else a for a in args)
-        )
+        found.parallel(planes, GRAIN // (work + 1) + 1, *map(_argument, args))
     return found is not None
 
 
@@ -186,8 +185,8 @@ def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window:
     return True
 
 
-def run_avg_pool(x: TensorImpl, divisors: TensorImpl, out: TensorImpl, window: Window) -> bool:
-    """Fill `out`; False where numpy has to."""
+def run_avg_pool(x: TensorImpl, divisors: Any, out: TensorImpl, window: Window) -> bool:
+    """Fill `out`, dividing by an array that is kept; False where numpy has to."""
     found = typed(avg_pool, AVG_POOL, x.dtype)
     if found is None:
         return False
@@ -195,21 +194,27 @@ def run_avg_pool(x: TensorImpl, divisors: TensorImpl, out: TensorImpl, window: W
     size = prod(out.shape[-2:])
     for first, planes, laid in _laid_out(x, plan, window, 0.0):
         found.parallel(
-            planes, GRAIN // (size * elements) + 1, laid.data_ptr(), address(plan.offsets), divisors.data_ptr(),
+            planes, GRAIN // (size * elements) + 1, laid.data_ptr(), address(plan.offsets), address(divisors),
             out.data_ptr() + first * size * x.itemsize, elements, plan.plane, plan.columns, *out.shape[-2:],
         )  # fmt: skip
     return True
+
+
+def _argument(a: Any) -> int:
+    if isinstance(a, TensorImpl):
+        return a.data_ptr()
+    return address(a) if isinstance(a, np.ndarray) else a
 
 
 def _planned(x: TensorImpl, out: TensorImpl, window: Window) -> Plan:
     return planned(window, 1, *x.shape[-2:], *out.shape[-2:])
 
 
-def _laid_out(x: TensorImpl, plan: Plan, window: Window, fill: float) -> Iterator[tuple[int, int, TensorImpl]]:
+def _laid_out(x: TensorImpl, plan: Plan, window: Window, fill: float) -> Iterator[tuple[int, int, Scratch]]:
     """(first plane, number of planes, tensor) of parts of x that are laid out, as many as a cache holds."""
     (height, width), planes = x.shape[-2:], prod(x.shape[:-2])
     together = max(1, min(planes, CHUNK // (plan.plane * x.itemsize)))
-    laid = empty_contiguous((together * plan.plane,), x.dtype)
+    laid = Scratch(together * plan.plane, x.dtype)
     images = alias(x, (planes, 1, height, width), (height * width, 0, width, 1), x.storage_offset())
     for first, n in chunks(planes, together):
         lay_out(images, first, n, plan, window, laid, fill)

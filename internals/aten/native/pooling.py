@@ -10,7 +10,7 @@ kernels for the gradients.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from internals.aten.native.memory_format import empty_as, suggests_channels_last
 from internals.aten.native.windows import pad_spatial, unfold_windows
 from internals.core import dtype as dt
 from internals.core.dtype import SCALAR_TYPE_NAME
-from internals.core.tensor_impl import array, from_array
+from internals.core.tensor_impl import array
 from internals.machine_code.settings import use_compiled
 
 COMPILED = 1 << 15  # from how many elements on compiled kernels pay
@@ -212,9 +212,16 @@ def divisors_of(
     padded: bool,
     override: int | None,
 ) -> Any:
-    """What the sum of each of `size` windows over images like `t` is divided by, as a tensor."""
-    counts = override or window_sizes(size, t.shape[-2:], kernel, stride, padding, padded)
-    return from_array(np.broadcast_to(counts, tuple(size)).astype(t.dtype.np))
+    """What the sum of each of `size` windows over images like `t` is divided by, as an array that is kept."""
+    sizes = (size, t.shape[-2:], kernel, stride, padding)
+    return _divisors(tuple(map(tuple, sizes)), padded, override, t.dtype)
+
+
+@lru_cache(maxsize=64)
+def _divisors(sizes: tuple[Any, ...], padded: bool, override: int | None, dtype: dt.dtype) -> Any:
+    size, image, kernel, stride, padding = sizes
+    counts = override or window_sizes(size, image, kernel, stride, padding, padded)
+    return np.ascontiguousarray(np.broadcast_to(counts, size), dtype.np)
 
 
 def max_pool2d_arguments(

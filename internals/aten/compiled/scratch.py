@@ -1,0 +1,30 @@
+"""Memory for what kernels compute on the way, such as images with a border: it is no tensor, and gone when the operator returns.
+
+It comes from an allocator of its own, so that who watches `internals.cpu` sees tensors only; and as that one caches, the next
+operator writes to memory that is already there. The system takes longer to hand out a few megabytes than a kernel to fill them.
+
+How the real one differs: oneDNN keeps such memory in a scratchpad for each thread, or lets the caller bring it.
+"""
+
+from __future__ import annotations
+
+from internals.core.cpu_allocator import CachingAllocator
+from internals.core.dtype import dtype
+
+_arena = CachingAllocator()
+
+
+class Scratch:
+    """Uninitialised memory for `numel` elements, until nobody refers to it."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, numel: int, dtype: dtype) -> None:
+        self._data = _arena.allocate(numel * dtype.itemsize)
+
+    def data_ptr(self) -> int:
+        """The address of the first element; 0 when there are none."""
+        return self._data.pointer
+
+    def __del__(self) -> None:
+        self._data.clear()
