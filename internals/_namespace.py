@@ -115,6 +115,7 @@ __all__ = [
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
     "is_inference_mode_enabled", "is_same_size", "is_signed",
     "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
-    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "tensor", "typename",
+    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "tensor",
+    "typename",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

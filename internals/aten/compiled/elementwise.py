@@ -1,8 +1,8 @@
 """Elementwise operators on large tensors: what a `TensorIterator` decided, as machine code (`aten/src/ATen/native/cpu/Loops.h`).
 
 `run_loop` takes the loop that the operator would run with numpy, looks up the function of one element for it (`loops.py`), and
-picks the walk that suits the operands (`walks.py`). All that depends on the operands' geometries alone, so it is settled once, in a
-`Plan`; a call needs no more than addresses.
+picks the walk that suits the operands (`walks.py`). All that depends on the operands' geometries alone, so it is settled once, in
+a `Plan`; a call needs no more than addresses.
 
 Operands are converted where they are read, and the result where it is written: no copies in another dtype, no broadcast ones.
 Numbers, also those that belong to the loop, are operands of one element.

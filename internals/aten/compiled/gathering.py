@@ -7,9 +7,9 @@ Along one dimension a tensor is a block of three: `outer` slices of n places, ea
     scatter       x[o, index[o, m, i], i] = src[o, m, i]        or +=, or *=
     index_add     x[o, index[m], i] += alpha * src[o, m, i]
 
-Whoever writes goes through m in order, so that the last of several wins and sums come out the same every time; threads share the
-slices, or where there is but one, the columns. A kernel cannot raise an error: those that read note that an index was wrong, those that
-write are only called when a first look has found none.
+Whoever writes goes through m in order, so that the last of several wins and sums come out the same every time; threads share
+the slices, or where there is but one, the columns. A kernel cannot raise an error: those that read note that an index was wrong,
+those that write are only called when a first look has found none.
 
 How the real one differs: `scatter` with repeated indices is a race between threads; indices are checked when they are used, so a
 tensor may be half written when the error comes.

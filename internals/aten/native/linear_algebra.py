@@ -29,11 +29,7 @@ def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     """The matrix product, (n, k) by (k, m). Raises RuntimeError for other shapes or two dtypes."""
     usual = _usual_product(self._geometry, mat2._geometry)
     if usual is not None and out is None:
-        result = empty(usual)
-        token = quiet()
-        np.dot(array(self), array(mat2), array(result))
-        restore(token)
-        return result
+        return _dot(usual, self, mat2)
     result = checks.mm(self, mat2, out)
     product(array(self), array(mat2), array(result))
     return result
@@ -48,6 +44,9 @@ def bmm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
 
 def mv(self: TensorImpl, vec: TensorImpl, out: Any = None) -> Any:
     """Matrix times vector, (n, m) by (m)."""
+    usual = _usual_product(self._geometry, vec._geometry, None, 1)
+    if usual is not None and out is None:
+        return _dot(usual, self, vec)
     result = checks.mv(self, vec, out)
     product(array(self), array(vec), array(result))
     return result
@@ -99,8 +98,9 @@ def addbmm(
 
 
 @lru_cache(maxsize=1 << 12)
-def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None) -> Geometry | None:
-    """The geometry of `a @ b` if nothing has to be checked or converted: two matrices that fit, as BLAS takes them.
+def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None, ndim: int = 2) -> Geometry | None:
+    """The geometry of `a @ b` if nothing has to be checked or converted: a matrix and one (or, with ndim 1, a vector) that fit, as
+    BLAS takes them.
 
     The addend, if there is one, has to be a row or a matrix of the product's sizes. `np.dot` will do then, which is for
     matrices only and costs less than `np.matmul`.
@@ -108,12 +108,20 @@ def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None) -> 
     operands = (a, b) if addend is None else (a, b, addend)
     if a.dtype not in (dt.float32, dt.float64) or any(g.dtype is not a.dtype or g.device is not CPU for g in operands):
         return None
-    if len(a.sizes) != 2 or len(b.sizes) != 2 or a.sizes[1] != b.sizes[0] or 0 in (*a.sizes, *b.sizes):
+    if len(a.sizes) != 2 or len(b.sizes) != ndim or a.sizes[1] != b.sizes[0] or 0 in (*a.sizes, *b.sizes):
         return None
     if 1 not in a.strides or 1 not in b.strides:
         return None
-    sizes = a.sizes[0], b.sizes[1]
+    sizes = (a.sizes[0], *b.sizes[1:])
     return contiguous_geometry(sizes, a.dtype) if addend is None or addend.sizes in (sizes, sizes[1:]) else None
+
+
+def _dot(g: Geometry, a: TensorImpl, b: TensorImpl) -> Any:
+    result = empty(g)
+    token = quiet()
+    np.dot(array(a), array(b), array(result))
+    restore(token)
+    return result
 
 
 def product(a: Any, b: Any, out: Any = None) -> Any:
