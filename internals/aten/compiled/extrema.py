@@ -26,6 +26,7 @@ THRESHOLD = 1 << 16
 GRAIN = 1 << 18
 CHUNK = 1 << 14
 TILE = 1024
+FEW = 16  # with fewer columns, numpy finds their indices as quickly
 SPLIT = 1 << 9  # how many rows of columns are compared at once, where there are few columns
 
 T = template("T")
@@ -99,7 +100,7 @@ def extremes_with_indices(t: TensorImpl, dim: int, largest: bool) -> Any:
     if t.dtype.np.char not in WORD:
         return None
     rows = rows_of(t._geometry, (dim,))
-    if rows is None or rows.inner == 1:
+    if rows is None or rows.inner == 1 or rows.inner < FEW and settings.threshold is None:
         return None
     found = _columns_with_indices(array(t), rows, largest)
     return None if found is None else tuple(rows.result(a) for a in found)

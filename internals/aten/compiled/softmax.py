@@ -14,6 +14,7 @@ import numpy as np
 
 from internals.core.tensor_impl import TensorImpl
 from internals.machine_code import kernel, template
+from internals.machine_code.settings import settings
 
 from . import column_pieces, pieces
 from .column_pieces import columns_exp_sum, columns_largest
@@ -22,6 +23,7 @@ from .ready import ready
 from .rows import WORD, address, as_rows, lines_of, tiles_of
 
 THRESHOLD = 1 << 14
+SHORT = 16  # rows shorter than this are not worth a loop each: numpy turns them into columns
 GRAIN = 1 << 15
 CHUNK = 1 << 12  # how much of a row logsumexp takes at once
 
@@ -98,6 +100,8 @@ BACKWARD = {
 def softmax(name: str, x: TensorImpl, out: TensorImpl, dim: int) -> bool:
     """Fill `out` with the softmax or log_softmax of `x` along `dim`; both are contiguous. False if numpy has to do it."""
     outer, n, inner = lines_of(x.shape, dim)
+    if inner == 1 and n < SHORT and settings.threshold is None:
+        return False
     word, of_row, of_columns = WORD[x.dtype.np.char], *FORWARD[name]
     types = {"T": x.dtype.np.type, "W": np.float64}
     if inner == 1:
