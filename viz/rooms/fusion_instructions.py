@@ -43,7 +43,8 @@ def hot_loop(assembly: str) -> list[Instruction]:
     for label, lines in blocks(assembly):
         instructions = [classified(line) for line in lines]
         jumps_back = [n for n, i in enumerate(instructions) if i.role == "ready" and label in i.text.split()[1:]]
-        loop = instructions[: jumps_back[-1] + 1] if jumps_back else []  # what follows the jump runs once, after the loop
+        # What follows the jump runs once, after the loop.
+        loop = instructions[: jumps_back[-1] + 1] if jumps_back else []
         score = (sum(i.role == "view" for i in loop), len(loop))
         if loop and score > best:
             best, found = score, loop
