@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -145,9 +146,7 @@ class TensorIterator:
         g = self._geometry
         if g.device is not CPU or not g.numel:
             return False
-        from .compiled.elementwise import run_loop
-
-        return run_loop(self, self._decisions, loop, output)
+        return bool(_compiled().run_loop(self, self._decisions, loop, output))
 
     def _run_as_is(self, loop: Callable[..., Any], target: Any) -> None:
         """One geometry: nothing to convert, nothing to coalesce. One and two operands, the usual cases, without a list."""
@@ -219,6 +218,14 @@ class TensorIterator:
             else:
                 operands.append(array(x) if x._geometry.dtype is target else array(x).astype(target.np))
         return operands
+
+
+@cache
+def _compiled() -> Any:
+    """Machine code for loops: imported when the first large tensor comes."""
+    from .compiled import elementwise
+
+    return elementwise
 
 
 def shared_geometry(inputs: Sequence[Any]) -> Geometry | None:

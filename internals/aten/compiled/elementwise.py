@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from internals.aten.broadcasting import Strides, broadcast_strides, coalesce
+from internals.aten.tensor_iterator import number
 from internals.core import dtype as dt
 from internals.core.device import CPU
 from internals.core.dtype import BOOL, dtype
@@ -93,8 +94,6 @@ def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bo
 
 
 def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output: TensorImpl, in_place: Any) -> None:
-    from internals.aten.tensor_iterator import number
-
     common = iterator.common_dtype
     targets = [common] * len(iterator.inputs) if decisions is None else decisions.targets
     addresses, held = [output.data_ptr()], []

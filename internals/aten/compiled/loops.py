@@ -10,7 +10,7 @@ How the real one differs: each operator has a stub, a table of function pointers
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -117,8 +117,11 @@ BOOLS_TOO = frozenset(
 
 def base(loop: Any) -> Any:
     """The loop itself, without the numbers that `partial` gave it and without `in_single` around it."""
-    if loop.__class__ is partial:
-        loop = loop.func
+    return _unwrapped(loop.func if loop.__class__ is partial else loop)
+
+
+@cache
+def _unwrapped(loop: Any) -> Any:
     while hasattr(loop, "__wrapped__"):
         loop = loop.__wrapped__
     return loop

@@ -99,8 +99,8 @@ def addbmm(
 
 @lru_cache(maxsize=1 << 12)
 def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None, ndim: int = 2) -> Geometry | None:
-    """The geometry of `a @ b` if nothing has to be checked or converted: a matrix and one (or, with ndim 1, a vector) that fit, as
-    BLAS takes them.
+    """The geometry of `a @ b` if nothing has to be checked or converted: a matrix and one (or, with ndim 1, a vector) that fit,
+    as BLAS takes them.
 
     The addend, if there is one, has to be a row or a matrix of the product's sizes. `np.dot` will do then, which is for
     matrices only and costs less than `np.matmul`.
