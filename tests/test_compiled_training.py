@@ -280,7 +280,7 @@ def test_kernels_are_plain_python() -> None:
     laid = np.full(2 * plan.plane, 99, np.float32)
     lay_out = windows.lay_out.bind(T=np.float32)
     sizes, steps = (2, plan.rows, plan.columns, 3, 4), (1, 0, 2, 1, 24, 12, 4, 1)
-    lay_out(0, 2, x.reshape(-1), laid, plan.phases.reshape(-1), plan.parts, *sizes, *steps, 0.0)
+    lay_out(0, 2, x.reshape(-1), laid, plan.phases.array.reshape(-1), plan.parts, *sizes, *steps, 0.0)
     assert (plan.parts, plan.rows, plan.columns) == (2, 3, 4)
     padded = np.pad(x, ((0, 0), (1, 2), (0, 0)))
     np.testing.assert_array_equal(laid.reshape(2, 2, 3, 4)[:, 0], padded[:, 0::2])

@@ -32,7 +32,7 @@ from . import rearranging as re
 from .convolving import convolution, convolve
 from .layouts import GRAIN, Window, as_images, chunks, contiguous, fill_columns, image_at, window_of
 from .product import Factors, best_tile, multiply, rows_apart
-from .scratch import Scratch
+from .scratch import Scratch, Table
 from .typed import typed
 
 PIXELS = 1 << 20  # bytes of images whose places are summed at once
@@ -184,10 +184,10 @@ def lay_out_pixels(x: TensorImpl, first: int, n: int, sizes: Sequence[int], wind
 
 
 @lru_cache(maxsize=64)
-def _offsets_of_pixels(sizes: tuple[int, ...], steps: tuple[int, ...]) -> Any:
+def _offsets_of_pixels(sizes: tuple[int, ...], steps: tuple[int, ...]) -> Table:
     """Where the window of each place begins, for places (images, height, width)."""
     image, row, column = (np.arange(n, dtype=np.int64) * step for n, step in zip(sizes, steps))
-    return (image[:, None, None] + row[:, None] + column).reshape(-1)
+    return Table((image[:, None, None] + row[:, None] + column).reshape(-1))
 
 
 def bias_gradient(g: TensorImpl) -> Any:

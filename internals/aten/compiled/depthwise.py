@@ -20,7 +20,6 @@ from internals.machine_code import inline, kernel, template
 from internals.machine_code.language import SUM_MAY_BE_REORDERED
 
 from .layouts import CHUNK, GRAIN, Plan, Window, chunks, image_at, lay_out, planned
-from .product import address
 from .scratch import Scratch
 from .typed import typed
 from .windows import behind_inside, first_inside
@@ -99,7 +98,7 @@ def gradient_of_weight(g: TensorImpl, x: TensorImpl, dw: TensorImpl, window: Win
     outputs, rows, places = g.shape[1:]
     for first, n, plan, laid in _laid_out(x, g, window):
         typed(weight_gradient, WEIGHT_GRADIENT, g.dtype).parallel(
-            outputs, GRAIN // (n * rows * places * prod(window.kernel)) + 1, laid.data_ptr(), address(plan.offsets),
+            outputs, GRAIN // (n * rows * places * prod(window.kernel)) + 1, laid.data_ptr(), plan.offsets.address,
             image_at(g, first), dw.data_ptr(), prod(window.kernel), outputs, x.shape[1], plan.plane, plan.columns, rows, places,
             n, *g.stride(), first > 0,
         )  # fmt: skip

@@ -19,8 +19,7 @@ import numpy as np
 from internals.core.tensor_impl import TensorImpl, alias, array, empty_contiguous
 
 from . import windows
-from .product import address
-from .scratch import Scratch
+from .scratch import Scratch, Table
 from .typed import typed
 
 CHUNK = 1 << 22  # bytes of copies and sums that are worked on at once
@@ -39,11 +38,11 @@ class Window(NamedTuple):
 class Plan(NamedTuple):
     """How images of one size are laid out and read."""
 
-    phases: Any  # which phases of the image are needed: an array of pairs
+    phases: Table  # which phases of the image are needed, in pairs
     parts: int  # how many they are
     rows: int  # the size of a phase's plane
     columns: int
-    offsets: Any  # of the kernel's elements, for one channel after the other
+    offsets: Table  # of the kernel's elements, for one channel after the other
     places: int  # how many sums are computed for each output channel
     as_it_lies: bool  # whether that is the image itself
 
@@ -69,14 +68,14 @@ def planned(window: Window, channels: int, height: int, width: int, out_height: 
     offsets = (np.arange(channels, dtype=np.int64)[:, None] * (parts * plane) + of_kernel).reshape(-1)
     as_it_lies = stride == (1, 1) and padding == (0, 0) and (rows, columns) == (height, width)
     phases = np.array([(r, c) for r in used[0] for c in used[1]], np.int64)
-    return Plan(phases, parts, rows, columns, offsets, (out_height - 1) * columns + out_width, as_it_lies)
+    return Plan(Table(phases), parts, rows, columns, Table(offsets), (out_height - 1) * columns + out_width, as_it_lies)
 
 
 def lay_out(x: TensorImpl, first: int, n: int, plan: Plan, window: Window, laid: Scratch, fill: float = 0.0) -> None:
     """`n` images of x with a border, in phases."""
     _, channels, height, width = x.shape
     typed(windows.lay_out, windows.LAY_OUT, x.dtype).parallel(
-        n * channels, GRAIN // (plan.plane + 1) + 1, image_at(x, first), laid.data_ptr(), address(plan.phases), plan.parts,
+        n * channels, GRAIN // (plan.plane + 1) + 1, image_at(x, first), laid.data_ptr(), plan.phases.address, plan.parts,
         channels, plan.rows, plan.columns, height, width, *window.padding, *window.stride, *x.stride(), fill,
     )  # fmt: skip
 

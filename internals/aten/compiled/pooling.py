@@ -23,8 +23,7 @@ from internals.core.tensor_impl import TensorImpl, alias
 from internals.machine_code import kernel, template
 
 from .layouts import CHUNK, Plan, Window, chunks, lay_out, planned, window_of
-from .product import address
-from .scratch import Scratch
+from .scratch import Scratch, Table
 from .typed import FLOATS, typed
 from .windows import behind_inside, first_inside
 
@@ -148,7 +147,7 @@ SIMPLE = {
 }
 
 
-__all__ = ["fits", "run", "run_avg_pool", "run_max_pool", "window_of"]
+__all__ = ["Table", "fits", "run", "run_avg_pool", "run_max_pool", "window_of"]
 
 
 def fits(*tensors: TensorImpl) -> bool:
@@ -159,7 +158,7 @@ def fits(*tensors: TensorImpl) -> bool:
 def run(name: str, *args: Any) -> bool:
     """Run a kernel that needs nothing laid out on the planes of tensors; False where numpy has to.
 
-    args: tensors, arrays that are kept, and numbers, as the kernel wants them; the first tells dtype and number of planes."""
+    args: tensors, tables and numbers, as the kernel wants them; the first tells dtype and number of planes."""
     found, planes = typed(*SIMPLE[name], args[0].dtype), prod(args[0].shape[:-2])
     if found is not None:
         work = max(a.numel() for a in args if isinstance(a, TensorImpl)) // planes
@@ -174,19 +173,19 @@ def run_max_pool(x: TensorImpl, values: TensorImpl, indices: TensorImpl, window:
         return False
     plan, width, item = _planned(x, values, window), x.shape[-1], x.itemsize
     (kernel_h, kernel_w), stride, padding, dilation = window
-    positions = address(_positions(kernel_h, kernel_w, dilation[0] * width, dilation[1]))
+    positions = _positions(kernel_h, kernel_w, dilation[0] * width, dilation[1])
     size = prod(values.shape[-2:])
     for first, planes, laid in _laid_out(x, plan, window, -inf):
         found.parallel(
-            planes, GRAIN // (size * kernel_h * kernel_w) + 1, laid.data_ptr(), address(plan.offsets), positions,
+            planes, GRAIN // (size * kernel_h * kernel_w) + 1, laid.data_ptr(), plan.offsets.address, positions.address,
             values.data_ptr() + first * size * item, indices.data_ptr() + first * size * 8, kernel_h * kernel_w, plan.plane,
             plan.columns, *values.shape[-2:], width, *padding, *stride, *dilation,
         )  # fmt: skip
     return True
 
 
-def run_avg_pool(x: TensorImpl, divisors: Any, out: TensorImpl, window: Window) -> bool:
-    """Fill `out`, dividing by an array that is kept; False where numpy has to."""
+def run_avg_pool(x: TensorImpl, divisors: Table, out: TensorImpl, window: Window) -> bool:
+    """Fill `out`, dividing by what a table says; False where numpy has to."""
     found = typed(avg_pool, AVG_POOL, x.dtype)
     if found is None:
         return False
@@ -194,7 +193,7 @@ def run_avg_pool(x: TensorImpl, divisors: Any, out: TensorImpl, window: Window) 
     size = prod(out.shape[-2:])
     for first, planes, laid in _laid_out(x, plan, window, 0.0):
         found.parallel(
-            planes, GRAIN // (size * elements) + 1, laid.data_ptr(), address(plan.offsets), address(divisors),
+            planes, GRAIN // (size * elements) + 1, laid.data_ptr(), plan.offsets.address, divisors.address,
             out.data_ptr() + first * size * x.itemsize, elements, plan.plane, plan.columns, *out.shape[-2:],
         )  # fmt: skip
     return True
@@ -203,7 +202,7 @@ def run_avg_pool(x: TensorImpl, divisors: Any, out: TensorImpl, window: Window) 
 def _argument(a: Any) -> int:
     if isinstance(a, TensorImpl):
         return a.data_ptr()
-    return address(a) if isinstance(a, np.ndarray) else a
+    return a.address if isinstance(a, Table) else a
 
 
 def _planned(x: TensorImpl, out: TensorImpl, window: Window) -> Plan:
@@ -222,6 +221,7 @@ def _laid_out(x: TensorImpl, plan: Plan, window: Window, fill: float) -> Iterato
 
 
 @lru_cache(maxsize=256)
-def _positions(kernel_h: int, kernel_w: int, row: int, step: int) -> Any:
+def _positions(kernel_h: int, kernel_w: int, row: int, step: int) -> Table:
     """How far each element of a window is from its corner in the plane."""
-    return (np.arange(kernel_h, dtype=np.int64)[:, None] * row + np.arange(kernel_w, dtype=np.int64) * step).reshape(-1)
+    rows, columns = np.arange(kernel_h, dtype=np.int64) * row, np.arange(kernel_w, dtype=np.int64) * step
+    return Table((rows[:, None] + columns).reshape(-1))

@@ -27,7 +27,7 @@ import warnings
 from functools import cache as once
 from functools import lru_cache
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from internals.machine_code.entry import Entry
 from internals.machine_code.llvm import CompileError, entry_from_ir, host
 
 from .product_code import SIGNATURE, Tile, text
+from .scratch import Table
 from .typed import FLOATS, typed
 from .windows import LAY_OUT, lay_out
 
@@ -48,7 +49,7 @@ class Factors(NamedTuple):
 
     weights: int
     x: int
-    offsets: Any  # an array that is kept
+    offsets: Table
     out: int
     rows: int
     columns: int
@@ -64,10 +65,10 @@ def multiply(dtype: dtype, tile: Tile, f: Factors, adding: bool = False) -> None
 
     The result is at least as large as a tile, and of an exact number of tiles for `adding`, which must not be done twice.
     """
-    terms, block = len(f.offsets), tile.columns * BLOCK
+    terms, block = f.offsets.size, tile.columns * BLOCK
     items = f.images * ceil(f.rows / tile.rows) * ceil(f.columns / block)
     _entry(tile).parallel(
-        items, 1, f.weights, f.x, address(f.offsets), f.out, f.rows, terms, f.columns, block, f.turns, f.rows * terms, f.x_image,
+        items, 1, f.weights, f.x, f.offsets.address, f.out, f.rows, terms, f.columns, block, f.turns, f.rows * terms, f.x_image,
         f.out_image, f.out_row, int(adding),
     )  # fmt: skip
 
@@ -126,22 +127,9 @@ def vector_registers() -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def rows_apart(count: int, step: int) -> Any:
+def rows_apart(count: int, step: int) -> Table:
     """The table of offsets of an ordinary matrix: `count` rows, `step` apart."""
-    return np.arange(count, dtype=np.int64) * step
-
-
-def address(table: Any) -> int:
-    """The address of an array that is kept. numpy takes longer to tell it than a small product takes."""
-    found = _addresses.get(id(table))
-    if found is None or found[0] is not table:
-        if len(_addresses) > 1024:
-            _addresses.clear()
-        found = _addresses[id(table)] = (table, table.ctypes.data)
-    return found[1]
-
-
-_addresses: dict[int, tuple[Any, int]] = {}
+    return Table(np.arange(count, dtype=np.int64) * step)
 
 
 @once

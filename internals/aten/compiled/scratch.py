@@ -1,12 +1,15 @@
-"""Memory for what kernels compute on the way, such as images with a border: it is no tensor, and gone when the operator returns.
+"""Memory of kernels that is no tensor: scratch memory, gone when the operator returns, and tables, which are kept.
 
-It comes from an allocator of its own, so that who watches `internals.cpu` sees tensors only; and as that one caches, the next
-operator writes to memory that is already there. The system takes longer to hand out a few megabytes than a kernel to fill them.
+What is computed on the way, such as images with a border, comes from an allocator of its own, so that who watches
+`internals.cpu` sees tensors only; and as that one caches, the next operator writes to memory that is already there. The system
+takes longer to hand out a few megabytes than a kernel to fill them.
 
 How the real one differs: oneDNN keeps such memory in a scratchpad for each thread, or lets the caller bring it.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from internals.core.cpu_allocator import CachingAllocator
 from internals.core.dtype import dtype
@@ -28,3 +31,12 @@ class Scratch:
 
     def __del__(self) -> None:
         self._data.clear()
+
+
+class Table:
+    """An array of constants and its address, for which numpy would take longer to tell than a small kernel runs."""
+
+    __slots__ = ("array", "address", "size")
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.address, self.size = array, array.ctypes.data, array.size

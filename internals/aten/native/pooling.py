@@ -212,16 +212,18 @@ def divisors_of(
     padded: bool,
     override: int | None,
 ) -> Any:
-    """What the sum of each of `size` windows over images like `t` is divided by, as an array that is kept."""
+    """What the sum of each of `size` windows over images like `t` is divided by, as a table."""
     sizes = (size, t.shape[-2:], kernel, stride, padding)
     return _divisors(tuple(map(tuple, sizes)), padded, override, t.dtype)
 
 
 @lru_cache(maxsize=64)
 def _divisors(sizes: tuple[Any, ...], padded: bool, override: int | None, dtype: dt.dtype) -> Any:
+    from internals.aten.compiled.pooling import Table
+
     size, image, kernel, stride, padding = sizes
     counts = override or window_sizes(size, image, kernel, stride, padding, padded)
-    return np.ascontiguousarray(np.broadcast_to(counts, size), dtype.np)
+    return Table(np.ascontiguousarray(np.broadcast_to(counts, size), dtype.np))
 
 
 def max_pool2d_arguments(
