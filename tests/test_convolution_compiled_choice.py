@@ -225,3 +225,26 @@ def test_callers_on_several_threads_take_turns(three_threads: int) -> None:
     for t in callers:
         t.join()
     assert len(worst) == 100 and max(worst) < 1e-6
+
+
+# Other CPUs
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+def test_kernels_compile_for_cpus_without_avx512(cpu: str) -> None:
+    """Vectors of 16 are split into what there is, without calling functions for what there is not (`fmaf`)."""
+    import llvmlite.binding as llvm
+
+    from internals.aten.compiled.convolution import direct, winograd
+    from internals.machine_code.llvm import host
+
+    if not host().startswith("x86_64"):
+        pytest.skip("this LLVM makes code for its own kind of CPU, which is not x86-64")
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(cpu=cpu, features="", opt=3, reloc="pic", jit=True)
+    for text in (direct.write(direct.Tile(1, 3, 1, 16, 16)), winograd.write(winograd.WinogradTile(2, 2, 1))):
+        module = llvm.parse_assembly(text)
+        module.verify()
+        assembly = machine.emit_assembly(module)
+        assert "zmm" not in assembly and "call" not in assembly
+        assert ("ymm" in assembly) == (cpu == "haswell")
