@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from internals.aten.compiled.product_code import SIGNATURE, Tile, text
 from internals.aten.native import convolution as native
 from internals.core import dtype as dt
 from internals.machine_code import compiled_kernels
-from internals.machine_code.llvm import entry_from_ir
+from internals.machine_code.llvm import CompileError, entry_from_ir
 from internals.nn import functional as F
 from tests.side_by_side import ours
 from tests.support import assert_same, examples, oracle, to_numpy, to_torch
@@ -271,6 +272,61 @@ def test_many_images_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     for a, b in zip(found, expected):
         if a is not None:
             assert_same(a, to_numpy(b), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_gradient_that_is_one_number_everywhere(groups: int) -> None:
+    """What `sum` hands back is expanded: all strides are 0."""
+    grads = []
+    for enabled in (False, True):
+        make = ours()
+        x, w, bias = (make(*s, dtype="float64").requires_grad_() for s in ((2, 4, 7, 6), (8, 4 // groups, 3, 3), (8,)))
+        with compiled_kernels(enabled, 0):
+            F.conv2d(x, w, bias, padding=1, stride=groups, groups=groups).sum().backward()
+        grads.append([to_numpy(t.grad) for t in (x, w, bias)])
+    for a, b in zip(*grads):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+def test_scratch_memory_is_reused_and_no_tensor() -> None:
+    from internals.aten.compiled.scratch import Scratch
+
+    internals.empty(1)
+    before = internals.cpu.memory_stats()["allocation.all.allocated"]
+    first = Scratch(100_000, dt.float32)
+    address = first.data_ptr()
+    del first
+    assert Scratch(100_000, dt.float32).data_ptr() == address
+    assert Scratch(0, dt.float32).data_ptr() == 0
+    assert internals.cpu.memory_stats()["allocation.all.allocated"] == before
+
+
+def test_convolutions_in_several_threads_at_once() -> None:
+    make = ours()
+    x, w = make(2, 8, 20, 20), make(8, 8, 3, 3)
+    with compiled_kernels(threshold=0):
+        expected = to_numpy(F.conv2d(x, w))
+        with ThreadPoolExecutor(3) as pool:
+            results = list(pool.map(lambda _: to_numpy(F.conv2d(x, w)), range(60)))
+    for found in results:
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_without_a_compiler_numpy_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(tile: Tile) -> Any:
+        raise CompileError("no vectors today")
+
+    make = ours()
+    x, w = make(2, 16, 40, 40), make(16, 16, 3, 3)
+    expected = F.conv2d(x, w)
+    product.available.cache_clear()
+    monkeypatch.setattr(product, "_entry", refuse)
+    try:
+        with pytest.warns(UserWarning, match="convolutions go by numpy, more slowly: no vectors today"):
+            found = F.conv2d(x, w)
+    finally:
+        product.available.cache_clear()
+    assert_same(found, to_numpy(expected), rtol=1e-4, atol=1e-4)
 
 
 def test_kernels_are_plain_python() -> None:
