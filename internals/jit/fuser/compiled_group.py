@@ -13,8 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from internals.core.dispatch_key import INFERENCE
+from internals.core.dispatch_key import AUTOGRAD_MASK, INFERENCE
 from internals.core.geometry import Geometry, default_keys
+from internals.core.grad_mode import is_grad_enabled
 from internals.core.hot import hot
 from internals.jit.runtime.node_functions import run_subgraph
 
@@ -44,8 +45,8 @@ class CompiledGroup:
             self.switch()
         try:
             way = self.ways.get(tuple([t._geometry for t in inputs]))
-        except AttributeError:
-            way = self.ways.get(tuple([getattr(t, "_geometry", t.__class__) for t in inputs]))
+        except AttributeError:  # numbers among them, or sizes
+            way = self.ways.get(_key(inputs))
         if way is None:
             way = self.find_way(inputs)
         return way(*inputs)
@@ -58,7 +59,7 @@ class CompiledGroup:
 
     def find_way(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         """How arguments like these are run from now on."""
-        key = tuple([getattr(t, "_geometry", t.__class__) for t in inputs])
+        key = _key(inputs)
         ways = self.ways
         if len(ways) >= MOST_WAYS:
             ways.clear()
@@ -72,17 +73,33 @@ class CompiledGroup:
                 ways[key] = operators = Operators(self.graph, self.unfused, str(why))
                 remember([operators.kernel])
             else:
-                launch.prepare(lambda: ways.__setitem__(key, launch))
+                run = self.unless_recording(launch) if any(map(_requires_grad, key)) else launch
+                launch.prepare(lambda: ways.__setitem__(key, run))
         return ways[key]
+
+    def unless_recording(self, launch: Callable[..., Any]) -> Callable[..., Any]:
+        """For tensors that require gradients: in a backward pass nobody records, but where somebody does, the operators run."""
+        return lambda *inputs: self.unfused(*inputs) if is_grad_enabled() else launch(*inputs)
 
     def is_worth_it(self, key: Sequence[Any]) -> bool:
         geometries = [g for g in key if isinstance(g, Geometry)]
         if not geometries or not is_enabled() or type(None) in key:
             return False
         device = geometries[0].device
-        if any(g.device is not device or g.keys & ~INFERENCE != default_keys(device) for g in geometries):
+        if any(
+            g.device is not device or g.keys & ~(INFERENCE | AUTOGRAD_MASK) != default_keys(device) for g in geometries
+        ):
             return False
         return max(g.numel for g in geometries) >= settings.chosen.threshold
+
+
+def _key(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Geometries of tensors, types of numbers, and what lists hold."""
+    return tuple([tuple(t) if t.__class__ is list else getattr(t, "_geometry", t.__class__) for t in inputs])
+
+
+def _requires_grad(x: Any) -> bool:
+    return isinstance(x, Geometry) and x.keys & AUTOGRAD_MASK != 0
 
 
 class Operators:

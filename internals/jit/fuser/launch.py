@@ -38,6 +38,7 @@ def plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any]) -
     given = pointer_names(hints[0], graph.inputs(), "a", names)
     wanted = pointer_names(hints[1], graph.outputs(), "out", names) if len(hints[1]) > 1 else ["out"]
     program = observe(graph, key, names)
+    wanted += [names.fresh("kept") for _ in program.outputs[len(wanted) :]]
     return Launch(graph, program, given, wanted)
 
 
@@ -46,7 +47,8 @@ class Launch:
 
     def __init__(self, graph: Graph, program: Program, given: Sequence[str], wanted: Sequence[str]) -> None:
         self.outputs = program.outputs
-        self.several = len(program.outputs) > 1
+        self.several = len(graph.outputs()) > 1
+        self.late, self.wanted = program.late, len(graph.outputs())
         shapes: dict[tuple[int, ...], list[tuple[int, Piece]]] = {}
         for k, output in enumerate(program.outputs):
             for piece in output.pieces:
@@ -55,7 +57,8 @@ class Launch:
         self.parts = [kind(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()]
         self.kernels = [FusedKernel(graph, part, program) for part in self.parts]
         self.geometry: Any = self.outputs[0].geometry
-        self.run = self.run_one if len(self.parts) == 1 and not self.several else self.run_all
+        simple = len(self.parts) == 1 and len(self.outputs) == 1 and not self.late
+        self.run = self.run_one if simple else self.run_all
 
     def prepare(self, when_ready: Callable[[], None]) -> None:
         """Have everything compiled; `when_ready()` when it is."""
@@ -95,10 +98,23 @@ class Launch:
             if o.geometry is not None:
                 results.append(empty(o.geometry))
             else:
-                results.append(inputs[o.argument] if o.twin < 0 else results[o.twin])
+                results.append(inputs[o.argument] if o.argument >= 0 else results[o.twin] if o.twin >= 0 else None)
         for part in self.parts:
             part.call(inputs, results)
-        return tuple(results) if self.several else results[0]
+        if self.late:
+            self.run_late(inputs, results)
+        return tuple(results[: self.wanted]) if self.several else results[0]
+
+    def run_late(self, inputs: Sequence[Any], results: list[Any]) -> None:
+        """What the operators do with what the kernels made."""
+        made: list[Any] = []
+        places = {"input": inputs, "output": results, "late": made}
+        for call in self.late:
+            found = call.function(*[places[where][i] if where in places else i for where, i in call.inputs])
+            made += found if call.results > 1 else [found]
+        for k, o in enumerate(self.outputs):
+            if o.late >= 0:
+                results[k] = made[o.late]
 
 
 class Part:

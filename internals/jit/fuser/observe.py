@@ -8,7 +8,8 @@ on what. The list of these is the group's program:
     n3 = multiply(n1, n2)      computed in float32, result float32, sizes (64, 1024), strides (1024, 1)
     n5 = add(n3, 0.5)          ...
 
-Casts, chunks and a `cat` at the end run no loop and have steps of their own. What cannot be said like this raises `NotFusable`,
+Casts, chunks and a `cat` at the end run no loop and have steps of their own. A sum over what was broadcast (`prim::SumToSize`, in
+backward graphs) comes after the kernels, with whatever needs it (`LateCall`). What cannot be said like this raises `NotFusable`,
 and the group runs operator by operator.
 
 How the real one differs: 1.0.1 computed everything in float, and has the promotion rules a second time.
@@ -87,20 +88,34 @@ class Piece(NamedTuple):
 
 class Output(NamedTuple):
     """A tensor that the group returns: a new one that pieces are written to, `argument` if one that went in, `twin` if it is an
-    earlier output once more."""
+    earlier output once more, `late` if a late call makes it."""
 
     geometry: Geometry | None
     pieces: tuple[Piece, ...] = ()
     argument: int = -1
     twin: int = -1
+    late: int = -1
+
+
+class LateCall(NamedTuple):
+    """An operator that runs after the kernels, on what they made: one that sums, or needs a sum. `inputs` are ("input", i),
+    ("output", i), ("late", i) or ("constant", value); its results are the next of the late values."""
+
+    function: Any
+    inputs: tuple[tuple[str, Any], ...]
+    results: int
 
 
 class Program(NamedTuple):
-    """All steps of a group for arguments of certain geometries, in order, what comes out, and where it runs."""
+    """All steps of a group for arguments of certain geometries, in order, what comes out, and where it runs.
+
+    The first of the outputs are those of the group; others are there for the late calls.
+    """
 
     steps: list[Step]
     outputs: list[Output]
     device: device
+    late: list[LateCall]
 
 
 def observe(graph: Graph, arguments: Sequence[Any], names: Names) -> Program:
@@ -130,6 +145,8 @@ class Observer:
         self.made: dict[int, Any] = {}
         self.kept: list[Any] = []  # whoever is known by its id has to live
         self.steps: list[Step] = []
+        self.late_nodes: list[Node] = []
+        self.late_values: dict[Value, int] = {}
         self.node: Node | None = None
 
     def run(self, arguments: Sequence[Any]) -> Program:
@@ -140,14 +157,53 @@ class Observer:
             self.node = node
             if node.kind() == "prim::Constant":
                 self.values[node.output()] = node.output().toIValue()
-            elif node.kind() != "prim::FusedConcat":
+            elif node.kind() == "prim::FusedConcat":
+                continue
+            elif self.is_late(node):
+                self.late_nodes.append(node)
+                for v in node.outputs():
+                    self.late_values[v] = len(self.late_values)
+            else:
                 self.run_node(node)
         outputs: list[Output] = []
         for v in self.graph.outputs():
             outputs.append(self.output(v, outputs))
-        return Program(self.steps, outputs, self.device)
+        return Program(self.steps, outputs, self.device, [self.late_call(n, outputs) for n in self.late_nodes])
+
+    def is_late(self, node: Node) -> bool:
+        """Whether it is a sum over what was broadcast, or needs one."""
+        if any(v in self.late_values for v in node.inputs()):
+            return True
+        if node.kind() != "prim::SumToSize":
+            return False
+        t, size = (self.values[v] for v in node.inputs())
+        return list(t.shape) != list(size)
+
+    def late_call(self, node: Node, outputs: list[Output]) -> LateCall:
+        inputs = tuple(self.late_input(v, outputs) for v in node.inputs())
+        return LateCall(_function(node), inputs, len(node.outputs()))
+
+    def late_input(self, v: Value, outputs: list[Output]) -> tuple[str, Any]:
+        """Where a late call finds `v`: if only kernels know it, they get one more output."""
+        if v in self.late_values:
+            return "late", self.late_values[v]
+        if v in self.graph.inputs():
+            return "input", self.graph.inputs().index(v)
+        value = self.values[v]
+        if not isinstance(value, TensorImpl):
+            return "constant", value
+        found = self.output(v, ())
+        for k, known in enumerate(outputs):
+            if known.pieces == found.pieces and known.geometry is found.geometry and found.pieces:
+                return "output", k
+        if found.geometry is None:
+            return "input", found.argument
+        outputs.append(found)
+        return "output", len(outputs) - 1
 
     def argument(self, i: int, v: Value, a: Any) -> Any:
+        if isinstance(a, tuple):
+            return list(a)
         if not isinstance(a, Geometry):
             number: Any = {float: float, int: int}.get(a)
             if number is None:
@@ -229,6 +285,8 @@ class Observer:
         node = v.node()
         if node.kind() == "prim::FusedConcat":
             return self.concat(node)
+        if v in self.late_values:
+            return Output(None, late=self.late_values[v])
         t = self.values[v]
         made = self.made[id(t)]
         for k, w in enumerate(self.graph.outputs()[: len(before)]):
@@ -245,6 +303,8 @@ class Observer:
 
     def concat(self, node: Node) -> Output:
         """A new tensor, and each part's place in it."""
+        if any(v in self.late_values for v in node.inputs()):
+            raise NotFusable("a sum is put together with something else")
         tensors = [self.values[v] for v in node.inputs()]
         out, used, d = prepare_cat(tensors, node.i("dim"), None)
         _check(out.dtype)

@@ -51,6 +51,7 @@ def _size_expressions(group: Node) -> dict[Value, Value]:
     """
     outer, inner = group.owningGraph(), subgraph_of(group)
     sizes: dict[Value, Value] = {}
+    outside_of = dict(zip(inner.inputs(), group.inputs()))
     with outer.insert_point_guard(group.next()):
         for outside, inside in zip(group.inputs(), inner.inputs()):
             if is_tensor(outside):
@@ -66,6 +67,12 @@ def _size_expressions(group: Node) -> dict[Value, Value]:
                 for v in node.outputs()[:-1]:
                     sizes.setdefault(v, regular)
                 sizes.setdefault(node.outputs()[-1], last)
+                continue
+            if node.kind() == "prim::SumToSize":
+                if node.inputsAt(1) in outside_of:
+                    sizes[node.output()] = outside_of[node.inputsAt(1)]
+                continue
+            if any(is_tensor(v) and v not in sizes for v in node.inputs()):
                 continue
             arguments = [sizes[v] for v in node.inputs() if is_tensor(v)]
             if node.kind() in CASTS:

@@ -8,15 +8,17 @@
    them, the latest first. What others read of a swallowed node becomes one more output. Again, until nothing changes.
 2. A chunk between two of them is in the way: the operation is done on the pieces instead (`fuser_chunks.py`).
 3. `cat` may be the last thing a group does: `prim::FusedConcat`.
-4. An output that is only asked for its size is not computed: the size follows from those of the inputs (`fuser_shapes.py`).
+4. `prim::SumToSize`, which stands behind every operation of a backward graph, comes along: where nothing was broadcast it does
+   nothing, and where something was, the fuser does the sum and what depends on it by itself.
+5. An output that is only asked for its size is not computed: the size follows from those of the inputs (`fuser_shapes.py`).
 
 A simple map computes each element of its one result from the elements at the same place of its (broadcast) tensor arguments; its
 other arguments must be constants, which are copied into the group, or a number that was passed to the graph.
 
 How the real one differs: 1.0.1 had this off for CPU graphs unless asked (`torch._C._jit_override_can_fuse_on_cpu`), though it
-made the groups, and numbers that are no constants stayed outside; today NNC and nvFuser's groups know shapes beforehand and are
-guarded by type checks. Here what somebody writes to stays out of groups, and a chunk is not pushed through an operation if
-broadcasting could change what dtypes are promoted to.
+made the groups; numbers that are no constants and sums to a size stayed outside (1.1 moved those to the end of a group); today
+NNC and nvFuser's groups know shapes beforehand and are guarded by type checks. Here what somebody writes to stays out of
+groups, and a chunk is not pushed through an operation if broadcasting could change what dtypes are promoted to.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from internals.jit.ir import Block, Graph, Node, Value
 
 GROUP = "prim::FusionGroup"
+SUM_TO_SIZE = "prim::SumToSize"
 
 # fmt: off
 SIMPLE_MAPS = frozenset({
@@ -96,6 +99,8 @@ def graph_fuser(graph: Graph) -> bool:
 
 def is_simple_map(node: Node) -> bool:
     """Whether `node` is in the table, with constants for everything that is no tensor, or numbers where they may stand."""
+    if node.kind() == SUM_TO_SIZE:
+        return True
     name = overload_of(node)
     if name not in SIMPLE_MAPS:
         return False
