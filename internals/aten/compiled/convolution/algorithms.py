@@ -168,10 +168,9 @@ class Winograd(NamedTuple):
         weights, bias = self.pack(p), aligned(p.bias())
         tiles_in_row = ceil(width / self.m)
         tiles = ceil(height / self.m) * tiles_in_row
-        group_tiles = min(self.tiles, tiles)
-        groups = ceil(tiles / group_tiles)
+        group_tiles = min(self.tiles, n * tiles)
         slice_groups = ceil(ceil(p.out.blocks / self.blocks) / self.slices)
-        items = n * groups * self.slices
+        items = ceil(n * tiles / group_tiles) * self.slices
         share = ceil(items / p.threads)  # what a thread does at once uses one part of the scratch memory
         size = (self.m + 2) ** 2 * group_tiles * LANES * (p.x.blocks + p.out.blocks)
         size_of_item = ceil(size / share / LANES) * LANES
@@ -181,7 +180,7 @@ class Winograd(NamedTuple):
         arguments = (
             x.address, address_of(weights), address_of(bias), residual[0], out.address, memory,
             size_of_item, tiles, tiles_in_row,
-            groups, group_tiles, self.slices, slice_groups,
+            n * tiles, group_tiles, self.slices, slice_groups,
             p.x.blocks, p.out.blocks, height, width,
             *x[1:], *out[1:], *residual[1:],
             p.layer.low, p.layer.high,

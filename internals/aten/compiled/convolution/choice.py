@@ -103,11 +103,11 @@ def _winograd_candidates(p: Problem) -> list[Algorithm]:
     for m in (4, 2):
         if min(height, width) < m:
             continue
-        tiles = ceil(height / m) * ceil(width / m)
+        tiles = n * ceil(height / m) * ceil(width / m)
         most = max(CACHE_NUMBERS // ((m + 2) ** 2 * LANES * (p.x.blocks + p.out.blocks)), 4)
-        sizes = {_fit(tiles, most), _fit(tiles, max(most // 2, 4)), _fit(tiles, ceil(tiles * n / p.threads))}
+        sizes = {_fit(tiles, most), _fit(tiles, max(most // 2, 4)), _fit(tiles, min(ceil(tiles / p.threads), 4 * most))}
         for size in sorted(sizes):
-            slices = 1 if n * ceil(tiles / size) >= p.threads else min(p.threads, p.out.blocks)
+            slices = 1 if ceil(tiles / size) >= p.threads else min(p.threads, p.out.blocks)
             for columns, blocks in ((4, 4), (7, 2), (14, 1)) if registers() > 6 else ((3, 2), (6, 1), (2, 1)):
                 if columns <= size and columns * blocks <= registers() and blocks * slices <= p.out.blocks:
                     ahead = (0, 4 * AHEAD) if p.layer.weight.size > LARGE else (0,)

@@ -37,7 +37,7 @@ SIGNATURE = " ".join(
     (
         "*f4 *f4 *f4 *f4 *f4 *f4",  # input, transformed weights, bias, residual (or 0), output, scratch
         "i8 i8 i8",  # scratch of one thread, tiles of an image, tiles in a row
-        "i8 i8 i8 i8",  # groups of tiles in an image, tiles in a group; slices of the output blocks, groups of blocks in a slice
+        "i8 i8 i8 i8",  # tiles of all images, tiles in a group; slices of the output blocks, groups of blocks in a slice
         "i8 i8 i8 i8",  # input blocks, output blocks, output rows and columns
         "i8 i8 i8",  # input: image, block, row
         "i8 i8 i8",  # output: image, block, row
@@ -103,7 +103,7 @@ def write(tile: WinogradTile) -> str:
     (
         x, weights, bias, residual, out, scratch,
         scratch_size, tiles, tiles_in_row,
-        groups, group_tiles, slices, slice_groups,
+        all_tiles, group_tiles, slices, slice_groups,
         in_blocks, all_blocks, height, width,
         x_image, x_block, x_row,
         out_image, out_block, out_row,
@@ -120,29 +120,29 @@ def write(tile: WinogradTile) -> str:
     w_plane = code.mul(w_group, all_groups)
 
     def one_item(i: Any, _: Any) -> None:
-        rest, part = code.divmod(i, slices)
-        image, group = code.divmod(rest, groups)
-        first_tile = code.min(code.mul(group, group_tiles), code.sub(tiles, group_tiles))
+        group, part = code.divmod(i, slices)
+        first_tile = code.min(code.mul(group, group_tiles), code.sub(all_tiles, group_tiles))
         first_group = code.min(code.mul(part, slice_groups), code.sub(all_groups, slice_groups))
-        transform_input(code.at(x, code.mul(image, x_image)), first_tile)
+        transform_input(first_tile)
         multiply(first_group)
         first_block = code.min(code.mul(first_group, tile.blocks), code.sub(all_blocks, tile.blocks))
         last_block = code.min(code.mul(code.add(first_group, slice_groups), tile.blocks), all_blocks)
-        transform_back(image, first_tile, first_block, last_block)
+        transform_back(first_tile, first_block, last_block)
 
-    def corner(t: Any) -> tuple[Any, Any, Any, Any]:
-        """The first row and column of an output tile, and how many of its rows and columns belong to tiles before.
+    def corner(t: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Image, first row and column of an output tile, and how many of its rows and columns belong to tiles before.
 
         The last tiles begin early rather than reach over the edge.
         """
-        row, column = (code.mul(n, m) for n in code.divmod(t, tiles_in_row))
+        image, tile_of_image = code.divmod(t, tiles)
+        row, column = (code.mul(n, m) for n in code.divmod(tile_of_image, tiles_in_row))
         first_row, first_column = code.min(row, code.sub(height, m)), code.min(column, code.sub(width, m))
-        return first_row, first_column, code.sub(row, first_row), code.sub(column, first_column)
+        return image, first_row, first_column, code.sub(row, first_row), code.sub(column, first_column)
 
-    def transform_input(x: Any, first_tile: Any) -> None:
+    def transform_input(first_tile: Any) -> None:
         def one_tile(t: Any, _: Any) -> None:
-            row, column, _, _ = corner(code.add(first_tile, t))
-            at = code.at(x, code.mul(row, x_row), code.mul(column, LANES))
+            image, row, column, _, _ = corner(code.add(first_tile, t))
+            at = code.at(x, code.mul(image, x_image), code.mul(row, x_row), code.mul(column, LANES))
             to = code.at(scratch, code.mul(t, LANES))
 
             def one_block(block: Any, _: Any) -> None:
@@ -186,17 +186,17 @@ def write(tile: WinogradTile) -> str:
 
         code.loop(points * points, [], one_point, at_least_once=True)
 
-    def transform_back(image: Any, first_tile: Any, first_block: Any, last_block: Any) -> None:
+    def transform_back(first_tile: Any, first_block: Any, last_block: Any) -> None:
         none = code.is_null(residual)
 
         def one_block(block: Any, _: Any) -> None:
             at = code.at(products, code.mul(block, line))
-            out_at = code.at(out, code.mul(image, out_image), code.mul(block, out_block))
-            res_at = code.at(residual, code.mul(image, res_image), code.mul(block, res_block))
+            out_at, res_at = code.at(out, code.mul(block, out_block)), code.at(residual, code.mul(block, res_block))
             b = code.load(bias, code.mul(block, LANES))
 
             def one_tile(t: Any, _: Any) -> None:
-                row, column, known_rows, known_columns = corner(code.add(first_tile, t))
+                image, row, column, known_rows, known_columns = corner(code.add(first_tile, t))
+                to, other = code.at(out_at, code.mul(image, out_image)), code.at(res_at, code.mul(image, res_image))
                 from_ = code.at(at, code.mul(t, LANES))
                 grid = [
                     [code.load(code.at(from_, code.mul(out_plane, p * points + q))) for p in range(points)]
@@ -210,11 +210,11 @@ def write(tile: WinogradTile) -> str:
                     results,
                     lambda values: [
                         code.b.fadd(v, code.load(place))
-                        for v, place in zip(values, places(res_at, row, column, res_row))
+                        for v, place in zip(values, places(other, row, column, res_row))
                     ],
                 )
                 results = [code.clamp(v, low, high) for v in results]
-                store(results, places(out_at, row, column, out_row), known_rows, known_columns)
+                store(results, places(to, row, column, out_row), known_rows, known_columns)
 
             code.loop(group_tiles, [], one_tile, at_least_once=True)
 
