@@ -240,3 +240,17 @@ def test_a_kernel_is_plain_python() -> None:
     assert_same(
         torch.from_numpy(out.reshape(4, 3)), fused, ulps=4
     )  # multiply-add instructions round once, Python twice
+
+
+def test_another_default_dtype() -> None:
+    """It is what a quotient of integers is computed in."""
+    compiled = CompiledGroup(group("graph(%x : Tensor):\n  %y : Tensor = aten::div(%x, %x)\n  return (%y)"))
+    x = torch.arange(1, 4)
+    with fuser(threshold=0, synchronous=True):
+        assert compiled(x).dtype is torch.float32
+        torch.set_default_dtype(torch.float64)
+        try:
+            assert compiled(x).dtype is torch.float64
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert compiled(x).dtype is torch.float32

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from internals.core.dispatch_key import AUTOGRAD_MASK, INFERENCE
+from internals.core.dtype import dtype, get_default_dtype
 from internals.core.geometry import Geometry, default_keys
 from internals.core.grad_mode import is_grad_enabled
 from internals.core.hot import hot
@@ -35,13 +36,15 @@ class CompiledGroup:
         self.graph: Graph = node.g("Subgraph")
         self.hints = [v.debugName() for v in node.inputs()], [v.debugName() for v in node.outputs()]
         self.unfused = run_subgraph(self.graph, node.kind())
-        self.chosen = settings.chosen
+        self.chosen, self.default = settings.chosen, get_default_dtype()
         self.ways: dict[Any, Callable[..., Any]] = {}
-        self.all_ways: dict[Choices, dict[Any, Callable[..., Any]]] = {self.chosen: self.ways}
+        self.all_ways: dict[tuple[Choices, dtype], dict[Any, Callable[..., Any]]] = {
+            (self.chosen, self.default): self.ways
+        }
         self.lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
-        if self.chosen is not settings.chosen:
+        if self.chosen is not settings.chosen or self.default is not get_default_dtype():
             self.switch()
         try:
             way = self.ways.get(tuple([t._geometry for t in inputs]))
@@ -52,10 +55,10 @@ class CompiledGroup:
         return way(*inputs)
 
     def switch(self) -> None:
-        """Other settings, other ways."""
+        """Other settings, or another default dtype, which is what quotients of integers have: other ways."""
         with self.lock:
-            self.chosen = settings.chosen
-            self.ways = self.all_ways.setdefault(self.chosen, {})
+            self.chosen, self.default = settings.chosen, get_default_dtype()
+            self.ways = self.all_ways.setdefault((self.chosen, self.default), {})
 
     def find_way(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         """How arguments like these are run from now on."""

@@ -153,12 +153,8 @@ class Part:
 
     def text(self, write: Any) -> KernelText:
         """The text of the kernel, as `cpu_text` or `gpu_text` writes it."""
-        inner = [
-            *self.given,
-            *self.wanted,
-            *(s.name for s in self.steps),
-            *(x.name for x in (*self.reads, *self.numbers)),
-        ]
+        values: list[Any] = [*self.steps, *self.reads, *self.numbers]
+        inner = [*self.given, *self.wanted, *(v.name for v in values)]
         names = Names([*NAMES, *FUNCTIONS, *inner])
         pointers = _unlike(
             [self.given[r.argument] for r in self.reads] + [self.wanted[k] for k, _ in self.pieces], names
