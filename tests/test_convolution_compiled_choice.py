@@ -40,7 +40,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache on disk with nothing in it, and so few runs and candidates that trying is quick."""
     monkeypatch.setenv("INTERNALS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(choosing, "RUNS", 1)
-    monkeypatch.setattr(choosing, "_evict", lambda: None)
+    monkeypatch.setattr(choosing, "_evict", lambda threads: None)
     monkeypatch.setattr(choosing, "candidates", lambda p: [Direct(1, 2, 1), Winograd(2, 2, 1, 4, 1)])
     return tmp_path / "cache"
 

@@ -32,7 +32,7 @@ def quick_choice(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda p: [Depthwise(1)] if p.depthwise and p.x.lanes > 1 else [Direct(1, min(2, p.out.sizes[3]), 1)],
     )
     monkeypatch.setattr(choosing, "RUNS", 1)
-    monkeypatch.setattr(choosing, "_evict", lambda: None)
+    monkeypatch.setattr(choosing, "_evict", lambda threads: None)
     monkeypatch.setattr(choosing.cache, "read", lambda key, kind: None)
     monkeypatch.setattr(choosing.cache, "write", lambda key, kind, payload: None)
 

@@ -16,7 +16,7 @@ import numpy as np
 from internals.machine_code.entry import Entry
 from internals.machine_code.llvm import entry_from_ir, host
 
-from . import depthwise, direct, products, vector_code, winograd
+from . import depthwise, direct, products, small_kernels, vector_code, winograd
 from .buffers import Buffer, address_of, aligned, aligned_zeros
 from .constants import LANES
 from .depthwise import DepthwiseTile
@@ -233,6 +233,19 @@ def kernel(tile: Tile | DepthwiseTile | WinogradTile) -> Entry:
 
 
 _kernels: dict[Any, Entry] = {}
+
+
+def small_kernel(name: str) -> Entry:
+    """The machine code of one of `small_kernels.py`."""
+    found = _small_kernels.get(name)
+    if found is None:
+        write, signature = getattr(small_kernels, f"write_{name}"), getattr(small_kernels, name.upper())
+        key = f"{name} {version_of(small_kernels, vector_code)}"
+        found = _small_kernels[name] = entry_from_ir(write, name, key, signature, optimize=False)
+    return found
+
+
+_small_kernels: dict[str, Entry] = {}
 
 
 @cache

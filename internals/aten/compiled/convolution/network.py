@@ -20,11 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from internals.machine_code.entry import Entry
-from internals.machine_code.llvm import entry_from_ir
-
-from . import small_kernels, vector_code
-from .algorithms import Depthwise, Made, Scratch
+from .algorithms import Depthwise, Made, Scratch, small_kernel
 from .buffers import NOWHERE, Buffer, Place, Pool, address_of, aligned
 from .choice import Choice, choose
 from .constants import LANES
@@ -42,7 +38,6 @@ from .layers import (
 from .plan import Plan, Progress, Row
 from .problem import Problem
 from .runner import Program, Step
-from .sources import version_of
 
 Chooser = Callable[[Problem, Scratch, Callable[[], None]], tuple[Choice, Made]]
 
@@ -241,7 +236,7 @@ class Network:
         return self._small(name, arguments, n * blocked.blocks * h)
 
     def _small(self, name: str, arguments: tuple[Any, ...], items: int) -> Step:
-        return Step(_small_kernel(name), arguments, items, max(1, items // (6 * self.threads)))
+        return Step(small_kernel(name), arguments, items, max(1, items // (6 * self.threads)))
 
 
 def _reads_planes(layer: Layer, v: int) -> bool:
@@ -265,17 +260,3 @@ def _describe(layer: Convolution) -> str:
     if layer.low == 0:
         text += " relu" if layer.high == inf else f" relu{layer.high:g}"
     return text
-
-
-def _small_kernel(name: str) -> Entry:
-    found = _small_kernels.get(name)
-    if found is None:
-        write, signature = getattr(small_kernels, f"write_{name}"), getattr(small_kernels, name.upper())
-        found = entry_from_ir(
-            write, name, f"{name} {version_of(small_kernels, vector_code)}", signature, optimize=False
-        )
-        _small_kernels[name] = found
-    return found
-
-
-_small_kernels: dict[str, Entry] = {}
