@@ -6,14 +6,15 @@ its arguments to machine code:
     observe        the operators run on tensors without memory, and say which loops they would run: the steps
     expressions    what each loop is for one element, as a Python expression
     walk           how many dimensions the loop over memory needs, and each operand's strides
-    kernel_source  the text of the kernel
+    kernel_source  the text of the kernel; `row_source` with softmax in the middle, `gpu_kernel` for a GPU
     machine_kernel the text compiled (`internals/machine_code`), once; in the background (`background`) unless it is on disk
-    compiled_group for every kind of arguments: a launch, or the operators one by one
+    compiled_group for every kind of arguments: a `launch`, or the operators one by one
 
     functions      exp, tanh, ... by the names that kernels call
     names          names for values
     settings       `fuser(...)`: whether, when, from which size on
     fused_kernel   `kernels_of(f, x)`: the kernels to look at
+    optimize       `jit.optimize(f)`: script or trace, freeze and fuse
 
 How the real one differs: 1.0.1 writes C++ and CUDA C and calls gcc or NVRTC; today's NNC builds LLVM code from loops it has
 scheduled.

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from internals.aten.compiled.pieces import identity, keys_for, row_largest, row_log_softmax, row_sum
 from internals.core.dtype import FLOATING, dtype
 from internals.machine_code import inline, template
 from internals.machine_code import vector_math as vector
+from internals.machine_code.vector_math import exp, tanh
 
 T = template("T")
-vector_tanh = vector.tanh
+W = template("W")
 
 
 @inline
@@ -32,7 +34,7 @@ def lerp(start: Any, end: Any, weight: Any) -> Any:
 def gelu_tanh_backward(g: Any, x: Any) -> Any:
     """g times the slope of the gelu that is made with tanh."""
     square = x * x
-    t = vector_tanh(T(0.7978845608028654) * x * (T(1) + T(0.044715) * square))
+    t = tanh(T(0.7978845608028654) * x * (T(1) + T(0.044715) * square))
     slope = (T(1) - t * t) * T(0.7978845608028654) * (T(1) + T(3) * T(0.044715) * square)
     return g * (T(0.5) * (T(1) + t + x * slope))
 
@@ -48,12 +50,38 @@ ON_CPU: dict[str, Any] = {
     "lerp": lerp,
     "gelu_tanh_backward": gelu_tanh_backward,
 }
-NAMES = frozenset(ON_CPU)
+
+
+@inline
+def softmax(x: Any, start: Any, n: Any) -> None:
+    """exp(x) divided by its sum, in the place of a row. The largest element is subtracted first, so nothing overflows."""
+    largest = row_largest(x, start, n, 1)
+    for i in range(n):
+        x[start + i] = exp(x[start + i] - largest)
+    factor = T(W(1) / row_sum(x, start, n, 1))
+    for i in range(n):
+        x[start + i] *= factor
+
+
+@inline
+def log_softmax(x: Any, start: Any, n: Any) -> None:
+    """The logarithm of softmax, in the place of a row."""
+    row_log_softmax(x, x, start, n, 1)
+
+
+OF_ROWS = {"softmax": softmax, "log_softmax": log_softmax}
+NAMES = frozenset([*ON_CPU, *OF_ROWS])
 
 
 @cache
 def on_cpu(name: str, d: dtype) -> Any:
-    """The function called `name`, for elements of dtype `d`."""
+    """The function called `name`, for elements of dtype `d`, or for rows of them: those of the eager kernels."""
+    if name in OF_ROWS:
+        known = {"T": d.np.type, "W": np.float64, "term": identity, **keys_for(d.np.type)}
+        function = OF_ROWS[name]
+        while wanted := {k: v for k, v in known.items() if k in function.open_parameters()}:
+            function = function.bind(**wanted)
+        return function
     function = ON_CPU[name]
     return function.bind(T=d.np.type) if "T" in function.open_parameters() else function
 

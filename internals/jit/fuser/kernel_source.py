@@ -163,12 +163,11 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     body = Body(steps, names)
     stores = [body.converted(p.value, d) for p, d in zip(pieces, walk.dtypes[len(reads) :])]
     rank, modes = len(walk.shape), walk.modes()
-    words = [f"*{WORDS[d]}" for d in walk.dtypes] + [number_word(n) for n in numbers]
     parameters = [*pointers, *(n.name for n in numbers)]
     sizes = [f"size{d}" for d in range(1, rank)]
     strides = [f"{p}_stride{d}" for p, m in zip(pointers, modes) for d in range(rank) if d < rank - 1 or m == "strided"]
     parameters += sizes + strides
-    words += ["i8"] * (len(sizes) + len(strides))
+    words = words_of(walk, [number_word(n) for n in numbers], len(sizes) + len(strides))
     code = Lines()
     code.add(0, f"def {title(steps)}(begin, end, {', '.join(parameters)}):")
     for (text, d), name in body.constants.items():
@@ -178,13 +177,11 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
         inner = sizes[-1]
         code.add(1, f"for row in range(begin // {inner}, (end + {inner} - 1) // {inner}):")
         depth = 2
-        _row_indices(code, rank)
-        for p in pointers:
-            places = " + ".join(f"{_index(d, rank)} * {p}_stride{d}" for d in range(rank - 1))
-            code.add(2, f"{p}_row = {places}")
+        row_indices(code, rank)
+        row_places(code, pointers, rank)
     for r, p, m in zip(reads, pointers, modes):
         if m == "same":
-            code.add(depth, _load(r, p, f"{p}_row" if rank > 1 else "0"))
+            code.add(depth, read(r, p, f"{p}_row" if rank > 1 else "0"))
     variable = "j" if rank > 1 else "i"
     if rank > 1:
         inner = sizes[-1]
@@ -193,13 +190,13 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
         code.add(depth, "for i in range(begin, end):")
     for r, p, m in zip(reads, pointers, modes):
         if m != "same":
-            code.add(depth + 1, _load(r, p, _place(p, m, variable, rank)))
+            code.add(depth + 1, read(r, p, place(p, m, variable, rank)))
     for text, note in body.lines:
         code.add(depth + 1, text, note)
     for value, p, m in zip(stores, pointers[len(reads) :], modes[len(reads) :]):
-        code.add(depth + 1, f"{p}[{_place(p, m, variable, rank)}] = {value}")
+        code.add(depth + 1, f"{p}[{place(p, m, variable, rank)}] = {value}")
     functions = tuple((local, name, d) for (name, d), local in body.functions.items())
-    return KernelText(title(steps), code.text(), code.code(), " ".join(words), functions)
+    return KernelText(title(steps), code.text(), code.code(), words, functions)
 
 
 class Lines:
@@ -220,7 +217,7 @@ class Lines:
         return "".join(f"{line}\n" for line, _ in self.lines)
 
 
-def _row_indices(code: Lines, rank: int) -> None:
+def row_indices(code: Lines, rank: int) -> None:
     """Where the row is, in the dimensions outside it: i0, i1, ... with the last the fastest."""
     if rank == 2:
         return
@@ -232,16 +229,27 @@ def _row_indices(code: Lines, rank: int) -> None:
         rest = quotient
 
 
+def row_places(code: Lines, pointers: Sequence[str], rank: int) -> None:
+    """Where each array's row begins."""
+    for p in pointers:
+        code.add(2, f"{p}_row = {' + '.join(f'{_index(d, rank)} * {p}_stride{d}' for d in range(rank - 1))}")
+
+
+def words_of(walk: Walk, numbers: Sequence[str], more: int) -> str:
+    """The signature: arrays, numbers, then so many sizes and strides."""
+    return " ".join([*(f"*{WORDS[d]}" for d in walk.dtypes), *numbers, *["i8"] * more])
+
+
 def _index(d: int, rank: int) -> str:
     return "row" if rank == 2 else f"i{d}"
 
 
-def _load(r: Read, pointer: str, place: str) -> str:
+def read(r: Read, pointer: str, place: str) -> str:
     """A bool is a byte in memory."""
     return f"{r.name} = {pointer}[{place}]{' != 0' if r.dtype is dt.bool_ else ''}"
 
 
-def _place(pointer: str, mode: str, variable: str, rank: int) -> str:
+def place(pointer: str, mode: str, variable: str, rank: int) -> str:
     step = variable if mode == "dense" else f"{variable} * {pointer}_stride{rank - 1}" if mode == "strided" else ""
     if rank == 1:
         return step or "0"

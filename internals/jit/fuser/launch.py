@@ -22,8 +22,9 @@ from .kernel_source import KernelText, cpu_text
 from .machine_kernel import NAMES, MachineKernel, machine_kernel
 from .names import Names, pointer_names
 from .observe import NotFusable, Number, Output, Piece, Program, Read, Step, observe
+from .row_source import row_text
 from .settings import GRAIN
-from .walk import Walk, walk_over
+from .walk import Walk, walk_over, walk_over_rows
 
 if TYPE_CHECKING:
     from internals.jit.ir import Graph
@@ -133,7 +134,14 @@ class Part:
         self.shape, self.pieces = shape, pieces
         self.steps, self.reads, self.numbers = needed(program.steps, [p.value for _, p in pieces])
         self.dtypes = [r.dtype for r in self.reads] + [_dtype(program.outputs[k]) for k, _ in pieces]
-        self.walk: Walk = walk_over(shape, self.reads, [p for _, p in pieces], self.dtypes)
+        of_rows = [s for s in self.steps if s.row]
+        if len(of_rows) > 1 or any(s.sizes != shape for s in of_rows):
+            raise NotFusable("more than one function of rows, or one of rows that are repeated")
+        walk = walk_over_rows if of_rows else walk_over
+        self.walk: Walk = walk(shape, self.reads, [p for _, p in pieces], self.dtypes)
+        self.write = row_text if of_rows else cpu_text
+        inner = self.walk.shape[-1] if of_rows else 1
+        self.units, self.grain = self.walk.numel // inner, max(1, GRAIN // inner)
         self.given, self.wanted = given, wanted
         self.input_names: list[str] = []
         self.output_names: list[str] = []
@@ -141,7 +149,7 @@ class Part:
         self.numel = self.walk.numel
 
     def make_kernel(self) -> Any:
-        kernel: MachineKernel = machine_kernel(self.text(cpu_text))
+        kernel: MachineKernel = machine_kernel(self.text(self.write))
         sizes = [d.itemsize for d in self.dtypes]
         self.sources = [(r.argument, r.offset * n, n) for r, n in zip(self.reads, sizes)]
         self.targets = [(k, p.offset * n) for (k, p), n in zip(self.pieces, sizes[len(self.reads) :])]
@@ -175,10 +183,12 @@ class Part:
             addresses.append(outputs[k]._storage._data.pointer + offset)
         for number in self.numbers:
             addresses.append(inputs[number.argument])
-        self.kernel.entry.parallel_packed(self.numel, GRAIN, self.pack(*addresses) + self.fixed)
+        self.kernel.entry.parallel_packed(self.units, self.grain, self.pack(*addresses) + self.fixed)
 
     def ptx(self) -> Any:
-        """The PTX of the same group for a GPU."""
+        """The PTX of the same group for a GPU. Raises RuntimeError if there is a function of rows in it."""
+        if self.write is row_text:
+            raise RuntimeError("a function of rows is a kernel of its own on a GPU: this group has no PTX")
         from .gpu_kernel import gpu_kernel, gpu_text
 
         return gpu_kernel(self.text(gpu_text)).ptx()

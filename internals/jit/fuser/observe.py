@@ -28,10 +28,11 @@ from internals.aten.tensor_iterator import watch
 from internals.core import dtype as dt
 from internals.core.device import CPU, META, device
 from internals.core.dtype import dtype
-from internals.core.geometry import Geometry, default_keys, geometry
+from internals.core.geometry import Geometry, contiguous_geometry, default_keys, geometry
 from internals.core.grad_mode import set_grad_mode
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
+from internals.jit.passes.graph_fuser import OF_ROWS
 from internals.jit.passes.overloads import overload_of
 from internals.jit.runtime.node_functions import function_of
 
@@ -66,8 +67,11 @@ class Number:
 class Step:
     """`name = loop(operands)`. Each operand comes with the dtype that it is converted to first; `numbers` belong to the loop.
 
-    `common` is the dtype that is computed in, `dtype` that of the result; `loop` is None for a cast.
+    `common` is the dtype that is computed in, `dtype` that of the result; `loop` is None for a cast. `row` is the name of a
+    function of whole rows, "softmax", or "".
     """
+
+    row = ""
 
     def __init__(
         self, name: str, loop: Any, operands: tuple[tuple[Any, dtype], ...], numbers: dict[str, Any], common: dtype,
@@ -150,15 +154,17 @@ class Observer:
         self.node: Node | None = None
 
     def run(self, arguments: Sequence[Any]) -> Program:
+        self.device = next((a.device for a in arguments if isinstance(a, Geometry)), CPU)
         for i, (v, a) in enumerate(zip(self.graph.inputs(), arguments)):
             self.values[v] = self.argument(i, v, a)
-        self.device = next((a.device for a in arguments if isinstance(a, Geometry)), CPU)
         for node in self.graph.nodes():
             self.node = node
             if node.kind() == "prim::Constant":
                 self.values[node.output()] = node.output().toIValue()
             elif node.kind() == "prim::FusedConcat":
                 continue
+            elif self.is_row(node):
+                self.row_step(node)
             elif self.is_late(node):
                 self.late_nodes.append(node)
                 for v in node.outputs():
@@ -170,9 +176,30 @@ class Observer:
             outputs.append(self.output(v, outputs))
         return Program(self.steps, outputs, self.device, [self.late_call(n, outputs) for n in self.late_nodes])
 
+    def is_row(self, node: Node) -> bool:
+        """Whether it is the first function of rows, and they lie side by side in memory: the kernel does it."""
+        t = self.values.get(node.inputsAt(0))
+        if overload_of(node) not in OF_ROWS or not isinstance(t, TensorImpl) or self.device is not CPU:
+            return False
+        d, g = self.values[node.inputsAt(1)], t._geometry
+        good = g.is_contiguous and g.numel > 0 and g.dtype in (dt.float32, dt.float64) and len(g.sizes) > 0
+        return good and d in (-1, len(g.sizes) - 1) and not any(s.row for s in self.steps)
+
+    def row_step(self, node: Node) -> None:
+        t, v = self.values[node.inputsAt(0)], node.output()
+        g = t._geometry
+        step = Step(
+            self.names.value(v), None, ((self.made[id(t)], g.dtype),), {}, g.dtype, g.dtype, tuple(g.sizes), node
+        )
+        step.row = node.kind().partition("::")[2]
+        result = _as_if_on_cpu(make(Storage.allocate(g.nbytes, META), contiguous_geometry(g.sizes, g.dtype, META)))
+        self.steps.append(step)
+        self.values[v] = result
+        self.know(result, step)
+
     def is_late(self, node: Node) -> bool:
-        """Whether it is a sum over what was broadcast, or needs one."""
-        if any(v in self.late_values for v in node.inputs()):
+        """Whether it is a sum over what was broadcast, a function of rows that is no part of a kernel, or needs one of them."""
+        if any(v in self.late_values for v in node.inputs()) or overload_of(node) in OF_ROWS:
             return True
         if node.kind() != "prim::SumToSize":
             return False

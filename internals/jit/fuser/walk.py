@@ -44,6 +44,15 @@ class Walk(NamedTuple):
         return tuple(found)
 
 
+def walk_over_rows(shape: Sequence[int], reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]) -> Walk:
+    """The same, with the last dimension left by itself: two dimensions at least."""
+    rows = [broadcast_strides(a.sizes, a.strides, shape) for a in (*reads, *writes)]
+    outer, strides = coalesce(shape[:-1], [r[:-1] for r in rows], range(len(shape) - 1))
+    if not outer:
+        outer, strides = (1,), [(0,)] * len(rows)
+    return Walk((*outer, shape[-1]), tuple((*s, r[-1]) for s, r in zip(strides, rows)), tuple(dtypes))
+
+
 def walk_over(shape: Sequence[int], reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]) -> Walk:
     """The walk over arrays with `sizes` and `strides`, that are read or written, broadcast to `shape`."""
     rows = [broadcast_strides(a.sizes, a.strides, shape) for a in (*writes, *reads)]

@@ -46,7 +46,7 @@ def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) 
 
 def _can_move_behind(v: Value, chunk: Node, is_fusable: Callable[[Node], bool]) -> bool:
     node = v.node()
-    if node.kind() in ("prim::FusionGroup", "prim::SumToSize", *CASTS) or not is_fusable(node) or not _broadcasts_safely(node):
+    if node.kind() in ("prim::FusionGroup", "prim::SumToSize", "aten::softmax", "aten::log_softmax", *CASTS) or not is_fusable(node) or not _broadcasts_safely(node):
         return False
     return all(use.user is chunk or _asks_size(use.user) for use in v.uses())
 

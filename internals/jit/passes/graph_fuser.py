@@ -79,6 +79,9 @@ SIMPLE_MAPS = frozenset({
     "aten::leaky_relu_backward", "aten::elu_backward", "aten::hardtanh_backward", "aten::softplus_backward",
 })
 
+# These need a whole row before they give anything; the fuser does them between two loops over it.
+OF_ROWS = frozenset({"aten::softmax.int", "aten::log_softmax.int"})
+
 # Where an argument of the graph may stand that is a number: what it is does not change which loop runs.
 TAKES_NUMBERS = frozenset(f"aten::{name}.Scalar" for name in (
     "add", "sub", "mul", "div", "rsub", "eq", "ne", "ge", "gt", "le", "lt",
@@ -102,6 +105,8 @@ def is_simple_map(node: Node) -> bool:
     if node.kind() == SUM_TO_SIZE:
         return True
     name = overload_of(node)
+    if name in OF_ROWS:
+        return named_constant(node, "dim") is not NOT_CONSTANT and named_constant(node, "dtype") is None
     if name not in SIMPLE_MAPS:
         return False
     for i, v in enumerate(node.inputs()):
