@@ -19,7 +19,7 @@ from internals.core.scalar import checked
 from internals.core.tensor_impl import array, empty
 from internals.machine_code.settings import settings
 
-from .tensor_iterator import TensorIterator
+from .tensor_iterator import TensorIterator, compiled
 
 _NUMBERS = frozenset((float, int, bool, complex))
 
@@ -58,7 +58,7 @@ def takes_scaled(a: Any, b: Any, alpha: Any, out: Any) -> bool:
     if alpha.__class__ is not float or a.__class__ in _NUMBERS or b.__class__ in _NUMBERS:
         return False
     g = a._geometry.without_grad
-    same = g.takes_floats and g.fast and b._geometry.without_grad is g and g.numel < settings.least
+    same = g.takes_floats and g.fast and b._geometry.without_grad is g
     return same and (out is None or (out is a and a._storage is not b._storage))
 
 
@@ -67,6 +67,8 @@ def scaled(loop: Any, a: Any, b: Any, alpha: float, out: Any) -> Any:
     g = a._geometry.without_grad
     scale = alpha if -3e38 < alpha < 3e38 else checked(alpha, g.dtype)
     result = empty(g) if out is None else out
+    if g.numel >= settings.least and compiled().run_scaled(loop, a, b, scale, result):
+        return result
     token = quiet()
     try:
         loop(array(a), array(b) * scale, array(result))

@@ -146,7 +146,7 @@ class TensorIterator:
         g = self._geometry
         if g.device is not CPU or not g.numel:
             return False
-        return bool(_compiled().run_loop(self, self._decisions, loop, output))
+        return bool(compiled().run_loop(self, self._decisions, loop, output))
 
     def _run_as_is(self, loop: Callable[..., Any], target: Any) -> None:
         """One geometry: nothing to convert, nothing to coalesce. One and two operands, the usual cases, without a list."""
@@ -221,7 +221,7 @@ class TensorIterator:
 
 
 @cache
-def _compiled() -> Any:
+def compiled() -> Any:
     """Machine code for loops: imported when the first large tensor comes."""
     from .compiled import elementwise
 

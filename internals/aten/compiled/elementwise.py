@@ -14,6 +14,7 @@ a time, through a function pointer; operands of another dtype are converted in a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import addressof, c_double, c_float
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -38,6 +39,8 @@ WORDS = {
     dt.bool_: "u1",
 }  # fmt: skip
 """What kernels call the dtypes that they know. Bools are read and written as bytes of 0 and 1."""
+
+C_NUMBERS: dict[dtype, Any] = {dt.float32: c_float, dt.float64: c_double}
 
 WORTH_COMPILING = 1 << 15  # elements from which on a compiled loop pays where numpy needs copies or several passes
 WORTH_THREADS = 1 << 18  # and where it does not, so that only several threads gain anything
@@ -91,6 +94,33 @@ def run_loop(iterator: Any, decisions: Any, loop: Any, output: TensorImpl) -> bo
         return False
     _run(plan, iterator, decisions, own, output, in_place)
     return True
+
+
+def run_scaled(loop: Any, a: TensorImpl, b: TensorImpl, alpha: float, output: TensorImpl) -> bool:
+    """Fill `output`, which may be `a`, with `loop(a, alpha * b)`, for np.add or np.subtract and one contiguous geometry."""
+    g = output._geometry.without_grad
+    if not use_compiled(g.numel, WORTH_COMPILING):
+        return False
+    plan = _plan_of_scaled(loop, g, output is a)
+    if plan is None:
+        return False
+    scale = C_NUMBERS[g.dtype](alpha)
+    addresses = (b.data_ptr(), addressof(scale))
+    if output is a:
+        plan.run(output.data_ptr(), *addresses)
+    else:
+        plan.run(output.data_ptr(), a.data_ptr(), *addresses)
+    return True
+
+
+@lru_cache(maxsize=1 << 12)
+def _plan_of_scaled(loop: Any, g: Geometry, in_place: bool) -> Plan | None:
+    function = loops.functor(loops.base(loops.SCALED[loop]), g.dtype.np)
+    if function is None:
+        return None
+    number = _number_type(g.dtype)
+    operands = tuple(Operand(WORDS[g.dtype], number, (step,)) for step in (1, 1, 1, 0))
+    return planned(function.bind(T=number), (g.numel,), operands, frozenset({0}) if in_place else NONE)
 
 
 def _run(plan: Plan, iterator: Any, decisions: Any, own: dict[str, Any], output: TensorImpl, in_place: Any) -> None:

@@ -98,6 +98,9 @@ SLOW_IN_NUMPY: dict[Any, DeviceFunction] = {
 """What takes it several passes, or branches."""
 # fmt: on
 
+SCALED = {np.add: special.add_scaled, np.subtract: special.subtract_scaled}
+"""What `loop(a, alpha * b)` is as one loop."""
+
 NOT_INTEGERS = frozenset({np.divide, np.sqrt, np.reciprocal, np.isnan})
 INTEGERS_TOO = frozenset(
     {

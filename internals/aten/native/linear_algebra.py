@@ -21,6 +21,7 @@ from internals.core.float_errors import quiet, restore
 from internals.core.geometry import Geometry, contiguous_geometry
 from internals.core.scalar import checked
 from internals.core.tensor_impl import TensorImpl, array, empty
+from internals.machine_code.settings import settings
 
 from . import linear_algebra_checks as checks
 
@@ -64,6 +65,8 @@ def addmm(self: TensorImpl, mat1: TensorImpl, mat2: TensorImpl, beta: Any = 1, a
     usual = _usual_product(mat1._geometry, mat2._geometry, self._geometry)
     if usual is not None and out is None and alpha == beta == 1:
         result = empty(usual)
+        if mat2._geometry.numel >= settings.least and _dots(mat1, mat2, self, result):
+            return result
         token = quiet()
         target = np.dot(array(mat1), array(mat2), array(result))
         np.add(target, array(self), target)
@@ -118,10 +121,19 @@ def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None, ndi
 
 def _dot(g: Geometry, a: TensorImpl, b: TensorImpl) -> Any:
     result = empty(g)
+    if b._geometry.numel >= settings.least and _dots(a, b, None, result):
+        return result
     token = quiet()
     np.dot(array(a), array(b), array(result))
     restore(token)
     return result
+
+
+def _dots(a: TensorImpl, b: TensorImpl, addend: Any, result: TensorImpl) -> bool:
+    """Whether machine code filled `result`, as it does for few rows times a large transposed matrix."""
+    from internals.aten.compiled.dots import dots
+
+    return len(b._geometry.sizes) == 2 and dots(a, b, addend, result)
 
 
 def product(a: Any, b: Any, out: Any = None) -> Any:
