@@ -29,10 +29,6 @@ CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 Call = Callable[[], object]
 
 
-class NotThereYet(Exception):
-    """What a case needs of `internals` does not exist."""
-
-
 @dataclass(frozen=True)
 class Absent:
     """In the place of a side that cannot take part, and why."""

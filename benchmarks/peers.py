@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 import internals
-from benchmarks.harness import OURS, Absent, Call, NotThereYet
-from internals.machine_code import set_num_threads
+from benchmarks.harness import OURS, Absent, Call
 
 Program = Callable[..., Any]
 
@@ -43,7 +42,7 @@ def not_installed(name: str) -> Absent:
 
 def set_threads(number: int) -> None:
     """Ours and PyTorch's; that of BLAS is set by the environment before anything is imported (`__main__.py`)."""
-    getattr(internals, "set_num_threads", set_num_threads)(number)
+    internals.set_num_threads(number)
     if torch := library("torch"):
         torch.set_num_threads(number)
 
@@ -75,11 +74,8 @@ def in_numpy(program: Program, arrays: Sequence[np.ndarray]) -> Call:
 
 
 def optimized(program: Any, inputs: Sequence[Any]) -> Call:
-    """Ours, compiled and ready. Raises `NotThereYet` where there is no `jit.optimize`."""
-    optimize = getattr(internals.jit, "optimize", None)
-    if optimize is None:
-        raise NotThereYet("internals.jit.optimize")
-    call = partial(optimize(program), *inputs)
+    """Ours, compiled and ready."""
+    call = partial(internals.jit.optimize(program), *inputs)
     wait_until_compiled(call)
     return call
 

@@ -165,14 +165,6 @@ def test_a_peer_that_fails_is_left_out_and_we_are_not() -> None:
         harness.run(Case("x", lambda: {"internals": fails, "torch": lambda: 1}, lambda: 1))
 
 
-def test_what_is_not_there_yet_is_said_and_fails_nothing() -> None:
-    def sides() -> Any:
-        raise harness.NotThereYet("internals.something")
-
-    entry = worker.measured(Case("x", sides, unchecked="nothing"), budget=0.0)
-    assert entry["error"] == "not there yet: internals.something" and not runner.wrong(entry)
-
-
 # The runner
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.harness import OURS, Absent, Call, Case, NotThereYet, Timed
+from benchmarks.harness import OURS, Absent, Call, Case, Timed
 
 TITLE = "Compiling"
 ABOUT = (
@@ -59,10 +59,6 @@ def seconds(promise: float) -> str:
 
 def sides(work: str, state: str) -> dict[str, Call | Absent]:
     """Ours, the promise, and `torch.compile`."""
-    import internals
-
-    if not hasattr(internals.jit, "optimize"):
-        raise NotThereYet("internals.jit.optimize")
     promise = PROMISES[work, state]
     theirs: Callable[[], Timed] | Absent = partial(build, work, state, "torch.compile")
     if not peers.installed("torch"):

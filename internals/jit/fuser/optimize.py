@@ -7,7 +7,8 @@
 
 - The function or module is scripted, or traced if that is what example inputs are given for.
 - A module in evaluation mode is frozen: batch norm goes into convolutions, and convolutions are packed
-(`optimize_for_inference`). - What is left is fused when it runs, forwards and backwards.
+  (`optimize_for_inference`).
+- What is left is fused when it runs, forwards and backwards.
 
 How the real one differs: `torch.compile` takes the bytecode of frames as they run, guards what it assumed about them and goes
 back to Python for what it cannot compile; it compiles again for other shapes. Here a whole function is compiled or none of it.
