@@ -37,6 +37,7 @@ EXPECTED = [
     "19_gpu_memory",
     "20_kernels",
     "21_streams_and_transfers",
+    "22_fusion",
     "23_how_fast",
 ]
 
