@@ -45,7 +45,7 @@ def validated(grad: Any, expected: Geometry | None, index: int, node: Any) -> An
 
 def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
     """The sum over all dimensions in which `sizes` was broadcast to the shape of `grad` (`at::sum_to`)."""
-    lead, inner = _broadcast_dims(tuple(grad.shape), tuple(sizes))
+    lead, inner = _broadcast_dims(grad._geometry.sizes, sizes)
     if not inner and lead and not is_grad_enabled():  # a bias: one operation instead of PyTorch's two
         return ops.sum_dim_IntList(grad, list(range(lead)), False, None)
     if lead or inner:
@@ -54,12 +54,12 @@ def sum_to(grad: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _sum_to(grad: Any, expected: Geometry, index: int, node: Any) -> Any:
-    if not _fits(tuple(grad.shape), tuple(expected.sizes)):
+    if not _fits(grad._geometry.sizes, expected.sizes):
         raise RuntimeError(
             f"{_who(node)}invalid gradient at index {index} - got {list(grad.shape)} but expected shape compatible with "
             f"{list(expected.sizes)}"
         )
-    return sum_to(grad, tuple(expected.sizes))
+    return sum_to(grad, expected.sizes)
 
 
 @lru_cache(maxsize=1 << 12)

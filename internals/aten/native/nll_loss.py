@@ -31,9 +31,9 @@ def nll_loss_forward(
 ) -> tuple[Any, Any]:
     """(output, total_weight) for log-probabilities (N, C) and classes (N), or (C) and a single class."""
     if weight is None and reduction != NONE:
-        first = _usual_rows(self._geometry, target._geometry)
-        if first is not None and _all_count(t := array(target), self._geometry.sizes[1], ignore_index):
-            return _reduce_all(array(self), first + t, self._geometry.dtype, reduction)
+        usual = _usual_rows(self._geometry, target._geometry)
+        if usual is not None and _all_count(t := array(target), usual[1], ignore_index):
+            return _reduce_all(array(self), usual[0] + t, self._geometry.dtype, reduction)
     check_nll_loss(self, target)
     return _pick(self, target, weight, reduction, ignore_index, self.dim() - 1)
 
@@ -205,7 +205,7 @@ def _reduce_all(x: Any, places: Any, dtype: Any, reduction: int) -> tuple[Any, A
     number = contiguous_geometry((), dtype)
     output, total_weight = empty(number), empty(number)
     token = quiet()
-    total = -np.add.reduce(x.reshape(-1).take(places))
+    total = -np.add.reduce(x.take(places))
     array(output)[...] = total / total.dtype.type(places.size) if reduction == MEAN else total
     restore(token)
     array(total_weight)[...] = places.size
@@ -213,12 +213,13 @@ def _reduce_all(x: Any, places: Any, dtype: Any, reduction: int) -> tuple[Any, A
 
 
 @lru_cache(maxsize=1 << 10)
-def _usual_rows(x: Geometry, t: Geometry) -> Any:
-    """Where the rows of a matrix begin, if it is one of contiguous floats and `t` holds a class for each row; else None."""
+def _usual_rows(x: Geometry, t: Geometry) -> tuple[Any, int] | None:
+    """Where the rows of a matrix begin, and how long they are, if it is one of contiguous floats and `t` holds a class for each
+    row; else None."""
     x = x.without_grad
     if not (x.fast and x.takes_floats and t.plain and t.dtype is dt.int64 and len(x.sizes) == 2 and t.sizes == x.sizes[:1]):
         return None
-    return np.arange(0, x.numel, x.sizes[1])
+    return np.arange(0, x.numel, x.sizes[1]), x.sizes[1]
 
 
 def _all_count(t: Any, classes: int, ignore_index: int) -> bool:
@@ -246,13 +247,13 @@ def _put(
     class_dim: int,
 ) -> Any:
     """The adjoint of `_pick`: the gradient of each loss, weighted, at the class that was picked."""
-    first = _usual_rows(self._geometry, target._geometry) if weight is None and reduction == MEAN else None
-    if first is not None and _all_count(t := array(target), self._geometry.sizes[1], ignore_index):
+    usual = _usual_rows(self._geometry, target._geometry) if weight is None and reduction == MEAN else None
+    if usual is not None and (total := array(total_weight)[()]) == usual[0].size:  # forward found that all of them count
         result = empty(self._geometry.without_grad)
         dx = array(result)
         dx.fill(0)
         token = quiet()
-        dx.reshape(-1)[first + t] = -array(grad_output)[()] / array(total_weight)[()]
+        dx.put(usual[0] + array(target), -array(grad_output)[()] / total)
         restore(token)
         return result
     result = empty_contiguous(self.shape, self.dtype)
