@@ -245,3 +245,73 @@ def test_the_loops_are_plain_python() -> None:
     pooled = np.empty((2, 3, 2))
     pooling.adaptive_pool.bind(T=np.float64)(0, 6, x.ravel(), pooled.reshape(-1), 1, 4, 1, 2)
     np.testing.assert_allclose(pooled, x.reshape(2, 3, 2, 2).mean(-1))
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_windows_without_an_element_of_the_image_give_their_gradient_to_nobody(enabled: bool) -> None:
+    """Dilation carries both elements of each window over the edges. Their index is that of PyTorch, behind the plane."""
+    x, window = internals.ones(2, 3, 1, 1), ([1, 2], [1, 3], [0, 1], [1, 2], False)
+    with compiled_kernels(enabled, threshold=0):
+        values, indices = ops.max_pool2d_with_indices(x, *window)
+        dx = ops.max_pool2d_with_indices_backward(internals.ones(2, 3, 1, 1), x, *window, indices)
+    assert indices.flatten().tolist() == [1] * 6
+    assert dx.flatten().tolist() == [0.0] * 6
+
+
+def gradients_that_do_not_fit() -> list[Any]:
+    """Calls of leaf operators with gradients of another dtype, or of other sizes, than machine code takes for granted."""
+    make = ours()
+    x, w, g, of_channels = make(2, 4, 8, 8), make(4, 4, 3, 3), make(2, 4, 8, 8), make(4)
+    pool, small = ([2, 2], [2, 2], [0, 0]), make(2, 4, 4, 4)
+    _, indices = ops.max_pool2d_with_indices(x, *pool, [1, 1], False)
+
+    def of_convolution(g: Any, w: Any) -> Any:
+        return ops.convolution_backward(g, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True] * 3)
+
+    def of_maxima(g: Any, indices: Any) -> Any:
+        return ops.max_pool2d_with_indices_backward(g, x, *pool, [1, 1], False, indices)
+
+    def of_batch(g: Any, mean: Any) -> Any:
+        return ops.native_batch_norm_backward(g, x, of_channels, None, None, mean, mean, True, 1e-5, [True] * 3)
+
+    def of_rows(g: Any, mean: Any) -> Any:
+        return ops.native_layer_norm_backward(g, x, [8, 8], mean, mean, weights, None, [True, True, False])
+
+    moments, weights, twice = make(2, 4, 1, 1), make(8, 8), internals.cat([small, small])
+    return [
+        pytest.param(lambda: of_convolution(g.double(), w), id="convolution, dtype"),
+        pytest.param(lambda: of_convolution(g[:1], w), id="convolution, images"),
+        pytest.param(lambda: of_convolution(g[:, :2], w), id="convolution, channels"),
+        pytest.param(lambda: of_convolution(make(3, 4, 9, 9), w), id="convolution, sizes"),
+        pytest.param(lambda: of_maxima(small.double(), indices), id="maxima, dtype"),
+        pytest.param(lambda: of_maxima(small, indices.int()), id="maxima, dtype of indices"),
+        pytest.param(lambda: of_maxima(small, indices[:1]), id="maxima, indices"),
+        pytest.param(lambda: of_maxima(twice, internals.cat([indices, indices])), id="maxima, planes"),
+        pytest.param(lambda: ops.avg_pool2d_backward(twice, x, *pool, False, True, None), id="averages, planes"),
+        pytest.param(
+            lambda: ops.avg_pool2d_backward(small.double(), x, *pool, False, True, None), id="averages, dtype"
+        ),
+        pytest.param(lambda: ops._adaptive_avg_pool2d_backward(twice, x), id="adaptive, planes"),
+        pytest.param(lambda: ops._adaptive_avg_pool2d_backward(small.double(), x), id="adaptive, dtype"),
+        pytest.param(lambda: of_batch(g[:1], of_channels), id="batch norm, images"),
+        pytest.param(lambda: of_batch(g, of_channels[:2]), id="batch norm, channels"),
+        pytest.param(lambda: of_rows(g[:1], moments), id="layer norm, rows"),
+        pytest.param(lambda: of_rows(g, moments[:1]), id="layer norm, moments"),
+        pytest.param(lambda: ops._softmax_backward_data(g[..., :4], g, 3, g.dtype), id="softmax"),
+        pytest.param(lambda: ops._softmax_backward_data(g, small, 3, g.dtype), id="softmax, result"),
+        pytest.param(lambda: ops._log_softmax_backward_data(g[:1, :3], g, 3, g.dtype), id="log softmax"),
+    ]
+
+
+@pytest.mark.parametrize("run", gradients_that_do_not_fit())
+def test_gradients_that_do_not_fit_are_left_to_numpy(run: Callable[[], Any]) -> None:
+    """It raises an error, or broadcasts; machine code would read and write where it likes."""
+
+    def outcome() -> tuple[Any, ...]:
+        try:
+            found = run()
+        except (RuntimeError, ValueError, IndexError) as error:
+            return (internals.tensor([ord(letter) for letter in str(error)]),)
+        return found if isinstance(found, tuple) else (found,)
+
+    assert_alike(outcome, rtol=1e-5, atol=1e-5)

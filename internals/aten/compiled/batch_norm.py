@@ -126,11 +126,15 @@ def backward(
                         dx[i] = g[i] * scale
 
 
-def fits(*tensors: Any) -> bool:
-    """Whether all (those that are not None) are row-major and of one dtype that there are kernels for."""
-    dtype = tensors[0].dtype
-    given = [t for t in tensors if t is not None]
-    return dtype in FLOATS and all(t.dtype is dtype and t.is_contiguous() for t in given)
+def fits(x: TensorImpl, *of_channels: Any, like: TensorImpl | None = None) -> bool:
+    """Whether there are kernels for x, the tensors (or None) that have a number for each channel, and one of x's shape.
+
+    All have to be row-major and of one dtype."""
+    given = [t for t in of_channels if t is not None]
+    if any(t.numel() != x.shape[1] for t in given) or (like is not None and like.shape != x.shape):
+        return False
+    given += [x] if like is None else [x, like]
+    return x.dtype in FLOATS and all(t.dtype is x.dtype and t.is_contiguous() for t in given)
 
 
 def run_evaluate(x: TensorImpl, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, out: TensorImpl) -> bool:

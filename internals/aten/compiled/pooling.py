@@ -74,13 +74,15 @@ def avg_pool(begin, end, x, offsets, divisor, out, elements, plane_size, columns
 
 @kernel
 def max_pool_backward(begin, end, g, index, dx, plane_size, windows):
-    """Planes of zeros with each gradient added where `index` says."""
+    """Planes of zeros with each gradient added where `index` says. A window whose elements all lie in the padding has none."""
     for plane in range(begin, end):
         to, at = plane * plane_size, plane * windows
         for i in range(plane_size):
             dx[to + i] = T(0)
         for i in range(windows):
-            dx[to + index[at + i]] += g[at + i]
+            place = index[at + i]
+            if place >= 0 and place < plane_size:
+                dx[to + place] += g[at + i]
 
 
 @kernel

@@ -40,7 +40,9 @@ def convolution_backward(
     how = spread(stride, n, "stride"), spread(padding, n, "padding"), spread(dilation, n, "dilation")
     dx = dw = db = None
     places = (input if transposed else grad_output).numel()
-    if use_compiled(work(places, weight, groups), COMPILED) and compiled_fits(input, weight):
+    small, large = (input, grad_output) if transposed else (grad_output, input)
+    compiled = use_compiled(work(places, weight, groups), COMPILED) and compiled_fits(input, weight)
+    if compiled and _agree(small, large, weight, how, groups):
         from internals.aten.compiled.convolution_gradients import gradients
 
         return gradients(grad_output, input, weight, how, transposed, groups, output_mask)
@@ -53,6 +55,15 @@ def convolution_backward(
     if output_mask[2]:
         db = dy.sum((0, *range(2, dy.ndim)))
     return _tensor(dx, input), _tensor(dw, weight), _tensor(db, weight)
+
+
+def _agree(small: TensorImpl, large: TensorImpl, weight: TensorImpl, how: Sequence[Sequence[int]], groups: int) -> bool:
+    """Whether `small` has the sizes that a convolution of `large` has, and all are of one dtype: machine code relies on it."""
+    rows = zip(large.shape[2:], weight.shape[2:], *how)
+    sizes = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in rows]
+    expected = [large.shape[0], weight.shape[0], *sizes]
+    fits = list(small.shape) == expected and large.shape[1] == weight.shape[1] * groups
+    return fits and small.dtype is large.dtype is weight.dtype
 
 
 def _computable(t: TensorImpl) -> Any:

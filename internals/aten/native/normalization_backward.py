@@ -125,7 +125,7 @@ def _compiled_batch_norm(
     from internals.aten.compiled import batch_norm as compiled
 
     rstd = scale if train else from_array((1 / np.sqrt(array(scale) + eps)).astype(scale.dtype.np))
-    if not x.numel() or not compiled.fits(g, x, weight, mean, rstd):
+    if not x.numel() or not compiled.fits(x, weight, mean, rstd, like=g):
         return None
     found = compiled.run_backward(g, x, weight, (mean, rstd), train, mask[0])
     return found and tuple(t if wanted else None for t, wanted in zip(found, mask))
@@ -186,6 +186,9 @@ def _compiled_layer_norm(g: TensorImpl, x: TensorImpl, mean: TensorImpl, rstd: T
     if not x.numel() or d not in (dt.float32, dt.float64) or not use_compiled(x.numel(), THRESHOLD):
         return None
     if any(t.dtype is not d or not t.is_contiguous() for t in given):
+        return None
+    rows = mean.numel()
+    if g.shape != x.shape or rstd.numel() != rows or (weight is not None and weight.numel() * rows != x.numel()):
         return None
     dx = empty_contiguous(x.shape, d)
     sums = layer_norm_backward(g, x, mean, rstd, weight, dx)

@@ -3,7 +3,8 @@
 A maximum hands its gradient to the one element it was, an average to all its window's elements in equal parts. Where windows
 overlap the parts add up.
 
-How the real one differs: loops over the windows, plane by plane, in threads.
+How the real one differs: loops over the windows, plane by plane, in threads. Where dilation leaves a window no element inside the
+image, max pooling's index points behind the plane, and PyTorch writes there; here that gradient goes nowhere.
 """
 
 from __future__ import annotations
@@ -35,16 +36,19 @@ def max_pool2d_with_indices_backward(
     """Each gradient at the place in the H·W plane where its maximum was, which `indices` tells."""
     kernel, stride, _, dilation = pool_arguments("max_pool2d", kernel_size, stride, padding, dilation)
     plane = self.shape[-2] * self.shape[-1]
-    if use_compiled(self.numel(), COMPILED):
+    if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self) and indices.shape == grad_output.shape:
         dx = empty_as(self, self.shape)
-        kernels = compiled_for(grad_output, indices, dx)
+        kernels = compiled_for(grad_output, indices, dx) if indices.dtype is dt.int64 else None
         if kernels and kernels.run("max_pool_backward", grad_output, indices, dx, plane, prod(grad_output.shape[-2:])):
             return dx
     g = _wide(grad_output)
     planes = self.numel() // plane if plane else 0
     windows = g.shape[-2] * g.shape[-1]
     g, places = g.reshape(planes, windows), array(indices).reshape(planes, windows)
+    inside = (places >= 0) & (places < plane)  # but for windows whose elements all lie in the padding
     places = places + (np.arange(planes) * plane)[:, None]
+    if not inside.all():
+        g, places = g[inside], places[inside]
     dx = np.zeros(planes * plane, g.dtype)
     if all(s > d * (k - 1) for s, d, k in zip(stride, dilation, kernel)):  # no two windows share an element
         dx[places.reshape(-1)] = g.reshape(-1)
@@ -65,7 +69,7 @@ def avg_pool2d_backward(
 ) -> Any:
     """Each gradient, over its window's divisor, at all elements of the window."""
     kernel, stride, padding, _ = pool_arguments("avg_pool2d", kernel_size, stride, padding, [1])
-    if use_compiled(self.numel(), COMPILED):
+    if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         size, dx = grad_output.shape[-2:], empty_as(self, self.shape)
         kernels = compiled_for(grad_output, dx)
         divisors = divisors_of(self, size, kernel, stride, padding, count_include_pad, divisor_override)
@@ -83,7 +87,7 @@ def avg_pool2d_backward(
 
 def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     """Each gradient, over its window's size, at all elements of the window; the windows are those of `_adaptive_avg_pool2d`."""
-    if use_compiled(self.numel(), COMPILED):
+    if use_compiled(self.numel(), COMPILED) and _agree(grad_output, self):
         dx = empty_as(self, self.shape)
         kernels = compiled_for(grad_output, dx)
         if kernels and kernels.run("adaptive_pool_backward", grad_output, dx, *self.shape[-2:], *grad_output.shape[-2:]):
@@ -109,6 +113,11 @@ def _spread(g: Any, axis: int, n: int, kernel: int, stride: int, padding: int) -
     for offset in range(kernel):
         target[offset : offset + (m - 1) * stride + 1 : stride] += source
     return np.moveaxis(target[padding : padding + n], 0, axis)
+
+
+def _agree(grad_output: Any, self: Any) -> bool:
+    """Whether there is a plane of gradients for each plane of the image, of one dtype: what machine code takes for granted."""
+    return grad_output.dtype is self.dtype and grad_output.shape[:-2] == self.shape[:-2]
 
 
 def _wide(t: Any) -> Any:

@@ -148,6 +148,8 @@ def _ready(inputs: list[TensorImpl], result: TensorImpl, threshold: int) -> list
     d = result.dtype
     if d not in (dt.float32, dt.float64) or any(t.dtype is not d or t._storage is result._storage for t in inputs):
         return None
+    if any(t._geometry.sizes != result._geometry.sizes for t in inputs):
+        return None
     if not result.numel() or not result.is_contiguous() or not use_compiled(result.numel(), threshold):
         return None
     return [t if t.is_contiguous() else _copy(t) for t in inputs]
