@@ -9,6 +9,7 @@ needed.
 - `gathering` and `scattering`: reading and writing where an index says.
 - `rows`: a tensor as rows or columns to be reduced; `pieces` and `column_pieces`: what is done with one of them. Of these
   are made `reductions`, `extrema`, `moments`, `scans`, `softmax`, `normalization`. `sorting`: rows in order.
+- `dots`: products with a transposed matrix, for few rows; its inner loop is written in `dots_code`.
 - `ready`: a kernel's machine code, or None where it cannot be had.
 
 How the real one differs: there are no others; what numpy does here for small tensors, the same vectorised loops do there.
