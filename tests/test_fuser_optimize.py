@@ -10,7 +10,6 @@ import pytest
 
 import internals as torch
 from internals.jit.fuser import fuser
-from tests.fuser_support import assert_same
 
 
 def formula(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -36,7 +35,7 @@ def test_a_function() -> None:
     fast = torch.jit.optimize(formula)
     x, y = torch.randn(5, 4), torch.randn(4)
     with fuser(threshold=0, synchronous=True):
-        assert_same(fast(x, y), formula(x, y), ulps=64)
+        assert torch.allclose(fast(x, y), formula(x, y), rtol=1e-6, atol=1e-6)  # a sum: its terms may cancel
         assert fast(y=y, x=x).shape == (5, 4)
 
 
