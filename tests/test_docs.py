@@ -1,7 +1,8 @@
-"""The README's picture is what `viz` draws today, and links in the texts lead somewhere."""
+"""The README's picture is what `viz` draws today, links lead somewhere, overviews of packages name all their files."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -11,6 +12,10 @@ import internals as torch
 import viz
 
 ROOT = Path(__file__).parent.parent
+OVERVIEWS = (
+    "internals/machine_code", "internals/machine_code/vector_math", "internals/aten/compiled",
+    "internals/aten/compiled/convolution", "internals/profiler",
+)  # fmt: skip
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 
@@ -29,3 +34,19 @@ def test_the_readmes_picture_is_fresh(tmp_path: Path) -> None:
 def test_links_lead_somewhere(text: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", text.read_text()):
         assert (text.parent / target).exists(), f"{text.name} links to {target}, which is not there"
+
+
+@pytest.mark.parametrize("package", OVERVIEWS)
+def test_overviews_of_packages_name_all_files(package: str) -> None:
+    overview = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text()))
+    files = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
+    assert overview is not None and not files - set(re.findall(r"\w+", overview))
+
+
+@pytest.mark.parametrize("package", OVERVIEWS)
+def test_files_end_their_description_with_how_the_real_one_differs(package: str) -> None:
+    for path in (ROOT / package).glob("*.py"):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        assert "\n\nHow the real one differs" in text and "\n\n" not in text[text.index("How the real one") :], (
+            path.name
+        )

@@ -4,13 +4,22 @@ The kernels of `internals/aten/native` work with numpy, which is quick to start.
 first; each function says by its result whether it did the work. What is here is imported, compiled and loaded when it is first
 needed.
 
-- `loops`: which function of one element stands for which loop; `walks`: how operands are walked over; `elementwise` puts the two
-  together for what a `TensorIterator` decided. `copying` does the same for copies, casts and tensors put together.
-- `gathering` and `scattering`: reading and writing where an index says.
-- `rows`: a tensor as rows or columns to be reduced; `pieces` and `column_pieces`: what is done with one of them. Of these
-  are made `reductions`, `extrema`, `moments`, `scans`, `softmax`, `normalization`. `sorting`: rows in order.
-- `dots`: products with a transposed matrix, for few rows; its inner loop is written in `dots_code`.
-- `ready`: a kernel's machine code, or None where it cannot be had.
+In reading order:
+
+- `ready`: a kernel's machine code, or None where it cannot be had; `typed`: the same for kernels over one dtype. `scratch`:
+  memory of kernels that is no tensor.
+- Elementwise: `loops` and `transcendental` (which function of one element stands for which loop), `walks` (how operands are
+  walked over), `elementwise` (the two put together for what a `TensorIterator` decided). `copying` does the same for copies and
+  casts, `joining` for tensors put together.
+- `gathering`: reading and writing where an index says.
+- Rows and columns: `rows` (a tensor as such), `pieces` and `column_pieces` (what is done with one of them). Of these are made
+  `reductions`, `extrema`, `moments`, `scans`, `softmax` and `normalization`. `sorting`: rows in order.
+- Products: `product` (and its inner loop, `product_code`) reads its second matrix through a table of offsets, `dots`
+  (`dots_code`) with its rows as columns, `batches` (`batches_code`) many small ones; `attention` (`attention_code`) puts a
+  softmax between two.
+- Images: `layouts` and its loops, `windows`, say how they lie. `convolving` is the eager convolution; `convolution_gradients`,
+  with `rearranging` and `depthwise`, its backward; `pooling` and `batch_norm` go with them.
+- `convolution/`: networks that only infer, with packed weights and blocked activations.
 
 How the real one differs: there are no others; what numpy does here for small tensors, the same vectorised loops do there.
 """

@@ -1,5 +1,8 @@
-"""Which version of this package wrote a kernel: part of its name in the cache on disk, so that a changed kernel is compiled
-anew."""
+"""Which version of this package wrote a kernel: part of its name in the cache on disk, so that a changed one is compiled anew.
+
+How the real one differs: oneDNN's kernels are assembled in each process; Inductor's cache hashes the C++ it wrote, and its own
+source (`torch/_inductor/codecache.py`).
+"""
 
 from __future__ import annotations
 
