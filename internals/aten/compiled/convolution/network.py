@@ -168,7 +168,7 @@ class Network:
         packed = []
         for v in range(self.input_count):
             readers = [layer for layer in self.layers if v in layer.inputs]
-            few = len(self.sizes[v]) == 4 and self.sizes[v][1] < LANES
+            few = len(self.sizes[v]) == 4 and self.sizes[v][1] < LANES and v not in self.outputs
             if few and all(_reads_planes(layer, v) for layer in readers):
                 self._planes[v] = Buffer(self.sizes[v], borders[v], lanes=1)
             elif readers or v in self.outputs:
