@@ -3,10 +3,11 @@
 `passes/graph_fuser.py` gathers pointwise operations into groups; this package compiles them. From a group and the geometries of
 its arguments to machine code:
 
-    observe        the operators run on tensors without memory, and say which loops they would run: the steps
+    observe        the operators run on tensors without memory, and say which loops they would run: the `steps`
+    row_steps      what softmax, layer norm, sums, means and variances are for a row
     expressions    what each loop is for one element, as a Python expression
     walk           how many dimensions the loop over memory needs, and each operand's strides
-    kernel_source  the text of the kernel; `row_source` with softmax in the middle, `gpu_kernel` for a GPU
+    kernel_source  the text of the kernel; `row_source` for rows, `gpu_kernel` for a GPU
     machine_kernel the text compiled (`internals/machine_code`), once; in the background (`background`) unless it is on disk
     compiled_group for every kind of arguments: a `launch`, or the operators one by one
 

@@ -23,7 +23,8 @@ from internals.aten.native import special_functions as special
 from internals.core.dtype import BOOL, FLOATING, dtype
 from internals.cuda.native.loops import base
 
-from .observe import NotFusable
+from .row_steps import normalized
+from .steps import NotFusable
 
 # fmt: off
 ANY: dict[Any, str] = {
@@ -85,6 +86,8 @@ FLOATS: dict[Any, str] = {
     np.arctan2:                  "atan2({a}, {b})",
     choice.add_quotient:         "{a} + {value} * {b} / {c}",
     choice.lerp:                 "lerp({a}, {b}, {c})",
+
+    normalized:                  "({a} - {b}) * {c}",
 
     # Exponentials, roots, trigonometry, rounding
     np.sqrt:                     "sqrt({a})",

@@ -8,12 +8,15 @@ How the real one differs: 1.0.1 included `math.h` on the CPU, and on the GPU CUD
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from internals.aten.compiled.pieces import identity, keys_for, row_largest, row_log_softmax, row_sum
+from internals.aten.compiled.pieces import identity, keys_for, row_largest, row_log_softmax, row_squared_distances
+from internals.aten.compiled.pieces import row_mean as mean_of
+from internals.aten.compiled.pieces import row_sum as sum_of
 from internals.core.dtype import FLOATING, dtype
 from internals.machine_code import inline, template
 from internals.machine_code import vector_math as vector
@@ -58,7 +61,7 @@ def softmax(x: Any, start: Any, n: Any) -> None:
     largest = row_largest(x, start, n, 1)
     for i in range(n):
         x[start + i] = exp(x[start + i] - largest)
-    factor = T(W(1) / row_sum(x, start, n, 1))
+    factor = T(W(1) / sum_of(x, start, n, 1))
     for i in range(n):
         x[start + i] *= factor
 
@@ -69,7 +72,38 @@ def log_softmax(x: Any, start: Any, n: Any) -> None:
     row_log_softmax(x, x, start, n, 1)
 
 
-OF_ROWS = {"softmax": softmax, "log_softmax": log_softmax}
+@inline
+def row_sum(x: Any, start: Any, n: Any) -> Any:
+    """The sum of a row. These and the following are in double precision."""
+    return sum_of(x, start, n, 1)
+
+
+@inline
+def row_mean(x: Any, start: Any, n: Any) -> Any:
+    return mean_of(x, start, n, 1)
+
+
+@inline
+def row_variance(x: Any, start: Any, n: Any, center: Any, correction: Any) -> Any:
+    """The squared distances from the mean, added up and divided by n - correction."""
+    return row_squared_distances(x, start, n, 1, center) / (W(n) - correction)
+
+
+@inline
+def row_std(x: Any, start: Any, n: Any, center: Any, correction: Any) -> Any:
+    return math.sqrt(row_squared_distances(x, start, n, 1, center) / (W(n) - correction))
+
+
+@inline
+def row_rstd(x: Any, start: Any, n: Any, center: Any, eps: Any) -> Any:
+    """One divided by the standard deviation, which is never less than the root of eps."""
+    return W(1) / math.sqrt(row_squared_distances(x, start, n, 1, center) / W(n) + eps)
+
+
+IN_PLACE = {"softmax": softmax, "log_softmax": log_softmax}
+OF_ROWS = {
+    **IN_PLACE, "row_sum": row_sum, "row_mean": row_mean, "row_variance": row_variance, "row_std": row_std, "row_rstd": row_rstd,
+}  # fmt: skip
 NAMES = frozenset([*ON_CPU, *OF_ROWS])
 
 

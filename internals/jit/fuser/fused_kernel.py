@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from internals.jit.ir import Graph
 
     from .launch import Part
-    from .observe import Program
+    from .steps import Program, Step
 
 REMEMBERED = 64
 
@@ -75,13 +75,14 @@ class FusedKernel:
         self.inputs = [Meta(n, r.dtype, r.sizes, r.strides) for n, r in zip(part.input_names, part.reads)]
         dtypes = part.walk.dtypes[len(part.reads) :]
         self.outputs = [Meta(n, d, p.sizes, p.strides) for n, d, (_, p) in zip(part.output_names, dtypes, part.pieces)]
-        self.flops = part.numel * sum(s.loop is not None for s in part.steps)
-        self.bytes_unfused = sum(map(_traffic, part.steps)) or self.bytes_moved
+        self.flops = sum(_operations(s, part.numel) for s in part.steps)
+        self.bytes_unfused = sum(o.bytes_read + o.bytes_written for o in self.operators) or self.bytes_moved
 
     @property
     def operators(self) -> list[Operator]:
         """What it does, as the operators that it stands for."""
-        return [] if self._part is None else [_operator(step) for step in self._part.steps]
+        steps = [] if self._part is None else self._part.steps
+        return [_operator([s for s in steps if s.node is node]) for node in dict.fromkeys(s.node for s in steps)]
 
     @property
     def bytes_moved(self) -> int:
@@ -102,7 +103,7 @@ class FusedKernel:
         """What the kernel is given after its arrays and numbers: of the merged dimensions, the strides in elements."""
         self._kernel()
         assert self._part is not None
-        return self._part.walk.numbers()
+        return self._part.fixed_numbers()
 
     @property
     def llvm(self) -> str:
@@ -137,15 +138,19 @@ def unfused_kernel(group: Graph, reason: str) -> FusedKernel:
     return FusedKernel(group, None, None, reason)
 
 
-def _operator(step: Any) -> Operator:
-    read = sum(x.dtype.itemsize * _numel(x.sizes) for x, _ in step.operands if hasattr(x, "sizes"))
-    return Operator(comment(step), int(read), step.dtype.itemsize * _numel(step.sizes))
+def _operator(steps: Sequence[Step]) -> Operator:
+    """What the eager operator reads and writes, of which these are the steps: those of a layer norm are one operator."""
+    last, own = steps[-1], set(steps)
+    read = last.operands if len(steps) == 1 else {x: None for s in steps for x, _ in s.operands if x not in own}.items()
+    nbytes = sum(x.dtype.itemsize * _numel(x.sizes) for x, _ in read if hasattr(x, "sizes"))
+    return Operator(comment(last), int(nbytes), last.dtype.itemsize * _numel(last.sizes))
 
 
-def _traffic(step: Any) -> int:
-    """What the eager operator reads and writes."""
-    operator = _operator(step)
-    return operator.bytes_read + operator.bytes_written
+def _operations(step: Step, numel: int) -> int:
+    """Operations on elements: a sum has one for each, squared distances from the mean three."""
+    if step.row.startswith("row_"):
+        return _numel(step.operands[0][0].sizes) * (1 if step.row in ("row_sum", "row_mean") else 3)
+    return 0 if step.loop is None else numel
 
 
 def _numel(sizes: Sequence[int]) -> int:

@@ -33,7 +33,7 @@ from .functions import on_gpu
 from .kernel_source import Body, KernelText, Lines, cast, number_word, title
 from .machine_kernel import NAMES, function_from
 from .names import Names
-from .observe import Number, Piece, Read, Step
+from .steps import Number, Piece, Read, Step
 from .walk import Walk
 
 GPU_NAMES = {**NAMES, "uint64": np.uint64, "cuda": cuda}

@@ -38,7 +38,7 @@ from internals.core.dtype import BOOL, FLOATING, INTEGRAL, dtype
 from .expressions import expression
 from .functions import NAMES
 from .names import Names
-from .observe import Number, Piece, Read, Step
+from .steps import Number, Piece, Read, Step
 from .walk import Walk
 
 WORDS = {dt.float32: "f4", dt.float64: "f8", dt.int64: "i8", dt.int32: "i4", dt.int16: "i2", dt.int8: "i1", dt.uint8: "u1",
@@ -60,7 +60,7 @@ class KernelText(NamedTuple):
     """The text of a kernel and what its names mean.
 
     `functions` are those it calls: their name in the text, in the tables, and the dtype they are for. `code` is the text without
-    comments: what decides whether two kernels are the same.
+    comments: what decides whether two kernels are the same. `scratch` are the dtypes of the rows that it wants as scratch memory.
     """
 
     name: str
@@ -68,6 +68,7 @@ class KernelText(NamedTuple):
     code: str
     signature: str
     functions: tuple[tuple[str, str, dtype], ...]
+    scratch: tuple[dtype, ...] = ()
 
 
 class Body:
@@ -167,7 +168,7 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     sizes = [f"size{d}" for d in range(1, rank)]
     strides = [f"{p}_stride{d}" for p, m in zip(pointers, modes) for d in range(rank) if d < rank - 1 or m == "strided"]
     parameters += sizes + strides
-    words = words_of(walk, [number_word(n) for n in numbers], len(sizes) + len(strides))
+    words = words_of(walk.dtypes, [number_word(n) for n in numbers], len(sizes) + len(strides))
     code = Lines()
     code.add(0, f"def {title(steps)}(begin, end, {', '.join(parameters)}):")
     for (text, d), name in body.constants.items():
@@ -235,9 +236,9 @@ def row_places(code: Lines, pointers: Sequence[str], rank: int) -> None:
         code.add(2, f"{p}_row = {' + '.join(f'{_index(d, rank)} * {p}_stride{d}' for d in range(rank - 1))}")
 
 
-def words_of(walk: Walk, numbers: Sequence[str], more: int) -> str:
+def words_of(dtypes: Sequence[dtype], numbers: Sequence[str], more: int) -> str:
     """The signature: arrays, numbers, then so many sizes and strides."""
-    return " ".join([*(f"*{WORDS[d]}" for d in walk.dtypes), *numbers, *["i8"] * more])
+    return " ".join([*(f"*{WORDS[d]}" for d in dtypes), *numbers, *["i8"] * more])
 
 
 def _index(d: int, rank: int) -> str:

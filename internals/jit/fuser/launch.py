@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from internals.aten.compiled.scratch import Scratch
 from internals.core.device import CPU
 from internals.core.hot import hot
 from internals.core.tensor_impl import empty
@@ -21,9 +22,11 @@ from .fused_kernel import FusedKernel, remember
 from .kernel_source import KernelText, cpu_text
 from .machine_kernel import NAMES, MachineKernel, machine_kernel
 from .names import Names, pointer_names
-from .observe import NotFusable, Number, Output, Piece, Program, Read, Step, observe
+from .observe import observe
 from .row_source import row_text
+from .row_steps import short_values
 from .settings import GRAIN
+from .steps import Array, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
 from .walk import Walk, walk_over, walk_over_rows
 
 if TYPE_CHECKING:
@@ -31,14 +34,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Launch", "NotFusable", "plan"]
 
+MOST_PARTS = 64  # how many rows of scratch memory there are at most
+
 
 def plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any]) -> Launch:
     """The launch of `graph` for arguments of these geometries; `hints` are names for arguments and outputs. Raises NotFusable."""
+    try:
+        return _plan(graph, hints, key, rows=True)
+    except NotFusable:
+        return _plan(graph, hints, key, rows=False)
+
+
+def _plan(graph: Graph, hints: tuple[list[str], list[str]], key: Sequence[Any], rows: bool) -> Launch:
     names = Names([*NAMES, *FUNCTIONS])
     names.taken.add("out")
     given = pointer_names(hints[0], graph.inputs(), "a", names)
     wanted = pointer_names(hints[1], graph.outputs(), "out", names) if len(hints[1]) > 1 else ["out"]
-    program = observe(graph, key, names)
+    program = observe(graph, key, names, rows)
     wanted += [names.fresh("kept") for _ in program.outputs[len(wanted) :]]
     return Launch(graph, program, given, wanted)
 
@@ -53,7 +65,7 @@ class Launch:
         shapes: dict[tuple[int, ...], list[tuple[int, Piece]]] = {}
         for k, output in enumerate(program.outputs):
             for piece in output.pieces:
-                shapes.setdefault(piece.sizes, []).append((k, piece))
+                shapes.setdefault(_shape_of(piece, program), []).append((k, piece))
         kind = Part if program.device is CPU else GpuPart
         self.parts = [kind(program, shape, pieces, given, wanted) for shape, pieces in shapes.items()]
         self.kernels = [FusedKernel(graph, part, program) for part in self.parts]
@@ -122,6 +134,7 @@ class Part:
     """One kernel of a group: what of the program is needed for outputs of one shape, its text, and how it is called."""
 
     tier = "numba"
+    scratch: tuple[Any, ...] = ()
 
     def __init__(
         self,
@@ -134,13 +147,13 @@ class Part:
         self.shape, self.pieces = shape, pieces
         self.steps, self.reads, self.numbers = needed(program.steps, [p.value for _, p in pieces])
         self.dtypes = [r.dtype for r in self.reads] + [_dtype(program.outputs[k]) for k, _ in pieces]
-        of_rows = [s for s in self.steps if s.row]
-        if len(of_rows) > 1 or any(s.sizes != shape for s in of_rows):
-            raise NotFusable("more than one function of rows, or one of rows that are repeated")
-        walk = walk_over_rows if of_rows else walk_over
-        self.walk: Walk = walk(shape, self.reads, [p for _, p in pieces], self.dtypes)
-        self.write = row_text if of_rows else cpu_text
-        inner = self.walk.shape[-1] if of_rows else 1
+        rows = program.rows if any(s.row for s in self.steps) else None
+        if rows is None:
+            self.walk: Walk = walk_over(shape, self.reads, [p for _, p in pieces], self.dtypes)
+        else:
+            self.walk = walk_over_rows(rows, *self.arrays_of_rows(rows), self.dtypes)
+        self.write = cpu_text if rows is None else row_text
+        inner = self.walk.shape[-1] if rows is not None else 1
         self.units, self.grain = self.walk.numel // inner, max(1, GRAIN // inner)
         self.given, self.wanted = given, wanted
         self.input_names: list[str] = []
@@ -148,16 +161,33 @@ class Part:
         self.kernel: Any = self.make_kernel()
         self.numel = self.walk.numel
 
+    def arrays_of_rows(self, rows: Rows) -> tuple[list[Array], list[Array]]:
+        """What is read and what is written, with the dimensions of the rows. Raises NotFusable."""
+        short = short_values(self.steps, rows)
+        ones, zeros = (1,) * rows.dims, (0,) * rows.dims
+        arrays = [(a.sizes, a.strides, a in short) for a in self.reads]
+        arrays += [(p.sizes, p.strides, p.value in short) for _, p in self.pieces]
+        found = [Array(n + ones, s + zeros) if is_short else Array(n, s) for n, s, is_short in arrays]
+        return found[: len(self.reads)], found[len(self.reads) :]
+
     def make_kernel(self) -> Any:
         kernel: MachineKernel = machine_kernel(self.text(self.write))
+        self.scratch = kernel.text.scratch
+        if self.scratch:
+            self.grain = max(self.grain, -(-self.units // MOST_PARTS))
         sizes = [d.itemsize for d in self.dtypes]
         self.sources = [(r.argument, r.offset * n, n) for r, n in zip(self.reads, sizes)]
         self.targets = [(k, p.offset * n) for (k, p), n in zip(self.pieces, sizes[len(self.reads) :])]
-        own = self.walk.numbers()
+        own = self.fixed_numbers()
         self.fixed = struct.pack(f"={len(own)}q", *own)
         kinds = "".join("d" if n.kind is float else "q" for n in self.numbers)
-        self.pack = struct.Struct(f"={len(sizes)}q{kinds}").pack
+        self.pack = struct.Struct(f"={len(sizes) + len(self.scratch)}q{kinds}").pack
         return kernel
+
+    def fixed_numbers(self) -> tuple[int, ...]:
+        """What the kernel gets besides arrays and numbers: sizes and strides, and where there is scratch memory, how many rows
+        share a piece of it."""
+        return (*self.walk.numbers(), self.grain) if self.scratch else self.walk.numbers()
 
     def text(self, write: Any) -> KernelText:
         """The text of the kernel, as `cpu_text` or `gpu_text` writes it."""
@@ -181,6 +211,8 @@ class Part:
             addresses.append(t._storage._data.pointer + t._offset * n + offset)
         for k, offset in self.targets:
             addresses.append(outputs[k]._storage._data.pointer + offset)
+        works = [Scratch((self.units // self.grain + 1) * self.walk.shape[-1], d) for d in self.scratch]
+        addresses += [w.data_ptr() for w in works]
         for number in self.numbers:
             addresses.append(inputs[number.argument])
         self.kernel.entry.parallel_packed(self.units, self.grain, self.pack(*addresses) + self.fixed)
@@ -212,6 +244,13 @@ class GpuPart(Part):
         arrays = [(inputs[r.argument], r.offset) for r in self.reads]
         arrays += [(outputs[k], p.offset) for k, p in self.pieces]
         self.launch(self.kernel, self.numel, arrays, [*(inputs[n.argument] for n in self.numbers), *self.rest])
+
+
+def _shape_of(piece: Piece, program: Program) -> tuple[int, ...]:
+    """The sizes of the kernel that makes `piece`: rows, if it comes from a function of rows."""
+    if program.rows is not None and any(s.row for s in needed(program.steps, [piece.value])[0]):
+        return program.rows.sizes
+    return piece.sizes
 
 
 def needed(steps: Sequence[Step], values: Sequence[Any]) -> tuple[list[Step], list[Read], list[Number]]:

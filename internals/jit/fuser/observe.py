@@ -8,9 +8,9 @@ on what. The list of these is the group's program:
     n3 = multiply(n1, n2)      computed in float32, result float32, sizes (64, 1024), strides (1024, 1)
     n5 = add(n3, 0.5)          ...
 
-Casts, chunks and a `cat` at the end run no loop and have steps of their own. A sum over what was broadcast (`prim::SumToSize`, in
-backward graphs) comes after the kernels, with whatever needs it (`LateCall`). What cannot be said like this raises `NotFusable`,
-and the group runs operator by operator.
+Functions of rows (`row_steps`), casts, chunks and a `cat` at the end run no loop and have steps of their own. A sum over what was
+broadcast (`prim::SumToSize`, in backward graphs) comes after the kernels, with whatever needs it (`LateCall`), and so does a
+function of rows that no kernel can do. What cannot be said like this raises `NotFusable`: the group runs operator by operator.
 
 How the real one differs: 1.0.1 computed everything in float, and has the promotion rules a second time.
 """
@@ -20,23 +20,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from internals.aten.native.joining import prepare_cat
 from internals.aten.native.pointwise_ternary import where_self
 from internals.aten.tensor_iterator import watch
 from internals.core import dtype as dt
-from internals.core.device import CPU, META, device
+from internals.core.device import CPU, META
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry, contiguous_geometry, default_keys, geometry
 from internals.core.grad_mode import set_grad_mode
 from internals.core.storage import Storage
 from internals.core.tensor_impl import TensorImpl, make
-from internals.jit.passes.graph_fuser import OF_ROWS
+from internals.jit.passes.fuser_rows import OF_ROWS
 from internals.jit.passes.overloads import overload_of
 from internals.jit.runtime.node_functions import function_of
 
 from .names import Names
+from .row_steps import add_row_steps
+from .steps import LateCall, NotFusable, Number, Output, Piece, Program, Read, Rows, Step
 
 if TYPE_CHECKING:
     from internals.jit.ir import Graph, Node, Value
@@ -44,90 +46,14 @@ if TYPE_CHECKING:
 DTYPES = (dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_)
 
 
-class NotFusable(Exception):
-    """A group that cannot be one loop, and why."""
-
-
-class Read:
-    """An element of an argument: what a chunk of it, or all of it, looks like in memory."""
-
-    def __init__(self, name: str, argument: int, t: TensorImpl) -> None:
-        g = t._geometry
-        self.name, self.argument, self.offset = name, argument, t._offset
-        self.dtype, self.sizes, self.strides = g.dtype, tuple(g.sizes), g.strides
-
-
-class Number:
-    """A Python number that is an argument of the group: another one in every call."""
-
-    def __init__(self, name: str, argument: int, kind: type) -> None:
-        self.name, self.argument, self.kind = name, argument, kind
-
-
-class Step:
-    """`name = loop(operands)`. Each operand comes with the dtype that it is converted to first; `numbers` belong to the loop.
-
-    `common` is the dtype that is computed in, `dtype` that of the result; `loop` is None for a cast. `row` is the name of a
-    function of whole rows, "softmax", or "".
-    """
-
-    row = ""
-
-    def __init__(
-        self, name: str, loop: Any, operands: tuple[tuple[Any, dtype], ...], numbers: dict[str, Any], common: dtype,
-        result: dtype, sizes: tuple[int, ...], node: Node,
-    ) -> None:  # fmt: skip
-        self.name, self.loop, self.operands, self.numbers, self.common = name, loop, operands, numbers, common
-        self.dtype, self.sizes, self.node = result, sizes, node
-
-
-class Piece(NamedTuple):
-    """A value, and where in an output it goes: sizes, strides, and an offset in elements."""
-
-    value: Any
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-
-
-class Output(NamedTuple):
-    """A tensor that the group returns: a new one that pieces are written to, `argument` if one that went in, `twin` if it is an
-    earlier output once more, `late` if a late call makes it."""
-
-    geometry: Geometry | None
-    pieces: tuple[Piece, ...] = ()
-    argument: int = -1
-    twin: int = -1
-    late: int = -1
-
-
-class LateCall(NamedTuple):
-    """An operator that runs after the kernels, on what they made: one that sums, or needs a sum. `inputs` are ("input", i),
-    ("output", i), ("late", i) or ("constant", value); its results are the next of the late values."""
-
-    function: Any
-    inputs: tuple[tuple[str, Any], ...]
-    results: int
-
-
-class Program(NamedTuple):
-    """All steps of a group for arguments of certain geometries, in order, what comes out, and where it runs.
-
-    The first of the outputs are those of the group; others are there for the late calls.
-    """
-
-    steps: list[Step]
-    outputs: list[Output]
-    device: device
-    late: list[LateCall]
-
-
-def observe(graph: Graph, arguments: Sequence[Any], names: Names) -> Program:
+def observe(graph: Graph, arguments: Sequence[Any], names: Names, rows: bool = True) -> Program:
     """The program of `graph` for these arguments, each a `Geometry` or the type of a number.
+
+    rows: whether functions of rows may be steps of it, or are left to the operators.
 
     Raises NotFusable, also where the operators refuse such arguments.
     """
-    observer = Observer(graph, names)
+    observer = Observer(graph, names, rows)
     before, watch.loop = watch.loop, observer.heard
     recording = set_grad_mode(False)
     try:
@@ -143,8 +69,9 @@ class Observer:
     """The run of a group on tensors without memory. `values` are its values, as tensors, numbers and lists; `made` says what
     a tensor among them is."""
 
-    def __init__(self, graph: Graph, names: Names) -> None:
-        self.graph, self.names = graph, names
+    def __init__(self, graph: Graph, names: Names, rows: bool) -> None:
+        self.graph, self.names, self.may_have_rows = graph, names, rows
+        self.rows: Rows | None = None
         self.values: dict[Value, Any] = {}
         self.made: dict[int, Any] = {}
         self.kept: list[Any] = []  # whoever is known by its id has to live
@@ -163,8 +90,8 @@ class Observer:
                 self.values[node.output()] = node.output().toIValue()
             elif node.kind() == "prim::FusedConcat":
                 continue
-            elif self.is_row(node):
-                self.row_step(node)
+            elif self.is_of_rows(node):
+                continue
             elif self.is_late(node):
                 self.late_nodes.append(node)
                 for v in node.outputs():
@@ -174,26 +101,17 @@ class Observer:
         outputs: list[Output] = []
         for v in self.graph.outputs():
             outputs.append(self.output(v, outputs))
-        return Program(self.steps, outputs, self.device, [self.late_call(n, outputs) for n in self.late_nodes])
+        late = [self.late_call(n, outputs) for n in self.late_nodes]
+        return Program(self.steps, outputs, self.device, late, self.rows)
 
-    def is_row(self, node: Node) -> bool:
-        """Whether it is the first function of rows, and they lie side by side in memory: the kernel does it."""
-        t = self.values.get(node.inputsAt(0))
-        if overload_of(node) not in OF_ROWS or not isinstance(t, TensorImpl) or self.device is not CPU:
-            return False
-        d, g = self.values[node.inputsAt(1)], t._geometry
-        good = g.is_contiguous and g.numel > 0 and g.dtype in (dt.float32, dt.float64) and len(g.sizes) > 0
-        return good and d in (-1, len(g.sizes) - 1) and not any(s.row for s in self.steps)
+    def is_of_rows(self, node: Node) -> bool:
+        """Whether it is a function of rows that kernels can do; its steps are in the program then."""
+        return self.may_have_rows and overload_of(node) in OF_ROWS and add_row_steps(self, node)
 
-    def row_step(self, node: Node) -> None:
-        t, v = self.values[node.inputsAt(0)], node.output()
-        g = t._geometry
-        step = Step(
-            self.names.value(v), None, ((self.made[id(t)], g.dtype),), {}, g.dtype, g.dtype, tuple(g.sizes), node
-        )
-        step.row = node.kind().partition("::")[2]
-        result = _as_if_on_cpu(make(Storage.allocate(g.nbytes, META), contiguous_geometry(g.sizes, g.dtype, META)))
-        self.steps.append(step)
+    def give(self, v: Value, step: Step) -> None:
+        """`v` is a new tensor that `step` makes."""
+        g = contiguous_geometry(step.sizes, step.dtype, META)
+        result = _as_if_on_cpu(make(Storage.allocate(g.nbytes, META), g))
         self.values[v] = result
         self.know(result, step)
 

@@ -1,17 +1,20 @@
-"""The text of a kernel with a function of rows in the middle: `softmax(x * scale + mask) * weights`.
+"""The text of a kernel with functions of rows in it: `relu(layer_norm(x + y))`, `x - x.mean(-1, keepdim=True)`.
 
     for row in range(begin, end):
         ...
         for j in range(size1):
-            n4 = x[x_row + j] * y[y_row + j]
+            n4 = x[x_row + j] + y[y_row + j]
             out[out_row + j] = n4
-        softmax(out, out_row, size1)
+        center = row_mean(out, out_row, size1)
+        scale = float32(row_rstd(out, out_row, size1, center, eps))
         for j in range(size1):
-            n5 = out[out_row + j]
-            ...
+            n4 = out[out_row + j]
+            t1 = (n4 - float32(center)) * scale
+            out[out_row + j] = maximum(t1, zero)
 
-What goes into the function is written to the row of an output, which stays in the cache, and what comes out is read from there.
-What the second loop needs of the steps before, it computes again.
+A row of values that somebody needs whole is written to memory, if it is not an argument: to the row of an output, or to scratch
+memory as long as a row. It stays in the cache, and later loops read it from there; what else they need of the steps before,
+they compute again. softmax puts its result in the place of its argument. What one row has one of stands between the loops.
 
 How the real one differs: 1.0.1 fuses no reductions; Inductor keeps what it needs twice in a buffer of the thread.
 """
@@ -19,7 +22,12 @@ How the real one differs: 1.0.1 fuses no reductions; Inductor keeps what it need
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from internals.core import dtype as dt
+from internals.core.dtype import dtype
+
+from .functions import IN_PLACE
 from .kernel_source import (
     Body,
     KernelText,
@@ -35,70 +43,161 @@ from .kernel_source import (
     words_of,
 )
 from .names import Names
-from .observe import NotFusable, Number, Piece, Read, Step
+from .steps import Number, Piece, Read, Step
 from .walk import Walk
 
 
 def row_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number], pieces: Sequence[Piece],
              pointers: Sequence[str], walk: Walk, names: Names) -> KernelText:  # fmt: skip
-    """The kernel, whose units of work are rows; the arguments are those of `cpu_text`. Raises NotFusable."""
-    (of_row,) = [s for s in steps if s.row]
-    before, after = _needed([of_row.operands[0][0]], steps, None), _needed([p.value for p in pieces], steps, of_row)
-    if any(_depends(s, of_row) for s in before):
-        raise NotFusable("a function of rows of itself")
-    body = Body([s for s in steps if s is not of_row], names)
-    line_of = dict(zip((s for s in steps if s is not of_row), body.lines))
-    rank, modes = len(walk.shape), walk.modes()
-    outputs = list(zip(pieces, pointers[len(reads) :], modes[len(reads) :], walk.dtypes[len(reads) :]))
-    buffer = next((p for _, p, m, d in outputs if m == "dense" and d is of_row.dtype), None)
-    if buffer is None:
-        raise NotFusable(f"no output of {of_row.node.kind()} has room for its rows")
-    function = body.function(of_row.row, of_row.common)
-    stores = [body.converted(piece.value, d) for piece, _, _, d in outputs]
-    into = body.converted(*of_row.operands[0])
-    sizes = [f"size{d}" for d in range(1, rank)]
-    strides = [f"{p}_stride{d}" for p, m in zip(pointers, modes) for d in range(rank) if d < rank - 1 or m == "strided"]
-    parameters = [*pointers, *(n.name for n in numbers), *sizes, *strides]
-    code = Lines()
-    code.add(0, f"def {title(steps)}(begin, end, {', '.join(parameters)}):")
-    for (text, d), name in body.constants.items():
-        code.add(1, f"{name} = {cast(d)}({text})")
-    code.add(1, "for row in range(begin, end):")
-    row_indices(code, rank)
-    row_places(code, pointers, rank)
+    """The kernel, whose units of work are rows; the arguments are those of `cpu_text`."""
+    return _RowText(steps, reads, numbers, pieces, pointers, walk, names).write()
 
-    def loop(wanted: Sequence[Step], roots: Sequence[object], last: Sequence[str]) -> None:
-        used = {x for s in wanted if s is not of_row for x, _ in s.operands} | set(roots)
-        code.add(2, f"for j in range({sizes[-1]}):")
-        for r, p, m in zip(reads, pointers, modes):
-            if r in used:
-                code.add(3, read(r, p, place(p, m, "j", rank)))
-        if of_row in used:
-            code.add(3, f"{of_row.name} = {buffer}[{buffer}_row + j]")
-        for s in wanted:
-            if s is not of_row:
-                code.add(3, *line_of[s])
+
+class _RowText:
+    """`where` says in which array the row of a step lies; `free` are outputs whose rows nobody uses yet."""
+
+    def __init__(
+        self, steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Number], pieces: Sequence[Piece],
+        pointers: Sequence[str], walk: Walk, names: Names,
+    ) -> None:  # fmt: skip
+        self.steps, self.reads, self.numbers, self.pieces, self.names = steps, reads, numbers, pieces, names
+        self.pointers, self.walk, self.rank = list(pointers), walk, len(walk.shape)
+        self.modes = walk.modes()
+        self.array_of = dict(zip(reads, zip(pointers, self.modes)))
+        self.outputs = list(zip(pieces, pointers[len(reads) :], self.modes[len(reads) :], walk.dtypes[len(reads) :]))
+        self.size = f"size{self.rank - 1}"
+        self.of_each_row = _of_each_row(steps, [r for r, m in zip(reads, self.modes) if m == "same"])
+        self.where: dict[Any, str] = {}
+        self.free = [(p, d) for piece, p, m, d in self.outputs if m == "dense" and piece.value not in self.of_each_row]
+        self.scratch: list[tuple[str, dtype]] = []
+        self.body = Body([s for s in steps if not s.row], names)
+        self.line_of = dict(zip((s for s in steps if not s.row), self.body.lines))
+        self.code = Lines()
+
+    def write(self) -> KernelText:
+        self.stores = [self.body.converted(piece.value, d) for piece, _, _, d in self.outputs]
+        row_places(self.code, self.pointers, self.rank)
+        used = {x for s in self.steps if s in self.of_each_row and not s.row for x, _ in s.operands}
+        used.update(x for s in self.steps if s.row for x, _ in s.operands[1:])
+        self.read_once = [r for r in self.reads if r in used]
+        for r in self.read_once:
+            self.code.add(2, read(r, self.array_of[r][0], f"{self.array_of[r][0]}_row"))
+        for step in self.steps:
+            if step.row in IN_PLACE:
+                self.in_place(step)
+            elif step.row:
+                self.reduction(step)
+            elif step in self.of_each_row:
+                self.code.add(2, *self.line_of[step])
+        self.finish()
+        return self.whole()
+
+    def in_place(self, step: Step) -> None:
+        """softmax: its argument is written to memory, and its result is there then."""
+        array = self.stored(*step.operands[0])
+        function = self.body.function(step.row, step.common)
+        self.code.add(2, f"{function}({array}, {array}_row, {self.size})", comment(step))
+        self.where = {k: v for k, v in self.where.items() if v != array} | {step: array}
+
+    def reduction(self, step: Step) -> None:
+        """One number of a row."""
+        (value, d), *others = step.operands
+        array = self.array_with(value, d)
+        arguments = [array, f"{array}_row", self.size, *(self.body.converted(*o) for o in others)]
+        arguments += [self.body.constant(v, dt.float64) for v in step.numbers.values()]
+        text = f"{self.body.function(step.row, step.common)}({', '.join(arguments)})"
+        text = text if step.dtype is dt.float64 else f"{cast(step.dtype)}({text})"
+        self.code.add(2, f"{step.name} = {text}", comment(step))
+
+    def array_with(self, value: Any, d: dtype) -> str:
+        """The array in whose row `value` lies, as elements of dtype `d`: there already, or written there now."""
+        if isinstance(value, Read) and value.dtype is d and self.array_of[value][1] == "dense":
+            return self.array_of[value][0]
+        if value in self.where and value.dtype is d:
+            return self.where[value]
+        return self.stored(value, d)
+
+    def stored(self, value: Any, d: dtype) -> str:
+        """Write a row of `value` to memory that is free."""
+        found = next(((p, e) for p, e in self.free if e is d), None)
+        if found is not None:
+            self.free.remove(found)
+        else:
+            found = self.names.fresh("work"), d
+            self.scratch.append(found)
+        array = found[0]
+        self.loop([value], [f"{array}[{array}_row + j] = {self.body.converted(value, d)}"])
+        if isinstance(value, Step) and value.dtype is d:
+            self.where[value] = array
+        return array
+
+    def finish(self) -> None:
+        """Write the outputs."""
+        elements, values = [], []
+        for (piece, p, m, _), text in zip(self.outputs, self.stores):
+            if m == "same" and piece.value in self.of_each_row:
+                self.code.add(2, f"{p}[{p}_row] = {text}")
+            elif len(self.pieces) > 1 or self.where.get(piece.value) != p:
+                elements.append(f"{p}[{place(p, m, 'j', self.rank)}] = {text}")
+                values.append(piece.value)
+        if elements:
+            self.loop(values, elements)
+
+    def loop(self, values: Sequence[Any], last: Sequence[str]) -> None:
+        """A loop over the row that ends with the lines `last`, which need `values`."""
+        wanted = set(values)
+        for step in reversed(self.steps):
+            if step in wanted and step not in self.where and step not in self.of_each_row:
+                wanted.update(x for x, _ in step.operands)
+        self.code.add(2, f"for j in range({self.size}):")
+        for r in self.reads:
+            if r in wanted and r not in self.read_once:
+                p, m = self.array_of[r]
+                self.code.add(3, read(r, p, place(p, m, "j", self.rank)))
+        for step in self.steps:
+            if step in wanted and step in self.where:
+                self.code.add(3, f"{step.name} = {self.where[step]}[{self.where[step]}_row + j]")
+        for step in self.steps:
+            if step in wanted and step not in self.where and step not in self.of_each_row:
+                self.code.add(3, *self.line_of[step])
         for line in last:
-            code.add(3, line)
+            self.code.add(3, line)
 
-    loop(before, [of_row.operands[0][0]], [f"{buffer}[{buffer}_row + j] = {into}"])
-    code.add(2, f"{function}({buffer}, {buffer}_row, {sizes[-1]})", comment(of_row))
-    final = [f"{p}[{place(p, m, 'j', rank)}] = {value}" for (_, p, m, _), value in zip(outputs, stores)]
-    if len(pieces) > 1 or pieces[0].value is not of_row:
-        loop(after, [p.value for p in pieces], final)
-    words = words_of(walk, [number_word(n) for n in numbers], len(sizes) + len(strides))
-    functions = tuple((local, name, d) for (name, d), local in body.functions.items())
-    return KernelText(title(steps), code.text(), code.code(), words, functions)
+    def whole(self) -> KernelText:
+        """What was written, with all that has to stand before it."""
+        pointers, rank, code = self.pointers, self.rank, Lines()
+        sizes = [f"size{d}" for d in range(1, rank)]
+        strides = [
+            f"{p}_stride{d}"
+            for p, m in zip(pointers, self.modes)
+            for d in range(rank)
+            if d < rank - 1 or m == "strided"
+        ]
+        works = [p for p, _ in self.scratch]
+        part = [self.names.fresh("part")] if works else []
+        parameters = [*pointers, *works, *(n.name for n in self.numbers), *sizes, *strides, *part]
+        code.add(0, f"def {title(self.steps)}(begin, end, {', '.join(parameters)}):")
+        for (text, d), name in self.body.constants.items():
+            code.add(1, f"{name} = {cast(d)}({text})")
+        for p in works:
+            code.add(1, f"{p}_row = begin // {part[0]} * {self.size}")
+        code.add(1, "for row in range(begin, end):")
+        row_indices(code, rank)
+        code.lines += self.code.lines
+        dtypes = [*self.walk.dtypes, *(d for _, d in self.scratch)]
+        more = len(sizes) + len(strides) + len(part)
+        words = words_of(dtypes, [number_word(n) for n in self.numbers], more)
+        functions = tuple((local, name, d) for (name, d), local in self.body.functions.items())
+        return KernelText(
+            title(self.steps), code.text(), code.code(), words, functions, tuple(d for _, d in self.scratch)
+        )
 
 
-def _needed(values: Sequence[object], steps: Sequence[Step], known: Step | None) -> list[Step]:
-    """The steps that `values` need, in order, without those that only `known` needs."""
-    wanted = set(values)
-    for step in reversed(steps):
-        if step in wanted and step is not known:
-            wanted.update(x for x, _ in step.operands)
-    return [s for s in steps if s in wanted]
-
-
-def _depends(step: Step, other: Step) -> bool:
-    return step is other or any(isinstance(x, Step) and _depends(x, other) for x, _ in step.operands)
+def _of_each_row(steps: Sequence[Step], reads: Sequence[Read]) -> set[Any]:
+    """What is computed once for a row: numbers that functions of rows give, and what needs only such and `reads`."""
+    found: set[Any] = set(reads)
+    for step in steps:
+        operands = [x for x, _ in step.operands if isinstance(x, (Read, Step))]
+        if step.row not in IN_PLACE and (step.row or all(x in found for x in operands)):
+            found.add(step)
+    return found

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from internals.aten.broadcasting import broadcast_strides, coalesce, memory_order
 from internals.core.dtype import dtype
 
+from .steps import NotFusable, Rows
+
 Strides = tuple[int, ...]
 
 
@@ -44,13 +46,24 @@ class Walk(NamedTuple):
         return tuple(found)
 
 
-def walk_over_rows(shape: Sequence[int], reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]) -> Walk:
-    """The same, with the last dimension left by itself: two dimensions at least."""
-    rows = [broadcast_strides(a.sizes, a.strides, shape) for a in (*reads, *writes)]
-    outer, strides = coalesce(shape[:-1], [r[:-1] for r in rows], range(len(shape) - 1))
+def walk_over_rows(rows: Rows, reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]) -> Walk:
+    """The same over `rows`, whose elements are the last of at least two dimensions. Raises NotFusable."""
+    shape, k = rows.sizes, len(rows.outer)
+    if any(not _fits(a.sizes, shape) for a in (*reads, *writes)):
+        raise NotFusable("tensors of other sizes than the rows")
+    strides = [broadcast_strides(a.sizes, a.strides, shape) for a in (*reads, *writes)]
+    inner, of_rows = coalesce(shape[k:], [s[k:] for s in strides], range(rows.dims))
+    if len(inner) > 1:
+        raise NotFusable("rows of several dimensions, which do not lie in memory as one")
+    outer, others = coalesce(shape[:k], [s[:k] for s in strides], range(k))
     if not outer:
-        outer, strides = (1,), [(0,)] * len(rows)
-    return Walk((*outer, shape[-1]), tuple((*s, r[-1]) for s, r in zip(strides, rows)), tuple(dtypes))
+        outer, others = (1,), [(0,)] * len(strides)
+    return Walk((*outer, *inner), tuple(s + r for s, r in zip(others, of_rows)), tuple(dtypes))
+
+
+def _fits(sizes: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether tensors of these sizes can be broadcast to `shape`."""
+    return len(sizes) <= len(shape) and all(n in (1, m) for n, m in zip(reversed(sizes), reversed(shape)))
 
 
 def walk_over(shape: Sequence[int], reads: Sequence[Any], writes: Sequence[Any], dtypes: Sequence[dtype]) -> Walk:

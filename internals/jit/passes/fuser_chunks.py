@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 from internals.jit.ir.tensor_type import TensorType
 from internals.jit.ir.types import ListType
+from internals.jit.passes.fuser_rows import OF_ROWS
+from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.subgraph_utils import clone_into, is_tensor, replace_input, reverse_topological, subgraph_of
 
 if TYPE_CHECKING:
@@ -46,7 +48,9 @@ def move_chunk_up(consumer: Node, v: Value, is_fusable: Callable[[Node], bool]) 
 
 def _can_move_behind(v: Value, chunk: Node, is_fusable: Callable[[Node], bool]) -> bool:
     node = v.node()
-    if node.kind() in ("prim::FusionGroup", "prim::SumToSize", "aten::softmax", "aten::log_softmax", *CASTS) or not is_fusable(node) or not _broadcasts_safely(node):
+    if node.kind() in ("prim::FusionGroup", "prim::SumToSize", *CASTS) or overload_of(node) in OF_ROWS:
+        return False
+    if not is_fusable(node) or not _broadcasts_safely(node):
         return False
     return all(use.user is chunk or _asks_size(use.user) for use in v.uses())
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from internals.jit.ir.types import IntType, ListType
 from internals.jit.passes.fuser_chunks import CASTS, broadcast_sizes
+from internals.jit.passes.fuser_rows import LAYER_NORM, REDUCTIONS
+from internals.jit.passes.overloads import overload_of
 from internals.jit.passes.subgraph_utils import is_tensor, subgraph_of
 
 if TYPE_CHECKING:
@@ -72,10 +74,10 @@ def _size_expressions(group: Node) -> dict[Value, Value]:
                 if node.inputsAt(1) in outside_of:
                     sizes[node.output()] = outside_of[node.inputsAt(1)]
                 continue
-            if any(is_tensor(v) and v not in sizes for v in node.inputs()):
+            if overload_of(node) in REDUCTIONS or any(is_tensor(v) and v not in sizes for v in node.inputs()):
                 continue
             arguments = [sizes[v] for v in node.inputs() if is_tensor(v)]
-            if node.kind() in CASTS:
+            if node.kind() in CASTS or overload_of(node) == LAYER_NORM:
                 arguments = arguments[:1]
             if node.output() not in sizes:
                 sizes[node.output()] = arguments[0] if len(arguments) == 1 else broadcast_sizes(arguments)

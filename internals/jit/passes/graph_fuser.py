@@ -10,7 +10,8 @@
 3. `cat` may be the last thing a group does: `prim::FusedConcat`.
 4. `prim::SumToSize`, which stands behind every operation of a backward graph, comes along: where nothing was broadcast it does
    nothing, and where something was, the fuser does the sum and what depends on it by itself.
-5. An output that is only asked for its size is not computed: the size follows from those of the inputs (`fuser_shapes.py`).
+5. Functions of rows, such as softmax and sums over the last dimension, are members like others (`fuser_rows.py`).
+6. An output that is only asked for its size is not computed: the size follows from those of the inputs (`fuser_shapes.py`).
 
 A simple map computes each element of its one result from the elements at the same place of its (broadcast) tensor arguments; its
 other arguments must be constants, which are copied into the group, or a number that was passed to the graph.
@@ -30,6 +31,7 @@ from internals.jit.operators.properties import changes_grad_mode
 from internals.jit.passes.cse import cse
 from internals.jit.passes.dce import dce
 from internals.jit.passes.fuser_chunks import fuse_chunk, move_chunk_up, split_broadcasting_chunks
+from internals.jit.passes.fuser_rows import is_of_rows
 from internals.jit.passes.fuser_shapes import drop_outputs_used_only_in_size, simplify_shape_expressions
 from internals.jit.passes.overloads import NOT_CONSTANT, named_constant, overload_of
 from internals.jit.passes.registry import graph_pass
@@ -79,9 +81,6 @@ SIMPLE_MAPS = frozenset({
     "aten::leaky_relu_backward", "aten::elu_backward", "aten::hardtanh_backward", "aten::softplus_backward",
 })
 
-# These need a whole row before they give anything; the fuser does them between two loops over it.
-OF_ROWS = frozenset({"aten::softmax.int", "aten::log_softmax.int"})
-
 # Where an argument of the graph may stand that is a number: what it is does not change which loop runs.
 TAKES_NUMBERS = frozenset(f"aten::{name}.Scalar" for name in (
     "add", "sub", "mul", "div", "rsub", "eq", "ne", "ge", "gt", "le", "lt",
@@ -105,10 +104,8 @@ def is_simple_map(node: Node) -> bool:
     if node.kind() == SUM_TO_SIZE:
         return True
     name = overload_of(node)
-    if name in OF_ROWS:
-        return named_constant(node, "dim") is not NOT_CONSTANT and named_constant(node, "dtype") is None
     if name not in SIMPLE_MAPS:
-        return False
+        return is_of_rows(node)
     for i, v in enumerate(node.inputs()):
         if not (is_tensor(v) or v.node().kind() == "prim::Constant"):
             if i != 1 or name not in TAKES_NUMBERS or not _is_given_number(v):
