@@ -1,8 +1,10 @@
 """Scaled dot-product attention (`aten/src/ATen/native/transformers/attention.cpp`).
 
-softmax(q @ k.T * scale + mask) @ v, batch by batch. This is PyTorch's "math" implementation, made of operators.
+softmax(q @ k.T * scale + mask) @ v, batch by batch. This is PyTorch's "math" implementation, made of operators. Where there is
+no mask to add and no gradient to come, machine code does it at once (`aten/compiled/attention.py`), and never holds the whole
+matrix of scores.
 
-How the real one differs: where it can it runs a fused kernel (flash attention) that never holds the whole matrix of scores.
+How the real one differs: its fused kernel (flash attention) takes masks too, and has a gradient.
 """
 
 from __future__ import annotations
@@ -13,6 +15,10 @@ from typing import Any
 from internals._generated import functions as F
 from internals.aten.dtype_checks import TYPE_META_NAME
 from internals.core import dtype as dt
+from internals.core.device import CPU
+from internals.core.grad_mode import is_grad_enabled
+from internals.core.tracer import tracer
+from internals.machine_code.settings import settings
 
 
 def scaled_dot_product_attention(
@@ -31,6 +37,8 @@ def scaled_dot_product_attention(
         raise RuntimeError("expected scalar type Float but found " + dt.SCALAR_TYPE_NAME[query.dtype])
     if enable_gqa:
         key, value = _share_heads(query, key, value)
+    if attn_mask is None and dropout_p == 0 and (result := _at_once(query, key, value, is_causal, scale)) is not None:
+        return result
     root = sqrt(1 / sqrt(query.shape[-1]) if scale is None else abs(scale))  # half of the factor on either side
     sign = -1 if scale is not None and scale < 0 else 1
     scores = F.matmul(query * (root * sign), key.transpose(-2, -1) * root)
@@ -44,6 +52,26 @@ def scaled_dot_product_attention(
     if dropout_p != 0:
         weights = F.dropout(weights, dropout_p, True)
     return F.matmul(weights, value)
+
+
+def _at_once(query: Any, key: Any, value: Any, is_causal: bool, scale: float | None) -> Any:
+    """What one kernel computes for tensors (batch, heads, ..., ...) or (batch, ..., ...); None where operators have to."""
+    tensors = query, key, value
+    if any(t.dim() != query.dim() or t.device is not CPU for t in tensors) or query.dim() not in (3, 4):
+        return None
+    if query.numel() * key.shape[-2] < settings.least or tracer.state is not None:
+        return None
+    if is_grad_enabled() and any(t.requires_grad for t in tensors):
+        return None
+    from internals.aten.compiled.attention import attend
+
+    if query.dim() == 4 and query.shape[-1] == value.shape[-1] and query.stride(-1) == 1:
+        result = F.empty_like(query)  # heads lie as those of the queries do
+    else:
+        result = F.empty(*query.shape[:-1], value.shape[-1], dtype=query.dtype)
+    q, k, v, out = (t if t.dim() == 4 else t.unsqueeze(1) for t in (*tensors, result))
+    factor = 1 / sqrt(query.shape[-1]) if scale is None else scale
+    return result if attend(q, k, v, out, factor, is_causal) else None
 
 
 def _safe_softmax(scores: Any) -> Any:

@@ -38,6 +38,11 @@ def mm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
 
 def bmm(self: TensorImpl, mat2: TensorImpl, out: Any = None) -> Any:
     """One matrix product for each batch: (b, n, k) by (b, k, m)."""
+    usual = _usual_batches(self._geometry, mat2._geometry)
+    if usual is not None and out is None:
+        result = empty(usual)
+        _multiply_batches(self, mat2, result)
+        return result
     result = checks.bmm(self, mat2, out)
     product(array(self), array(mat2), array(result))
     return result
@@ -86,6 +91,14 @@ def baddbmm(
     self: TensorImpl, batch1: TensorImpl, batch2: TensorImpl, beta: Any = 1, alpha: Any = 1, out: Any = None
 ) -> Any:
     """beta * self + alpha * (batch1 @ batch2), batch by batch."""
+    usual = _usual_batches(batch1._geometry, batch2._geometry)
+    if usual is not None and out is None and alpha == beta == 1 and _is_like(self, usual):
+        result = empty(usual)
+        _multiply_batches(batch1, batch2, result)
+        token = quiet()
+        np.add(array(result), array(self), array(result))
+        restore(token)
+        return result
     result, addend = checks.baddbmm(self, batch1, batch2, out)
     return _scale_and_add(result, array(addend), array(batch1), array(batch2), beta, alpha, out)
 
@@ -117,6 +130,32 @@ def _usual_product(a: Geometry, b: Geometry, addend: Geometry | None = None, ndi
         return None
     sizes = (a.sizes[0], *b.sizes[1:])
     return contiguous_geometry(sizes, a.dtype) if addend is None or addend.sizes in (sizes, sizes[1:]) else None
+
+
+@lru_cache(maxsize=1 << 12)
+def _usual_batches(a: Geometry, b: Geometry) -> Geometry | None:
+    """The geometry of `a @ b` if both are batches of matrices that fit, and nothing has to be checked or converted."""
+    if a.dtype not in (dt.float32, dt.float64) or a.dtype is not b.dtype or a.device is not CPU or b.device is not CPU:
+        return None
+    if len(a.sizes) != 3 or len(b.sizes) != 3 or a.sizes[0] != b.sizes[0] or a.sizes[2] != b.sizes[1]:
+        return None
+    return contiguous_geometry((*a.sizes[:2], b.sizes[2]), a.dtype)
+
+
+def _is_like(t: TensorImpl, g: Geometry) -> bool:
+    """Whether a tensor has the sizes and the dtype of a geometry, on the CPU."""
+    own = t._geometry
+    return own.sizes == g.sizes and own.dtype is g.dtype and own.device is CPU
+
+
+def _multiply_batches(a: TensorImpl, b: TensorImpl, out: TensorImpl) -> None:
+    """Fill `out`, which is contiguous, with the products: many small ones by machine code, others by BLAS."""
+    if out._geometry.numel * a._geometry.sizes[2] >= settings.least:
+        from internals.aten.compiled.batches import multiply
+
+        if multiply(a, b, out):
+            return
+    product(array(a), array(b), array(out))
 
 
 def _dot(g: Geometry, a: TensorImpl, b: TensorImpl) -> Any:
