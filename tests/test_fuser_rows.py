@@ -312,6 +312,27 @@ def test_groups_take_along_what_goes_over_the_last_dimensions() -> None:
     close([compiled(x, w)], [centered(x, w)])
 
 
+def test_sizes_of_a_layer_norm_may_be_computed() -> None:
+    def normalized(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(F.layer_norm(x, (x.size(-1),))) * 2.0
+
+    compiled = torch.jit.script(normalized)
+    for n in (4, 7):
+        x = torch.randn(3, n)
+        assert [k.name for k in kernels_of(compiled, x)] == ["fused_layer_norm_relu_mul"]
+        with fuser(threshold=0, synchronous=True):
+            close([compiled(x)], [normalized(x)])
+
+
+def test_wrong_sizes_are_refused_as_by_the_operator() -> None:
+    def normalized(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(F.layer_norm(x, (3,))) * 2.0
+
+    compiled = torch.jit.script(normalized)
+    with fuser(threshold=0, synchronous=True), pytest.raises(RuntimeError, match="expected input with shape"):
+        compiled(torch.randn(3, 4))
+
+
 def test_rows_learn() -> None:
     def loss(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         y = F.layer_norm(x * w, (4,), w, b)

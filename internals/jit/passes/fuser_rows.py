@@ -29,12 +29,14 @@ OF_ROWS = SOFTMAX | REDUCTIONS | {LAYER_NORM}
 
 
 def is_of_rows(node: Node) -> bool:
-    """Whether `node` is one of these, and a group can take it along: all but its tensors are constants."""
+    """Whether `node` is one of these, and a group can take it along: all but its tensors are constants. Only the sizes that a
+    layer norm expects may be computed, as `(x.size(-1),)` is."""
     name = overload_of(node)
-    if name not in OF_ROWS or any(constant(v) is NOT_CONSTANT and not is_tensor(v) for v in node.inputs()):
-        return False
+    others = [i for i, v in enumerate(node.inputs()) if not is_tensor(v) and constant(v) is NOT_CONSTANT]
     if name == LAYER_NORM:
-        return True
+        return others in ([], [1])
+    if name not in OF_ROWS or others:
+        return False
     schema = node.schema()
     if schema is None or schema.argument_index("dtype") is not None and named_constant(node, "dtype") is not None:
         return False
