@@ -6,7 +6,8 @@ loaded once a turn, each weight once, into all lanes of a vector (`shufflevector
 one instruction, rounding once, or two.
 
 Around it: `tile` goes along the columns of a block, `item` through the blocks of rows, of columns, and images that make up the
-thread's part of the work.
+thread's part of the work. What is added to `out` is summed from zero first: chains of additions stay short, and so do their
+rounding errors.
 
 How the real one differs: such loops are written in assembler (OpenBLAS), with a generator of machine code (oneDNN), or with a
 compiler's intrinsic functions (FBGEMM).
@@ -71,13 +72,12 @@ def text(tile: Tile) -> str:
 
     out_cells = lines(*(at(f"out{r}_{v}", f"out_row{r}", str(v * tile.lanes)) for r in rows for v in vectors))
     read = lines(*(f"  %old{c} = load {vector}, ptr %out{c}, align {bits // 8}" for c in cells))
-    write = lines(*(f"  store {vector} %more{c}, ptr %out{c}, align {bits // 8}" for c in cells))
-    sums = lines(
-        *(
-            f"  %sum{c} = phi {vector} [ zeroinitializer, %tile ], [ %old{c}, %continue ], [ %more{c}, %term ]"
-            for c in cells
-        )
+    add = lines(*(f"  %both{c} = fadd {vector} %old{c}, %more{c}" for c in cells))
+    write, write_both = (
+        lines(*(f"  store {vector} %{name}{c}, ptr %out{c}, align {bits // 8}" for c in cells))
+        for name in ("more", "both")
     )
+    sums = lines(*(f"  %sum{c} = phi {vector} [ zeroinitializer, %tile ], [ %more{c}, %term ]" for c in cells))
     load_x = lines(
         *(at(f"b_at{v}", "b_row", str(v * tile.lanes)) for v in vectors),
         *(f"  %b{v} = load {vector}, ptr %b_at{v}, align {bits // 8}" for v in vectors),
@@ -147,14 +147,10 @@ tile:
 {at("out_tile", "out_start", "%column")}
 {rows_of("out", "out_row")}
 {out_cells}
-  br i1 %continues, label %continue, label %term
-
-continue:
-{read}
   br label %term
 
 term:
-  %k = phi i64 [ 0, %tile ], [ 0, %continue ], [ %k_next, %term ]
+  %k = phi i64 [ 0, %tile ], [ %k_next, %term ]
 {sums}
   %offset_at = getelementptr i64, ptr %offsets, i64 %k
   %offset = load i64, ptr %offset_at
@@ -163,10 +159,22 @@ term:
 {multiply}
   %k_next = add nuw nsw i64 %k, 1
   %more_terms = icmp slt i64 %k_next, %terms
-  br i1 %more_terms, label %term, label %tile_end
+  br i1 %more_terms, label %term, label %sums
+
+sums:
+  br i1 %continues, label %continue, label %write
+
+continue:
+{read}
+{add}
+{write_both}
+  br label %tile_end
+
+write:
+{write}
+  br label %tile_end
 
 tile_end:
-{write}
   %q_next = add i64 %q, {tile.columns}
   %more_columns = icmp slt i64 %q_next, %last
   br i1 %more_columns, label %tile, label %item_end
