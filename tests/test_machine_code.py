@@ -331,6 +331,29 @@ def test_threads_are_made_anew_in_a_forked_process(threads):
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120, env=environment)
 
 
+def test_a_fork_waits_until_nobody_compiles():
+    """Else the new process would wait for a thread that it does not have."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system has no fork")
+    code = (
+        "import os, threading, time\n"
+        "from internals.machine_code import compile, llvm\n"
+        "for lock in (compile._lock, llvm._lock):\n"
+        "    held = threading.Event()\n"
+        "    def compiling():\n"
+        "        with lock:\n"
+        "            held.set(); time.sleep(0.2)\n"
+        "    other = threading.Thread(target=compiling); other.start(); held.wait()\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n"
+        "        os._exit(7 if lock.acquire(timeout=1) else 1)\n"
+        "    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7\n"
+        "    other.join()\n"
+        "    assert lock.acquire(timeout=1)\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
+
+
 def test_number_of_threads_is_checked():
     with pytest.raises(RuntimeError, match="expects a positive integer"):
         set_num_threads(0)

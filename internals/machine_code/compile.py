@@ -30,7 +30,7 @@ from typing import Any
 from . import cache
 from .entry import Entry
 from .language import DeviceFunction, Inline, Kernel, as_inline, bound
-from .llvm import CompileError, digest, emit, host, load
+from .llvm import CompileError, digest, emit, host, load, whole_at_fork
 
 CALLS = {"f4": "float", "f8": "double", "i8": "i64"}  # numbers as LLVM knows them; everything else is a pointer
 
@@ -128,6 +128,7 @@ def _numba_type(word: str) -> Any:
 
 
 _lock = threading.RLock()
+whole_at_fork(_lock)
 _dispatchers: dict[Inline, Any] = {}
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes.util
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from functools import cache as once
@@ -64,23 +65,24 @@ def emit(text: str, names: dict[str, str], optimize: bool) -> cache.Code:
     Raises CompileError if the text is no valid LLVM module or has no such functions.
     """
     ll = _binding()
-    try:
-        module = ll.parse_assembly(text)
-        module.verify()
-        visible = {symbol: module.get_function(symbol) for symbol in names}
-    except (RuntimeError, NameError) as error:
-        raise CompileError(f"no LLVM module with a function {', '.join(names)}: {error}") from error
-    for item in (*module.functions, *module.global_variables):
-        if not item.is_declaration and item.name not in names:
-            item.linkage = "internal"
-    for symbol, function in visible.items():
-        function.name = names[symbol]
-    machine = _target_machine()
-    if optimize:
-        builder = ll.create_pass_builder(machine, ll.create_pipeline_tuning_options(speed_level=3))
-        builder.getModulePassManager().run(module, builder)
-    externals = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
-    return cache.Code(machine.emit_object(module), tuple(externals))
+    with _lock:
+        try:
+            module = ll.parse_assembly(text)
+            module.verify()
+            visible = {symbol: module.get_function(symbol) for symbol in names}
+        except (RuntimeError, NameError) as error:
+            raise CompileError(f"no LLVM module with a function {', '.join(names)}: {error}") from error
+        for item in (*module.functions, *module.global_variables):
+            if not item.is_declaration and item.name not in names:
+                item.linkage = "internal"
+        for symbol, function in visible.items():
+            function.name = names[symbol]
+        machine = _target_machine()
+        if optimize:
+            builder = ll.create_pass_builder(machine, ll.create_pipeline_tuning_options(speed_level=3))
+            builder.getModulePassManager().run(module, builder)
+        externals = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+        return cache.Code(machine.emit_object(module), tuple(externals))
 
 
 def assembly(text: str) -> str:
@@ -110,11 +112,18 @@ def load(code: cache.Code, symbol: str) -> int:
     return address
 
 
+def whole_at_fork(lock: Any) -> None:
+    """Have a fork wait until nobody holds the lock: the new process would find it held for ever, by a thread it does not have."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
 class CompileError(RuntimeError):
     """Something could not be compiled, or what was compiled cannot be used."""
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()
+whole_at_fork(_lock)
 _loaded: dict[str, int] = {}
 
 

@@ -58,7 +58,9 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(num_threads: int) -> None:
-    """Let operators use so many threads, and the BLAS library behind matrix products too. RuntimeError if that is no positive int."""
+    """Let operators use so many threads, and the BLAS library behind matrix products too.
+
+    Raises RuntimeError if that is no positive int."""
     if isinstance(num_threads, bool) or not isinstance(num_threads, int):
         raise RuntimeError(f"set_num_threads expects an int, but got {type(num_threads).__name__}")
     if num_threads < 1:
