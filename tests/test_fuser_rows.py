@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import internals as torch
 import internals.nn.functional as F
 from internals.autograd import gradcheck
-from internals.jit.fuser import fuser, kernels_of
+from internals.jit.fuser import fuser, kernels_of, last_kernels
 from internals.jit.fuser.compiled_group import CompiledGroup
 from tests.fuser_support import both, group
 
@@ -345,3 +345,79 @@ def test_rows_learn() -> None:
         assert gradcheck(compiled, inputs)
         with torch.no_grad():
             close([compiled(*inputs)], [loss(*inputs)])
+
+
+def line(kind: str, a: str, b: str) -> str:
+    """The right side of a node."""
+    if kind in ("add", "sub"):
+        return f"aten::{kind}(%{a}, %{b}, %1)"
+    if kind == "mul":
+        return f"aten::mul(%{a}, %{b})"
+    if kind in ("relu", "tanh"):
+        return f"aten::{kind}(%{a})"
+    if kind in ("softmax", "log_softmax"):
+        return f"aten::{kind}(%{a}, %d, %none)"
+    name, keep = kind.split()
+    middle = "%no, " if name == "var" else ""
+    return f"aten::{name}(%{a}, %last, {middle}%{keep}{'' if middle else ', %none'})"
+
+
+KINDS = [
+    "add",
+    "sub",
+    "mul",
+    "relu",
+    "tanh",
+    "softmax",
+    "log_softmax",
+    "sum yes",
+    "sum no",
+    "mean yes",
+    "mean no",
+    "var yes",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@example(nodes=[("softmax", 0, 0), ("softmax", 0, 0)], outputs=[0, 1], rows=1, n=4)  # the first one's row has to stay
+@given(
+    nodes=st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=8),
+    outputs=st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True),
+    rows=st.sampled_from([1, 4]),
+    n=st.sampled_from([1, 4, 9]),
+)
+def test_any_group(nodes: list[tuple[str, int, int]], outputs: list[int], rows: int, n: int) -> None:
+    known, lines = ["x", "y", "z", "w"], ["  %d : int = prim::Constant[value=-1]()"]
+    for i, (kind, a, b) in enumerate(nodes):
+        a_name, b_name = known[-1 - a % len(known)], known[-1 - b % len(known)]
+        lines.append(f"  %v{i} : Tensor = {line(kind, a_name, b_name)}")
+        known.append(f"v{i}")
+    results = list(dict.fromkeys(f"%{known[-1 - k % (len(known) - 4)]}" for k in outputs))
+    text = of_rows("\n".join(lines), ", ".join(results), "%x : Tensor, %y : Tensor, %z : Tensor, %w : Tensor")
+    torch.manual_seed(0)
+    x, y, z, w = (torch.randn(s, dtype=torch.float64) for s in ((rows, n), (n,), (rows, 1), (rows,)))
+    compiled = CompiledGroup(group(text))
+    with fuser(enabled=False):
+        try:
+            unfused = compiled(x, y, z, w)
+        except (RuntimeError, IndexError):  # sizes that do not fit
+            return
+    with fuser(threshold=0, synchronous=True):
+        fused = compiled(x, y, z, w)
+    close(*([r] if isinstance(r, torch.Tensor) else list(r) for r in (fused, unfused)))
+
+
+def test_the_gradient_of_a_softmax_is_a_kernel_over_rows() -> None:
+    compiled = torch.jit.script(sharpened)
+    x = torch.randn(3, 4, requires_grad=True)
+    with fuser(threshold=0, synchronous=True):
+        y = compiled(x)
+        (gradient,) = torch.autograd.grad((y * y).sum(), x)
+    assert "row_sum(" in last_kernels()[-1].source
+    y = sharpened(x)
+    (expected,) = torch.autograd.grad((y * y).sum(), x)
+    close([gradient], [expected])
+
+
+def sharpened(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x * 0.125, -1) * 2.0

@@ -128,7 +128,7 @@ class _RowText:
         array = found[0]
         self.loop([value], [f"{array}[{array}_row + j] = {self.body.converted(value, d)}"])
         if isinstance(value, Step) and value.dtype is d:
-            self.where[value] = array
+            self.where.setdefault(value, array)
         return array
 
     def finish(self) -> None:
