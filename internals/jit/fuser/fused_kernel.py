@@ -58,12 +58,14 @@ class FusedKernel:
 
     `source` is its text, `group` the graph it stands for, `inputs` and `outputs` its arrays; `tier` is "numba", "cuda" or
     "unfused" for a group that runs operator by operator, `reason` says why. `bytes_moved` are read and written, `bytes_unfused`
-    would be by the operators one by one; `flops` are the operations on elements.
+    would be by the operators one by one; `flops` are the operations on elements. `left_to_operators` are the kinds of the group's
+    nodes that run as operators after its kernels: functions of rows that are none in memory or on a GPU, and sums to a size.
     """
 
     def __init__(self, group: Graph, part: Part | None, program: Program | None, reason: str = "") -> None:
         self.group, self.reason = group, reason
         self._part = part
+        self.left_to_operators = [] if program is None else [call.kind for call in program.late]
         if part is None:
             self.name, self.source, self.signature, self.tier = "", "", "", "unfused"
             self.inputs: list[Meta] = []

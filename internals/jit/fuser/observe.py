@@ -126,7 +126,7 @@ class Observer:
 
     def late_call(self, node: Node, outputs: list[Output]) -> LateCall:
         inputs = tuple(self.late_input(v, outputs) for v in node.inputs())
-        return LateCall(_function(node), inputs, len(node.outputs()))
+        return LateCall(node.kind(), _function(node), inputs, len(node.outputs()))
 
     def late_input(self, v: Value, outputs: list[Output]) -> tuple[str, Any]:
         """Where a late call finds `v`: if only kernels know it, they get one more output."""

@@ -100,8 +100,9 @@ class Output(NamedTuple):
 
 class LateCall(NamedTuple):
     """An operator that runs after the kernels, on what they made: one that sums, or needs a sum. `inputs` are ("input", i),
-    ("output", i), ("late", i) or ("constant", value); its results are the next of the late values."""
+    ("output", i), ("late", i) or ("constant", value); its results are the next of the late values; `kind` is that of its node."""
 
+    kind: str
     function: Any
     inputs: tuple[tuple[str, Any], ...]
     results: int
