@@ -13,7 +13,6 @@ elements.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache as once
 from functools import lru_cache
 from math import ceil
@@ -23,12 +22,13 @@ from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
 from internals.machine_code.entry import Entry
-from internals.machine_code.llvm import CompileError, entry_from_ir
+from internals.machine_code.llvm import entry_from_ir
 from internals.machine_code.settings import settings
 
 from .batches_code import SIGNATURE, Tile, text
 from .copying import plan_copy
 from .product import vector_registers
+from .ready import compiles
 from .scratch import Scratch
 from .typed import FLOATS
 
@@ -127,12 +127,7 @@ def tiles(dtype: dtype) -> tuple[Tile, ...]:
 @once
 def available(dtype: dtype) -> bool:
     """Whether there is machine code for this dtype. Warns, once, where it could not be compiled."""
-    try:
-        entry(tiles(dtype)[0])
-    except (CompileError, ImportError) as error:
-        warnings.warn(f"bmm goes by BLAS, for small matrices more slowly: {error}", UserWarning, stacklevel=2)
-        return False
-    return True
+    return compiles(lambda: entry(tiles(dtype)[0]), "bmm goes by BLAS, for small matrices more slowly")
 
 
 @once

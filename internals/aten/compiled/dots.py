@@ -9,7 +9,6 @@ How the real one differs: ATen leaves it to MKL, which decides by size too.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache as once
 from functools import lru_cache
 from typing import Any
@@ -20,11 +19,12 @@ from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
 from internals.machine_code.entry import Entry
-from internals.machine_code.llvm import CompileError, entry_from_ir
+from internals.machine_code.llvm import entry_from_ir
 from internals.machine_code.settings import use_compiled
 
 from .dots_code import SIGNATURE, Tile, text
 from .product import vector_registers
+from .ready import compiles
 from .typed import FLOATS
 
 WORTH_IT = 1 << 15  # elements of w
@@ -78,12 +78,7 @@ def tile(dtype: dtype) -> Tile:
 @once
 def available(dtype: dtype) -> bool:
     """Whether there is machine code for this dtype. Warns, once, where it could not be compiled."""
-    try:
-        _entry(tile(dtype))
-    except (CompileError, ImportError) as error:
-        warnings.warn(f"products go by BLAS, some more slowly: {error}", UserWarning, stacklevel=2)
-        return False
-    return True
+    return compiles(lambda: _entry(tile(dtype)), "products go by BLAS, some more slowly")
 
 
 @once

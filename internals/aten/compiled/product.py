@@ -23,7 +23,6 @@ k for the first-level cache.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache as once
 from functools import lru_cache
 from math import ceil
@@ -34,9 +33,10 @@ import numpy as np
 from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.machine_code.entry import Entry
-from internals.machine_code.llvm import CompileError, entry_from_ir, host
+from internals.machine_code.llvm import entry_from_ir, host
 
 from .product_code import SIGNATURE, Tile, text
+from .ready import compiles
 from .scratch import Table
 from .typed import FLOATS, typed
 from .windows import LAY_OUT, lay_out
@@ -94,12 +94,7 @@ def available(dtype: dtype) -> bool:
     """Whether there is machine code for this dtype. Warns, once, where it could not be compiled."""
     if dtype not in FLOATS or typed(lay_out, LAY_OUT, dtype) is None:
         return False
-    try:
-        _entry(tiles(dtype)[0])
-    except CompileError as error:
-        warnings.warn(f"convolutions go by numpy, more slowly: {error}", UserWarning, stacklevel=2)
-        return False
-    return True
+    return compiles(lambda: _entry(tiles(dtype)[0]), "convolutions go by numpy, more slowly")
 
 
 @once

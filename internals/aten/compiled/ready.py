@@ -6,11 +6,13 @@ How the real one differs: `DispatchStub` always finds a kernel, if only the one 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from internals.machine_code.language import Kernel
 
 _refused: set[Any] = set()
+SWITCH = "INTERNALS_COMPILED_KERNELS=0 switches compiled kernels off"
 
 
 def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
@@ -26,10 +28,21 @@ def ready(kernel: Kernel, signature: str, aliasing: bool = False) -> Any:
             missing = isinstance(error, ImportError)
             if not missing or ImportError not in _refused:  # a compiler is missing for all kernels alike
                 warnings.warn(
-                    f"{kernel.name} could not be compiled, so numpy does its work, more slowly: {error}. "
-                    "INTERNALS_COMPILED_KERNELS=0 switches compiled kernels off",
+                    f"{kernel.name} could not be compiled, so numpy does its work, more slowly: {error}. {SWITCH}",
                     UserWarning,
                     stacklevel=2,
                 )
             _refused.add(ImportError if missing else None)
     return found
+
+
+def compiles(attempt: Callable[[], object], otherwise: str) -> bool:
+    """Whether `attempt()`, which makes machine code, succeeds. If not, a warning says what is done `otherwise`, and why."""
+    from internals.machine_code.llvm import CompileError
+
+    try:
+        attempt()
+    except (CompileError, ImportError) as error:
+        warnings.warn(f"{otherwise}: {error}. {SWITCH}", UserWarning, stacklevel=3)
+        return False
+    return True
