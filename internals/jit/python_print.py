@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from internals.jit.ir import Block, FunctionType, Graph, ListType, Node, OptionalType, Type, Value, base_name
 
+from .passes.pack_convolutions import without_packed_groups
 from .python_expressions import Expressions
 from .python_inlining import constants_in_order, inlined_nodes, is_constant
-from .passes.pack_convolutions import without_packed_groups
 from .script_function import schema_of_graph
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ disappears.
 
 The new module shares the tensors that stay attributes with the old one, as in PyTorch.
 
-How the real one differs: its analysis knows the objects behind attributes and interfaces of submodules; its `optimize_for_inference`
-converts weights to the layouts that MKLDNN and cuDNN prefer.
+How the real one differs: its analysis knows the objects behind attributes and interfaces of submodules; its
+`optimize_for_inference` converts weights to the layouts that MKLDNN and cuDNN prefer.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ def optimize_frozen_graph(graph: Graph, optimize_numerics: bool = True) -> bool:
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
     """`freeze` in evaluation mode with all optimisations there are. A module that is frozen already is only optimised.
 
-    Convolutions and what goes with them become groups (`pack_convolutions.py`). When such a module is first called with inputs of some
-    sizes, kernels are chosen and compiled, with a note on stderr, which takes some seconds the first time on a machine; call it
-    once before measuring. `convolution_plan(module)` tells what was chosen.
+    Convolutions and what goes with them become groups (`pack_convolutions.py`). When such a module is first called with inputs of
+    some sizes, kernels are chosen and compiled, with a note on stderr, which takes some seconds the first time on a machine; call
+    it once before measuring. `convolution_plan(module)` tells what was chosen.
 
     Raises RuntimeError for a module that is not compiled.
     """

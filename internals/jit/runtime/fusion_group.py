@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from internals._generated import ops
 from internals.aten.broadcasting import broadcast_shapes
-
 from internals.jit.fuser.compiled_group import CompiledGroup
 
 from .node_functions import node_function
