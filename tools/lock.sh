@@ -13,7 +13,7 @@ compile() {
 
 # setuptools is pinned too, so that the editable install needs no build isolation and fetches nothing of its own choice;
 # fork-strategy "fewest" takes one version for all Pythons, because the notebooks' outputs must not depend on it.
-echo 'setuptools>=77' | compile pyproject.toml - --extra test --output-file requirements.lock
+echo 'setuptools>=77' | compile pyproject.toml - --extra test --extra serving --output-file requirements.lock
 # The second lock has the first one's versions of what both name (numba, numpy).
 sed -n 's/^cuda = \["\(.*\)"\]$/\1/p' pyproject.toml | compile - --constraint requirements.lock --output-file requirements-cuda.lock
 # The third has neither hashes nor CUDA's libraries: which build of PyTorch there is, and what that needs, is the index's to say.

@@ -1,0 +1,128 @@
+"""One event, one line: what a server writes about itself.
+
+A line is a JSON object (`{"time": "2026-11-21T22:33:00.123456Z", "event": "listening", "grpc": "127.0.0.1:8001"}`), so that a
+collector can filter by field instead of guessing with regular expressions; or the same as text, for people.
+
+Requests that succeed are not logged: the metrics count them. Those that fail are, but at most `failures_per_second`: a client that
+fails ten thousand times a second must not fill the disk. The others are counted, and the next line says how many they were.
+
+What never gets into a line: a tensor, or any other object or buffer (only its type is named: contents belong to users); whatever
+is passed under a name like `token`; and the `secrets` themselves, wherever they occur. Nor can a client write lines of its own by
+putting a newline into a model's name: control characters are escaped, and long text is cut.
+
+How the real one differs: Triton logs in the style of glog (`I1121 22:33:00.123456 1 server.cc:674] ...`), with levels of verbosity
+that go as far as writing whole tensors.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+LONGEST = 500  # characters of one field
+HIDDEN = "[hidden]"
+SECRET_NAMES = ("token", "secret", "password", "authorization", "key", "cookie")
+
+
+class Log:
+    """Writes events to `stream` (None: what `sys.stderr` is at the time), as "json" or "text". May be used from any thread.
+
+    A stream that cannot be written to any more loses lines; it does not stop the server. Raises ValueError for another format.
+    """
+
+    def __init__(
+        self,
+        format: str = "json",
+        stream: TextIO | None = None,
+        *,
+        secrets: Iterable[str | None] = (),
+        failures_per_second: int = 10,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if format not in ("json", "text"):
+            raise ValueError(f"a log is written as 'json' or 'text', not as {format!r}")
+        self.format, self.stream = format, stream
+        self.failures_per_second = failures_per_second
+        self._secrets = tuple(s for s in secrets if s)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._second_began = -math.inf
+        self._failures = 0  # in this second
+        self._not_logged = 0  # since the last line about a failure
+
+    def event(self, event: str, /, **fields: Any) -> None:
+        """Write a line. Fields are strings, numbers, booleans or None, or lists of these; of anything else the type is named."""
+        line = self._line(event, fields)
+        with self._lock:
+            self._write(line)
+
+    def failed(self, **fields: Any) -> bool:
+        """Write that a request failed (`model=`, `code=`, `message=`, ...), unless this second had enough of that.
+
+        Returns whether it was written. The next failure that is written tells under `not_logged` how many were not.
+        """
+        with self._lock:
+            now = self._clock()
+            if now - self._second_began >= 1.0:
+                self._second_began, self._failures = now, 0
+            if self._failures >= self.failures_per_second:
+                self._not_logged += 1
+                return False
+            self._failures += 1
+            if self._not_logged:
+                fields["not_logged"] = self._not_logged
+                self._not_logged = 0
+            self._write(self._line("request failed", fields))
+            return True
+
+    def close(self) -> None:
+        """Say how many failures were left out since the last one that was written. The stream stays open: it is not the log's."""
+        with self._lock:
+            count, self._not_logged = self._not_logged, 0
+            if count:
+                self._write(self._line("requests failed", {"not_logged": count}))
+
+    def _line(self, event: str, fields: dict[str, Any]) -> str:
+        time_of_day = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        shown = {name: HIDDEN if is_secret(name) else self._presentable(value) for name, value in fields.items()}
+        if self.format == "json":
+            return json.dumps({"time": time_of_day, "event": event, **shown}) + "\n"
+        return " ".join([time_of_day, event, *(f"{name}={_as_text(value)}" for name, value in shown.items())]) + "\n"
+
+    def _presentable(self, value: Any) -> Any:
+        if value is None or isinstance(value, (bool, int)):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else str(value)
+        if isinstance(value, (list, tuple)):
+            return [self._presentable(element) for element in value[:20]]
+        if not isinstance(value, str):
+            return f"<{type(value).__name__}>"
+        for secret in self._secrets:
+            value = value.replace(secret, HIDDEN)
+        return value if len(value) <= LONGEST else f"{value[:LONGEST]}... ({len(value)} characters)"
+
+    def _write(self, line: str) -> None:
+        stream = sys.stderr if self.stream is None else self.stream
+        try:
+            stream.write(line)
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # a pipe without a reader, a closed file, no stderr at all
+            pass
+
+
+def is_secret(name: str) -> bool:
+    """Whether a field of this name is not to be shown: `token`, `api_token`, `tls_key`, ..."""
+    return any(part in SECRET_NAMES for part in name.lower().replace("-", "_").split("_"))
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str) and value and not any(c.isspace() or c in '"\\=' or not c.isprintable() for c in value):
+        return value
+    return json.dumps(value)

@@ -1,0 +1,31 @@
+"""The names that the Open Inference Protocol gives to element types: `FP32` is `float32`.
+
+`BYTES`, strings with a length before each, is the one type of the protocol that no tensor here has.
+
+How the real one differs: PyTorch's `ScalarType` has no such names; Triton's backend for it keeps the same table in
+`libtorch_utils.cc`.
+"""
+
+from __future__ import annotations
+
+import internals as torch
+
+DTYPES: dict[str, torch.dtype] = {
+    "BOOL": torch.bool,
+    "UINT8": torch.uint8,
+    "INT8": torch.int8,
+    "INT16": torch.int16,
+    "INT32": torch.int32,
+    "INT64": torch.int64,
+    "FP16": torch.float16,
+    "FP32": torch.float32,
+    "FP64": torch.float64,
+}
+DATATYPES: dict[torch.dtype, str] = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def datatype_of(dtype: torch.dtype) -> str:
+    """The protocol's name. Raises TypeError for dtypes that it has none for, such as complex64."""
+    if dtype not in DATATYPES:
+        raise TypeError(f"{dtype} has no name in the Open Inference Protocol; it has {', '.join(DATATYPES)}")
+    return DATATYPES[dtype]

@@ -1,0 +1,61 @@
+"""A `.proto` file to message classes, when it is needed: `compile_schema(text).ModelInferRequest`.
+
+protoc, which grpcio-tools brings, turns the text into a descriptor: the schema as data. The classes are made from that, in a pool
+of their own. It has to be one's own: a second schema with the same names, such as tritonclient's, in the pool that all
+generated code shares would be refused, and two versions of one schema could not meet in one process.
+
+Mirrors what `protoc --python_out` and the module it generates do together (`google/protobuf/internal/builder.py`).
+
+How the real one differs: generated `_pb2.py` files hold the descriptor as a string and register it in the pool that all share.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+
+class Schema(SimpleNamespace):
+    """The message classes of a `.proto` by name, `pool` with their descriptors, `file` the descriptor of the file."""
+
+    pool: Any
+    file: Any
+
+
+def compile_schema(text: str, name: str = "schema.proto") -> Schema:
+    """The messages that a proto3 text defines. Raises ValueError with protoc's own words where it is wrong."""
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(descriptor(text, name))
+    file = pool.FindFileByName(name)
+    messages = {key: message_factory.GetMessageClass(found) for key, found in file.message_types_by_name.items()}
+    return Schema(pool=pool, file=file, **messages)
+
+
+@cache
+def open_inference() -> Schema:
+    """The classes of `open_inference.proto`."""
+    file = Path(__file__).with_name("open_inference.proto")
+    return compile_schema(file.read_text(encoding="utf-8"), file.name)
+
+
+def descriptor(text: str, name: str) -> bytes:
+    """protoc's answer: a serialized `FileDescriptorProto`."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, name), Path(folder, "descriptor")
+        source.write_text(text, encoding="utf-8")
+        protoc = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", f"--descriptor_set_out={target}"]
+        run = subprocess.run([*protoc, str(source)], capture_output=True, text=True)
+        if run.returncode:
+            told = run.stderr.replace(f"{folder}{os.sep}", "").strip().rpartition("\n")[2]
+            raise ValueError(f"not a schema: {told}")
+        files = descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes())
+    content: bytes = files.file[0].SerializeToString()
+    return content
