@@ -3,15 +3,15 @@
 A line is a JSON object (`{"time": "2026-11-21T22:33:00.123456Z", "event": "listening", "grpc": "127.0.0.1:8001"}`), so that a
 collector can filter by field instead of guessing with regular expressions; or the same as text, for people.
 
-Requests that succeed are not logged: the metrics count them. Those that fail are, but at most `failures_per_second`: a client that
-fails ten thousand times a second must not fill the disk. The others are counted, and the next line says how many they were.
+Requests that succeed are not logged: the metrics count them. Those that fail are, but at most `failures_per_second`: a client
+that fails ten thousand times a second must not fill the disk. The others are counted, and the next line says how many they were.
 
 What never gets into a line: a tensor, or any other object or buffer (only its type is named: contents belong to users); whatever
 is passed under a name like `token`; and the `secrets` themselves, wherever they occur. Nor can a client write lines of its own by
 putting a newline into a model's name: control characters are escaped, and long text is cut.
 
-How the real one differs: Triton logs in the style of glog (`I1121 22:33:00.123456 1 server.cc:674] ...`), with levels of verbosity
-that go as far as writing whole tensors.
+How the real one differs: Triton logs in the style of glog (`I1121 22:33:00.123456 1 server.cc:674] ...`), with levels of
+verbosity that go as far as writing whole tensors.
 """
 
 from __future__ import annotations
@@ -123,6 +123,6 @@ def is_secret(name: str) -> bool:
 
 
 def _as_text(value: Any) -> str:
-    if isinstance(value, str) and value and not any(c.isspace() or c in '"\\=' or not c.isprintable() for c in value):
+    if isinstance(value, str) and value.isascii() and value.isprintable() and not set(value) & set(' "\\='):
         return value
     return json.dumps(value)

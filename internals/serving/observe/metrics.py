@@ -43,7 +43,11 @@ class Metrics:
             "internals_requests", "Requests that were answered", (*_MODEL, "outcome"), registry=registry
         )
         self._request_seconds = Histogram(
-            "internals_request_seconds", "From a request's arrival to its answer", _MODEL, buckets=SECONDS, registry=registry
+            "internals_request_seconds",
+            "From a request's arrival to its answer",
+            _MODEL,
+            buckets=SECONDS,
+            registry=registry,
         )
         self._executions = Counter("internals_executions", "Batches that a model ran", _MODEL, registry=registry)
         self._execution_requests = Histogram(
@@ -60,7 +64,10 @@ class Metrics:
         )
         self._queue_depth = Gauge("internals_queue_depth", "Requests that wait now", _MODEL, registry=registry)
         bytes_in = Counter(
-            "internals_input_bytes", "Bytes of input tensors, by whether they were copied", ("copied",), registry=registry
+            "internals_input_bytes",
+            "Bytes of input tensors, by whether they were copied",
+            ("copied",),
+            registry=registry,
         )
         self._input = (bytes_in.labels("1"), bytes_in.labels("0"))
         self._children: dict[tuple[Any, ...], Any] = {}
