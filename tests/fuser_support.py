@@ -58,6 +58,14 @@ def assert_same(a: Any, b: Any, ulps: int = 0) -> None:
     assert apart.max(initial=0) <= ulps, f"{apart.max()} units in the last place apart"
 
 
+def close(fused: Any, unfused: Any) -> None:
+    """Same dtypes, sizes and strides, and elements up to the rounding of sums that are added up in another order."""
+    for a, b in zip(fused, unfused):
+        assert (a.dtype, a.shape, a.stride()) == (b.dtype, b.shape, b.stride())
+        tolerance = 2e-6 if a.dtype is torch.float32 else 1e-14
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=tolerance, atol=tolerance)
+
+
 def _ordinal(x: Any) -> Any:
     """Floats counted from 0, so that neighbours differ by 1."""
     bits = np.ascontiguousarray(x).view(np.dtype(f"i{x.itemsize}")).astype(np.int64 if x.itemsize < 8 else object)
