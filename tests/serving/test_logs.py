@@ -15,6 +15,7 @@ import internals
 
 pytest.importorskip("prometheus_client", reason="the extra `serving` is not installed")
 
+from internals.serving.errors import InvalidRequest, ModelFailed
 from internals.serving.observe.logs import LONGEST, Log
 
 
@@ -85,7 +86,7 @@ def test_a_token_never_appears(format: str) -> None:
     log = Log(format, stream, secrets=("s3cr3t-t0ken", None, ""))
     log.event("started", token="another", api_token="another", Authorization="Bearer another", tls_key="another")
     log.event("odd", message="the header was Bearer s3cr3t-t0ken", path="/v2?x=s3cr3t-t0ken", names=["s3cr3t-t0ken"])
-    log.failed(message="s3cr3t-t0ken" * 100)
+    log.failure("s3cr3t-t0ken", "1", "s3cr3t-t0ken", InvalidRequest("s3cr3t-t0ken" * 100))
     written = stream.getvalue()
     assert written.count("\n") == 3
     assert "s3cr3t" not in written
@@ -109,12 +110,28 @@ def test_contents_of_tensors_and_buffers_never_appear(format: str) -> None:
         ValueError("31337"),
     ):
         log.event("odd", value=value)
-        log.failed(value=value)
     written = stream.getvalue()
     assert "31337" not in written
     assert "4242" not in written
     assert "<Tensor>" in written
     assert "<memoryview>" in written
+
+
+def test_nor_what_a_model_prints_into_its_error() -> None:
+    stream = io.StringIO()
+    x = internals.tensor([[31337.0, 4242.0], [31337.0, 4242.0]])
+    for message in (
+        f"cannot handle {x}",
+        f"cannot handle {x.numpy()!r} of rank 2",
+        f"cannot {internals.nn.Parameter(x)}",
+    ):
+        Log("json", stream).failure("mlp", "1", "", ModelFailed(message))
+    assert "31337" not in stream.getvalue()
+    assert [line["message"] for line in lines(stream)] == [
+        "cannot handle tensor(...)",
+        "cannot handle array(...)",
+        "cannot Parameter containing:\ntensor(...)",
+    ]
 
 
 def test_long_text_is_cut() -> None:
@@ -125,16 +142,32 @@ def test_long_text_is_cut() -> None:
     assert line["many"] == list(range(20))
 
 
+def test_a_failure_says_what_was_wrong_with_which_request() -> None:
+    stream = io.StringIO()
+    assert Log("json", stream).failure("mlp", "2", "r-17", InvalidRequest("input 'x' is missing; the model takes x"))
+    (line,) = lines(stream)
+    del line["time"]
+    assert line == {
+        "event": "request failed",
+        "model": "mlp",
+        "version": "2",
+        "id": "r-17",
+        "code": "INVALID_ARGUMENT",
+        "message": "input 'x' is missing; the model takes x",
+    }
+
+
 def test_failures_are_written_so_often_and_then_counted() -> None:
     stream, clock = io.StringIO(), Clock()
     log = Log("json", stream, failures_per_second=3, clock=clock)
-    assert [log.failed(n=n) for n in range(8)] == [True, True, True, False, False, False, False, False]
+    error = InvalidRequest("no")
+    assert [log.failure("mlp", "1", str(n), error) for n in range(8)] == [True] * 3 + [False] * 5
     clock.now = 0.9
-    assert not log.failed(n=8)
+    assert not log.failure("mlp", "1", "8", error)
     clock.now = 1.0
-    assert log.failed(n=9)
+    assert log.failure("mlp", "1", "9", error)
     written = lines(stream)
-    assert [line["n"] for line in written] == [0, 1, 2, 9]
+    assert [line["id"] for line in written] == ["0", "1", "2", "9"]
     assert [line.get("not_logged") for line in written] == [None, None, None, 6]
     assert {line["event"] for line in written} == {"request failed"}
 
@@ -143,7 +176,7 @@ def test_events_are_not_limited_and_closing_tells_what_was_left_out() -> None:
     stream = io.StringIO()
     log = Log("json", stream, failures_per_second=1, clock=Clock())
     for n in range(5):
-        log.failed(n=n)
+        log.failure("mlp", "1", str(n), InvalidRequest("no"))
         log.event("loaded", n=n)
     log.close()
     log.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -97,11 +98,15 @@ def test_the_number_of_series_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_combination_of_labels_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    asked: list[tuple[str, ...]] = []
     labels = prometheus_client.Counter.labels
-    monkeypatch.setattr(prometheus_client.Counter, "labels", lambda self, *a: asked.append(a) or labels(self, *a))
+
+    def listening(self: Any, *values: str) -> Any:
+        asked.append(values)
+        return labels(self, *values)
+
     m = Metrics()
-    asked.clear()
+    monkeypatch.setattr(prometheus_client.Counter, "labels", listening)
     for _ in range(5):
         m.request("mlp", "1", "ok", 0.1)
     assert asked == [("mlp", "1", "ok")]
@@ -116,9 +121,12 @@ def test_names_of_any_text_survive_the_exposition() -> None:
 
 def test_no_count_is_lost_between_threads() -> None:
     m = Metrics()
-    threads = [
-        threading.Thread(target=lambda: [m.request("mlp", "1", "ok", 0.1) for _ in range(500)]) for _ in range(4)
-    ]
+
+    def count() -> None:
+        for _ in range(500):
+            m.request("mlp", "1", "ok", 0.1)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -6,8 +6,9 @@ collector can filter by field instead of guessing with regular expressions; or t
 Requests that succeed are not logged: the metrics count them. Those that fail are, but at most `failures_per_second`: a client
 that fails ten thousand times a second must not fill the disk. The others are counted, and the next line says how many they were.
 
-What never gets into a line: a tensor, or any other object or buffer (only its type is named: contents belong to users); whatever
-is passed under a name like `token`; and the `secrets` themselves, wherever they occur. Nor can a client write lines of its own by
+What never gets into a line: a tensor, or any other object or buffer (only its type is named: contents belong to users), nor one
+that a model printed into its error; whatever is passed under a name like `token`; and the `secrets` themselves, wherever they
+occur. Nor can a client write lines of its own by
 putting a newline into a model's name: control characters are escaped, and long text is cut.
 
 How the real one differs: Triton logs in the style of glog (`I1121 22:33:00.123456 1 server.cc:674] ...`), with levels of
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import threading
 import time
@@ -25,8 +27,11 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from ..errors import ServingError
+
 LONGEST = 500  # characters of one field
 HIDDEN = "[hidden]"
+PRINTED_TENSOR = re.compile(r"\b(tensor|array|Parameter)\(.*", re.DOTALL)  # in the message of a model that raised
 SECRET_NAMES = ("token", "secret", "password", "authorization", "key", "cookie")
 
 
@@ -62,11 +67,18 @@ class Log:
         with self._lock:
             self._write(line)
 
-    def failed(self, **fields: Any) -> bool:
-        """Write that a request failed (`model=`, `code=`, `message=`, ...), unless this second had enough of that.
+    def failure(self, model: str, version: str, id: str, error: ServingError) -> bool:
+        """Write that a request failed, and why, unless this second had enough of that.
 
         Returns whether it was written. The next failure that is written tells under `not_logged` how many were not.
         """
+        fields: dict[str, Any] = {
+            "model": model,
+            "version": version,
+            "id": id,
+            "code": error.code,
+            "message": str(error),
+        }
         with self._lock:
             now = self._clock()
             if now - self._second_began >= 1.0:
@@ -106,6 +118,7 @@ class Log:
             return f"<{type(value).__name__}>"
         for secret in self._secrets:
             value = value.replace(secret, HIDDEN)
+        value = PRINTED_TENSOR.sub(r"\1(...)", value)
         return value if len(value) <= LONGEST else f"{value[:LONGEST]}... ({len(value)} characters)"
 
     def _write(self, line: str) -> None:
