@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import internals as torch
 from internals.aten.compiled import attention, batches
 from internals.aten.compiled.batches_code import Tile
+from internals.aten.compiled.tile_code import Vector
 from internals.machine_code.settings import compiled_kernels
 from internals.nn.functional import scaled_dot_product_attention
 
@@ -64,7 +65,8 @@ def test_every_tile(sizes: tuple[int, ...], dtype: Any, data: Any) -> None:
     a, b = made(1, dtype, (batch, rows, terms), ORDERS[0]), made(2, dtype, (batch, terms, columns), ORDERS[0])
     memory = torch.full((batch, rows, columns + 2), float("nan"), dtype=dtype)
     tile = data.draw(st.sampled_from(batches.tiles(dtype)))
-    tile = data.draw(st.sampled_from([tile, tile._replace(lanes=2), Tile(tile.type, 32 // dtype.itemsize, 6, 2, 1)]))
+    two, some = Vector(tile.vector.number, 2), Vector(tile.vector.number, 32 // dtype.itemsize)
+    tile = data.draw(st.sampled_from([tile, tile._replace(vector=two), Tile(some, 6, 2, 1)]))
     numbers = rows, columns, terms, *a.stride(), *b.stride()[:2], *memory.stride()[:2], -0.5
     batches.entry(tile)(0, batch * -(-rows // tile.rows), a.data_ptr(), b.data_ptr(), memory.data_ptr(), *numbers)
     assert close(memory[:, :, :columns].contiguous(), -0.5 * product(a, b), terms)

@@ -16,6 +16,7 @@ from internals.aten.compiled import product, rearranging, windows
 from internals.aten.compiled.layouts import Window, planned
 from internals.aten.compiled.product import Factors, best_tile, multiply, rows_apart, tiles
 from internals.aten.compiled.product_code import SIGNATURE, Tile, text
+from internals.aten.compiled.tile_code import Vector
 from internals.aten.native import convolution as native
 from internals.core import dtype as dt
 from internals.machine_code import compiled_kernels
@@ -26,7 +27,8 @@ from tests.support import assert_same, examples, oracle, to_numpy, to_torch
 from tests.test_nn_convolution import by_definition
 
 TILES = [
-    *tiles(dt.float32), *tiles(dt.float64), Tile("float", 8, 6, 2), Tile("double", 4, 4, 3), Tile("float", 4, 2, 5),
+    *tiles(dt.float32), *tiles(dt.float64), Tile(Vector("float", 8), 6, 2), Tile(Vector("double", 4), 4, 3),
+    Tile(Vector("float", 4), 2, 5),
 ]  # fmt: skip
 
 
@@ -34,7 +36,7 @@ TILES = [
 @pytest.mark.parametrize("adding", [False, True])
 def test_product_of_every_tile(tile: Tile, adding: bool) -> None:
     """Also those of CPUs with smaller registers: LLVM splits or joins what this one cannot hold."""
-    random, number = np.random.default_rng(0), {"float": np.float32, "double": np.float64}[tile.type]
+    random, number = np.random.default_rng(0), {"float": np.float32, "double": np.float64}[tile.vector.number]
     images, turns, terms = 4, 2, 5
     rows, columns = (tile.rows * 2, tile.columns * 3) if adding else (tile.rows * 2 + 1, tile.columns * 3 + 1)
     weights = random.standard_normal((turns, rows, terms)).astype(number)

@@ -16,7 +16,7 @@ In reading order:
   `reductions`, `extrema`, `moments`, `scans`, `softmax` and `normalization`. `sorting`: rows in order.
 - Products: `product` (and its inner loop, `product_code`) reads its second matrix through a table of offsets, `dots`
   (`dots_code`) with its rows as columns, `batches` (`batches_code`) many small ones; `attention` (`attention_code`) puts a
-  softmax between two.
+  softmax between two. What these texts have in common is in `tile_code`.
 - Images: `layouts` and its loops, `windows`, say how they lie. `convolving` is the eager convolution; `convolution_gradients`,
   with `rearranging` and `depthwise`, its backward; `pooling` and `batch_norm` go with them.
 - `convolution/`: networks that only infer, with packed weights and blocked activations.
