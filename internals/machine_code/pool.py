@@ -28,22 +28,10 @@ from typing import Any
 PARTS_A_THREAD = 4
 SPINS = 20_000  # looks at the board before a thread goes to sleep, with a pause after each
 
-CODE = """
-%board = type { [8 x i64], [8 x i64], [8 x i64], [8 x i64], ptr, i64, i64, ptr }
-
-; Take parts until none are left.
-define internal void @take(ptr %board) {
+TAKE_PARTS = """
+; Take parts of a job, `size` of its `n` elements at a time, until none are left.
+define internal void @take_parts(ptr %next, ptr %done, i64 %n, i64 %size, ptr %kernel, ptr %args) {
 start:
-  %next = getelementptr %board, ptr %board, i32 0, i32 1
-  %done = getelementptr %board, ptr %board, i32 0, i32 2
-  %kernel.at = getelementptr %board, ptr %board, i32 0, i32 4
-  %n.at = getelementptr %board, ptr %board, i32 0, i32 5
-  %size.at = getelementptr %board, ptr %board, i32 0, i32 6
-  %args.at = getelementptr %board, ptr %board, i32 0, i32 7
-  %kernel = load ptr, ptr %kernel.at
-  %n = load i64, ptr %n.at
-  %size = load i64, ptr %size.at
-  %args = load ptr, ptr %args.at
   br label %claim
 claim:
   %begin = atomicrmw add ptr %next, i64 %size seq_cst
@@ -58,6 +46,27 @@ work:
   %before = atomicrmw add ptr %done, i64 %count seq_cst
   br label %claim
 return:
+  ret void
+}
+"""
+
+CODE = """
+%board = type { [8 x i64], [8 x i64], [8 x i64], [8 x i64], ptr, i64, i64, ptr }
+
+; Take parts of the job on the board.
+define internal void @take(ptr %board) {
+start:
+  %next = getelementptr %board, ptr %board, i32 0, i32 1
+  %done = getelementptr %board, ptr %board, i32 0, i32 2
+  %kernel.at = getelementptr %board, ptr %board, i32 0, i32 4
+  %n.at = getelementptr %board, ptr %board, i32 0, i32 5
+  %size.at = getelementptr %board, ptr %board, i32 0, i32 6
+  %args.at = getelementptr %board, ptr %board, i32 0, i32 7
+  %kernel = load ptr, ptr %kernel.at
+  %n = load i64, ptr %n.at
+  %size = load i64, ptr %size.at
+  %args = load ptr, ptr %args.at
+  call void @take_parts(ptr %next, ptr %done, i64 %n, i64 %size, ptr %kernel, ptr %args)
   ret void
 }
 
@@ -183,7 +192,7 @@ def _functions() -> tuple[Any, Any]:
     from .llvm import functions_from_ir, host
 
     pause = {"x86_64": '"pause"', "aarch64": '"yield"', "arm64": '"yield"'}.get(host().partition("-")[0], '""')
-    code = CODE.replace("PAUSE", f'asm sideeffect {pause}, ""()')
+    code = (TAKE_PARTS + CODE).replace("PAUSE", f'asm sideeffect {pause}, ""()')
     run_job, serve = functions_from_ir(code, ("run_job", "serve"), code)
     word, pointer = ctypes.c_int64, ctypes.c_void_p
     return (

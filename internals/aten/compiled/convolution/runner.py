@@ -24,6 +24,7 @@ import numpy as np
 
 from internals.machine_code.entry import Entry
 from internals.machine_code.llvm import entry_from_ir
+from internals.machine_code.pool import TAKE_PARTS
 
 from .buffers import address_of
 
@@ -53,21 +54,10 @@ step:
   %pair = mul i64 %i, 2
   %next = getelementptr i64, ptr %counters, i64 %pair
   %done = getelementptr i64, ptr %next, i64 1
-  br label %take
-take:
-  %begin = atomicrmw add ptr %next, i64 %size seq_cst
-  %any = icmp slt i64 %begin, %items
-  br i1 %any, label %work, label %look
-work:
-  %full = add i64 %begin, %size
-  %cut = icmp slt i64 %full, %items
-  %end = select i1 %cut, i64 %full, i64 %items
-  call void %function(i64 %begin, i64 %end, ptr %arguments)
-  %count = sub i64 %end, %begin
-  %before = atomicrmw add ptr %done, i64 %count seq_cst
-  br label %take
+  call void @take_parts(ptr %next, ptr %done, i64 %items, i64 %size, ptr %function, ptr %arguments)
+  br label %look
 look:
-  %looks = phi i64 [ 0, %take ], [ %more_looks, %again ], [ %more_looks, %leave ]
+  %looks = phi i64 [ 0, %step ], [ %more_looks, %again ], [ %more_looks, %leave ]
   %seen = load atomic i64, ptr %done seq_cst, align 8
   %missing = icmp slt i64 %seen, %items
   br i1 %missing, label %again, label %finished
@@ -127,7 +117,8 @@ class Program:
 
 @cache
 def _run_steps() -> Entry:
-    return entry_from_ir(TEXT, "run_steps", TEXT, "*i8 i8 *i8 *i8", optimize=False)
+    text = TAKE_PARTS + TEXT
+    return entry_from_ir(text, "run_steps", text, "*i8 i8 *i8 *i8", optimize=False)
 
 
 @cache
