@@ -1,9 +1,9 @@
 """Which function of one element stands for which loop (`REGISTER_DISPATCH` in `aten/src/ATen/native/cpu/*Kernel.cpp`).
 
-The functions are those of the GPU's kernels, where they do with the four operations, comparisons and square roots: these give
-the same bits everywhere. Those with exp and its kind are in `transcendental`. The name of the table says what is gained, which
-decides from how many elements on a loop is compiled: numpy's own loops for one operation are as quick as any on one thread, and
-what takes numpy several passes pays early.
+The functions are those of the GPU's kernels (`internals/cuda/native/loops.py`), where they do with the four operations,
+comparisons and square roots: these give the same bits everywhere. Those with exp and its kind are in `transcendental`. The name
+of the list that a loop is in says what is gained, which decides from how many elements on it is compiled: numpy's own loops for
+one operation are as quick as any on one thread, and what takes numpy several passes pays early.
 
 How the real one differs: each operator has a stub, a table of function pointers by instruction set.
 """
@@ -21,82 +21,33 @@ from internals.aten.native import activations_composed as act_composed
 from internals.aten.native import clamping, losses, losses_backward
 from internals.aten.native import pointwise_ternary as choice
 from internals.aten.native import special_functions as special
-from internals.cuda.kernels import functors as f
-from internals.cuda.kernels import functors_nn as nn
+from internals.cuda.native.loops import ANY as ON_THE_DEVICE
 from internals.cuda.templates import DeviceFunction
 
 from . import transcendental
 
-# fmt: off
-QUICK_IN_NUMPY: dict[Any, DeviceFunction] = {
-    np.add:                         f.add,
-    np.subtract:                    f.sub,
-    np.multiply:                    f.mul,
-    np.divide:                      f.div,
-    np.maximum:                     f.maximum,
-    np.minimum:                     f.minimum,
-    np.square:                      f.square,
-    np.sqrt:                        f.sqrt,
-    np.reciprocal:                  f.reciprocal,
-    np.absolute:                    f.absolute,
-    np.equal:                       f.eq,
-    np.not_equal:                   f.ne,
-    np.less:                        f.lt,
-    np.less_equal:                  f.le,
-    np.greater:                     f.gt,
-    np.greater_equal:               f.ge,
-    np.isnan:                       f.isnan,
-    special.copy:                   f.copy,
-    special.negative:               f.neg,
-}
+QUICK_IN_NUMPY = (
+    np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.square, np.sqrt, np.reciprocal, np.absolute,
+    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, special.copy, special.negative,
+)  # fmt: skip
 """What numpy does in one pass, with vector instructions."""
 
-SLOW_IN_NUMPY: dict[Any, DeviceFunction] = {
-    special.add_scaled:             f.add_scaled,
-    special.subtract_scaled:        f.sub_scaled,
-    special.sign:                   f.sign,
-    special.cube:                   f.cube,
-    special.inverse_square:         f.inverse_square,
-    special.rsqrt:                  f.rsqrt,
-    np.logical_and:                 f.logical_and,
-    np.logical_or:                  f.logical_or,
-    np.logical_xor:                 f.logical_xor,
-    np.logical_not:                 f.logical_not,
+SLOW_IN_NUMPY = (
+    special.add_scaled, special.subtract_scaled, special.sign, special.cube, special.inverse_square, special.rsqrt,
+    np.logical_and, np.logical_or, np.logical_xor, np.logical_not,
     # Bounds and choices
-    clamping.between:               f.clamp,
-    clamping.between_numbers:       f.clamp,
-    clamping.at_least:              f.at_least,
-    clamping.at_most:               f.at_most,
-    choice.select:                  f.where,
-    choice.mask_over:               f.masked,
-    choice.lerp:                    f.lerp,
-    choice.add_product:             f.addcmul,
-    choice.add_quotient:            f.addcdiv,
+    clamping.between, clamping.between_numbers, clamping.at_least, clamping.at_most,
+    choice.select, choice.mask_over, choice.lerp, choice.add_product, choice.add_quotient,
     # Activations
-    act.relu_loop:                  nn.relu,
-    act.leaky_loop:                 nn.leaky_relu,
-    act_composed.hardsigmoid_loop:  nn.hardsigmoid,
-    act_composed.hardswish_loop:    nn.hardswish,
-    act_composed.hardshrink_loop:   nn.hardshrink,
-    act_composed.softshrink_loop:   nn.softshrink,
-    act_composed.threshold_loop:    nn.threshold,
+    act.relu_loop, act.leaky_loop, act_composed.hardsigmoid_loop, act_composed.hardswish_loop, act_composed.hardshrink_loop,
+    act_composed.softshrink_loop, act_composed.threshold_loop,
     # Their slopes
-    act_backward.threshold_loop:    nn.threshold_backward,
-    act_backward.hardtanh_loop:     nn.hardtanh_backward,
-    act_backward.leaky_loop:        nn.leaky_relu_backward,
-    act_backward.elu_result_loop:   nn.elu_backward_result,
-    act_backward.sigmoid_loop:      nn.sigmoid_backward,
-    act_backward.tanh_loop:         nn.tanh_backward,
-    act_backward.log_sigmoid_loop:  nn.log_sigmoid_backward,
+    act_backward.threshold_loop, act_backward.hardtanh_loop, act_backward.leaky_loop, act_backward.elu_result_loop,
+    act_backward.sigmoid_loop, act_backward.tanh_loop, act_backward.log_sigmoid_loop,
     # Losses and their slopes
-    losses.mse_loop:                nn.mse,
-    losses.smooth_l1_loop:          nn.smooth_l1,
-    losses.huber_loop:              nn.huber,
-    losses_backward.mse_loop:       nn.mse_backward,
-    losses_backward.huber_loop:     nn.huber_backward,
-}
+    losses.mse_loop, losses.smooth_l1_loop, losses.huber_loop, losses_backward.mse_loop, losses_backward.huber_loop,
+)  # fmt: skip
 """What takes it several passes, or branches."""
-# fmt: on
 
 SCALED = {np.add: special.add_scaled, np.subtract: special.subtract_scaled}
 """What `loop(a, alpha * b)` is as one loop."""
@@ -139,8 +90,12 @@ def is_quick_in_numpy(loop: Any) -> bool:
     return loop in QUICK_IN_NUMPY or loop in transcendental.QUICK_IN_NUMPY
 
 
-_TABLES = QUICK_IN_NUMPY, SLOW_IN_NUMPY, transcendental.QUICK_IN_NUMPY, transcendental.SLOW_IN_NUMPY
-_ALL = {base(loop): function for table in _TABLES for loop, function in table.items()}
+_FUNCTIONS = {
+    **{loop: ON_THE_DEVICE[loop] for loop in (*QUICK_IN_NUMPY, *SLOW_IN_NUMPY)},
+    **transcendental.QUICK_IN_NUMPY,
+    **transcendental.SLOW_IN_NUMPY,
+}
+_ALL = {base(loop): function for loop, function in _FUNCTIONS.items()}
 _INTEGERS = {base(loop) for loop in (frozenset(QUICK_IN_NUMPY) - NOT_INTEGERS) | INTEGERS_TOO}
 _BOOLS = {base(loop) for loop in BOOLS_TOO}
 _BY_KIND = {
