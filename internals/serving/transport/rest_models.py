@@ -1,0 +1,147 @@
+"""What there is, and whether it is ready: the protocol's questions about server and models, and Triton's about
+the repository.
+
+Mirrors `HTTPAPIServer::HandleModelMetadata`, `HandleModelReady` and `HandleRepositoryIndex` of Triton
+(`server/src/http_server.cc`).
+
+How the real one differs: Triton also answers a model's configuration and statistics; the latter are in /metrics here.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+import internals
+
+from ..errors import InvalidRequest, ModelNotFound, NotSupported, PermissionDenied, Unavailable
+from .rest_bodies import BODIES
+from .rest_errors import ENGINE, json_response
+
+if TYPE_CHECKING:
+    from ..engine import Engine
+    from ..models.signature import TensorSpec
+
+EXTENSIONS = ["binary_tensor_data", "model_repository"]
+PLATFORM = "internals"
+
+
+def routes() -> list[web.RouteDef]:
+    model = r"/v2/models/{name}"
+    return [
+        web.get("/v2", server_metadata),
+        web.get("/v2/", server_metadata),
+        web.get("/v2/health/live", live),
+        web.get("/v2/health/ready", ready),
+        web.get(model, model_metadata),
+        web.get(model + "/versions/{version}", model_metadata),
+        web.get(model + "/ready", model_ready),
+        web.get(model + "/versions/{version}/ready", model_ready),
+        web.post("/v2/repository/index", repository_index),
+        web.post("/v2/repository/models/{name}/load", load),
+        web.post("/v2/repository/models/{name}/unload", unload),
+    ]
+
+
+async def server_metadata(request: web.Request) -> web.Response:
+    return json_response({"name": "internals", "version": internals.__version__, "extensions": EXTENSIONS})
+
+
+async def live(request: web.Request) -> web.Response:
+    return json_response({"live": True})
+
+
+async def ready(request: web.Request) -> web.Response:
+    """200 while requests are accepted, 503 from the moment on that the server shuts down."""
+    if not request.app[ENGINE].accepting:
+        raise Unavailable("the server is shutting down")
+    return json_response({"ready": True})
+
+
+async def model_metadata(request: web.Request) -> web.Response:
+    engine, name = request.app[ENGINE], request.match_info["name"]
+    signature = engine.repository.get(name, request.match_info.get("version", "")).model.signature
+    described = {
+        "name": name,
+        "versions": [
+            version for other, version, state, _ in engine.repository.index() if other == name and state == "READY"
+        ],
+        "platform": PLATFORM,
+        "inputs": [describe(spec) for spec in signature.inputs],
+        "outputs": [describe(spec) for spec in signature.outputs],
+    }
+    return json_response(described)
+
+
+def describe(spec: TensorSpec) -> dict[str, Any]:
+    """A tensor's declaration; what the archive does not tell is not there, instead of being made up."""
+    described: dict[str, Any] = {"name": spec.name}
+    if spec.dtype is not None:
+        described["datatype"] = spec.datatype
+    if spec.shape is not None:
+        described["shape"] = list(spec.shape)
+    return described
+
+
+async def model_ready(request: web.Request) -> web.Response:
+    """200 when the model can be asked, 503 while it cannot, 404 when there is none."""
+    engine, name, version = request.app[ENGINE], request.match_info["name"], request.match_info.get("version", "")
+    if not engine.accepting:
+        raise Unavailable("the server is shutting down")
+    engine.repository.get(name, version)
+    return json_response({"name": name, "ready": True})
+
+
+async def repository_index(request: web.Request) -> web.Response:
+    """All versions of all models; with {"ready": true} those that can be asked."""
+    only_ready = (await small_json(request)).get("ready", False) is True
+    entries = [
+        {"name": name, "version": version, "state": state, "reason": reason}
+        for name, version, state, reason in request.app[ENGINE].repository.index()
+        if state == "READY" or not only_ready
+    ]
+    return json_response(entries)
+
+
+async def load(request: web.Request) -> web.Response:
+    """Loads the model's file anew. 403 unless the operator allows it (`control`)."""
+    engine = controlled(request)
+    if (await small_json(request)).get("parameters"):
+        raise NotSupported("a model is loaded from the server's own folder: configurations and files are not accepted")
+    await engine.repository.load(request.match_info["name"])
+    return json_response({})
+
+
+async def unload(request: web.Request) -> web.Response:
+    """Lets the model go, once it has answered what it accepted. 403 unless the operator allows it (`control`)."""
+    engine, name = controlled(request), request.match_info["name"]
+    await small_json(request)
+    if all(name != other for other, *_ in engine.repository.index()):
+        raise ModelNotFound(f"there is no model '{name[:100]}' to unload")
+    await engine.repository.unload(name)
+    return json_response({})
+
+
+def controlled(request: web.Request) -> Engine:
+    engine = request.app[ENGINE]
+    if not engine.settings.control:
+        raise PermissionDenied(
+            "models are not loaded and unloaded over the wire here: the server was started without --control"
+        )
+    return engine
+
+
+async def small_json(request: web.Request) -> dict[str, Any]:
+    """The body of a request that may be empty."""
+    async with request.app[BODIES].receive(request) as body:
+        if not body.nbytes:
+            return {}
+        try:
+            said = json.loads(str(body[: 1 << 20], "utf-8"))
+        except (ValueError, RecursionError):
+            said = None
+    if not isinstance(said, dict):
+        raise InvalidRequest("the body is not a JSON object")
+    return said
