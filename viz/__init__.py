@@ -31,6 +31,7 @@ from viz.rooms.step import step
 from viz.rooms.strides import strides
 from viz.rooms.timeline import timeline
 from viz.rooms.versions import versions
+from viz.rooms.wire import wire
 from viz.scene import Picture
 from viz.stepper import Stepper
 
@@ -63,4 +64,5 @@ __all__ = [
     "strides",
     "timeline",
     "versions",
+    "wire",
 ]

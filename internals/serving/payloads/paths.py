@@ -1,0 +1,156 @@
+"""From the client's array to the server's tensor, step by step, six ways.
+
+Each way is a list of steps, a function each: what one returns the next takes. Between `client` and `server` there is a socket,
+which is the same for all of them: the kernel copies the body out of one process and into the other, byte for byte. What differs
+is how long the body is, and what happens before and after. `copies.follow` walks the steps and watches.
+
+The first three are what tutorials do, with Flask or without; "protobuf" is what anyone does who takes the generated classes; the
+last two are how `internals.serving` does it.
+
+How the real one differs: web frameworks add copies of their own; Flask, for one, reads the body in pieces and joins them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from internals.interop import borrow_array
+
+from ..protocol import wire
+from ..protocol.schema import open_inference
+from .lengths import protobuf_bytes
+
+RAW_INPUT_CONTENTS = 7
+
+
+Look = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done, and `look`: the first piece of payload in its result, where that is no memory with an address."""
+
+    what: str
+    run: Callable[[Any], Any]
+    look: Look | None = None
+
+
+@dataclass(frozen=True)
+class Path:
+    name: str
+    client: tuple[Step, ...]
+    server: tuple[Step, ...]
+
+
+def tensor_from(buffer: Any, dtype: Any = np.float32) -> Any:
+    """A tensor on the memory of a buffer."""
+    return borrow_array(np.frombuffer(buffer, dtype))
+
+
+def raw_bytes(array: np.ndarray) -> memoryview:
+    """An array's memory, as bytes."""
+    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]  # numpy's stubs lack __buffer__ before 3.12
+
+
+def message(content: bytes) -> Any:
+    """A ModelInferRequest with one raw input, as the generated class makes it."""
+    request = open_inference().ModelInferRequest(model_name="resnet")
+    request.inputs.add(name="x", datatype="FP32", shape=[len(content) // 4])
+    request.raw_input_contents.append(content)
+    return request
+
+
+def header(nbytes: int, itemsize: int = 4) -> bytes:
+    """The same request without its tensor, with an id just so long that the tensor will be aligned to its elements' size."""
+    request = open_inference().ModelInferRequest(model_name="resnet")
+    request.inputs.add(name="x", datatype="FP32", shape=[nbytes // itemsize])
+    while (request.ByteSize() + protobuf_bytes(nbytes, RAW_INPUT_CONTENTS) - nbytes) % itemsize:
+        request.id += "-"
+    return bytes(request.SerializeToString())
+
+
+def first_raw(request: Any) -> Any:
+    return request.raw_input_contents[0][:4]
+
+
+BASE64_SERVER = (
+    Step("json.loads", json.loads, look=lambda body: body["b64"][:4]),
+    Step('["b64"]', lambda body: body["b64"]),
+    Step("b64decode", base64.b64decode),
+    Step("np.frombuffer, from_numpy", tensor_from),
+)
+
+PATHS = {
+    path.name: path
+    for path in (
+        Path(
+            "JSON list",
+            (
+                Step("array.tolist()", lambda array: array.tolist(), look=lambda numbers: numbers[0]),
+                Step("json.dumps", lambda numbers: json.dumps({"data": numbers})),
+                Step("encode", str.encode),
+            ),
+            (
+                Step("json.loads", json.loads, look=lambda body: body["data"][0]),
+                Step("np.array, from_numpy", lambda body: borrow_array(np.array(body["data"], np.float32))),
+            ),
+        ),
+        Path(
+            "JSON, base64 in lines",
+            (
+                Step("array.tobytes()", lambda array: array.tobytes()),
+                Step("encodebytes", base64.encodebytes),
+                Step('decode("ascii")', lambda letters: letters.decode("ascii")),
+                Step("json.dumps", lambda text: json.dumps({"b64": text})),
+                Step("encode", str.encode),
+            ),
+            BASE64_SERVER,
+        ),
+        Path(
+            "JSON, base64",
+            (
+                Step("array.tobytes()", lambda array: array.tobytes()),
+                Step("b64encode", base64.b64encode),
+                Step('decode("ascii")', lambda letters: letters.decode("ascii")),
+                Step("json.dumps", lambda text: json.dumps({"b64": text})),
+                Step("encode", str.encode),
+            ),
+            BASE64_SERVER,
+        ),
+        Path(
+            "protobuf",
+            (
+                Step("array.tobytes()", lambda array: array.tobytes()),
+                Step("a message of it", message, look=first_raw),
+                Step("SerializeToString", lambda request: request.SerializeToString()),
+            ),
+            (
+                Step("FromString", lambda body: open_inference().ModelInferRequest.FromString(body), look=first_raw),
+                Step(".raw_input_contents[0]", lambda request: request.raw_input_contents[0]),
+                Step("np.frombuffer, from_numpy", tensor_from),
+            ),
+        ),
+        Path(
+            "protobuf, by hand",
+            (
+                Step("a view of the array", raw_bytes),
+                Step("put_in", lambda view: wire.put_in(header(view.nbytes), RAW_INPUT_CONTENTS, [view])),
+            ),
+            (
+                Step("take_out", lambda body: wire.take_out(body, RAW_INPUT_CONTENTS)[1][0]),
+                Step("np.frombuffer, from_numpy", tensor_from),
+            ),
+        ),
+        Path(
+            "raw",
+            (Step("a view of the array", raw_bytes),),
+            (Step("np.frombuffer, from_numpy", tensor_from),),
+        ),
+    )
+}
