@@ -1,7 +1,7 @@
 """`viz.wire`: the bytes of a protobuf message, each with what it is for: a key, a length, a value.
 
-A field is a row: where it begins, its key, its length if it has one, its value, and what the schema says about all that. Fields of
-a message inside the message are indented below it. Without a schema the names and most of the types are gone, because they are
+A field is a row: where it begins, its key, its length if it has one, its value, and what the schema says about it. Fields of a
+message inside the message are indented below it. Without a schema the names and most of the types are gone, because they are
 not in the message; the picture shows just that.
 
 How the real one differs: protobuf draws nothing; `protoc --decode_raw` prints numbers and values, and no bytes.

@@ -4,7 +4,7 @@
 - `paths.py`: from the client's array to the server's tensor, step by step, six ways
 - `copies.py`: which of those steps copied, and how much memory they took: looked up, not believed
 - `annotated.py`: every byte of a protobuf message and what it is for
-- `exchange.py`: a client with one schema calls a server with another
+- `two_schemas.py`: a client with one schema calls a server with another
 
 How the real one differs: PyTorch has no wire format; TorchServe takes whatever bytes the handler of a model can read.
 """

@@ -1,12 +1,14 @@
 """A `.proto` file to message classes, when it is needed: `compile_schema(text).ModelInferRequest`.
 
-protoc, which grpcio-tools brings, turns the text into a descriptor: the schema as data. The classes are made from that, in a pool
-of their own. It has to be one's own: a second schema with the same names, such as tritonclient's, in the pool that all
-generated code shares would be refused, and two versions of one schema could not meet in one process.
+protoc, which grpcio-tools brings, turns the text into a descriptor: the schema as data. The classes are made from
+that, in a pool of their own. It has to be one's own: a second schema with the same names, such as tritonclient's, in
+the pool that all generated code shares would be refused, and two versions of one schema could not meet in one
+process.
 
 Mirrors what `protoc --python_out` and the module it generates do together (`google/protobuf/internal/builder.py`).
 
-How the real one differs: generated `_pb2.py` files hold the descriptor as a string and register it in the pool that all share.
+How the real one differs: generated `_pb2.py` files hold the descriptor as a string and register it in the pool that
+all share.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ def descriptor(text: str, name: str) -> bytes:
         protoc = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", f"--descriptor_set_out={target}"]
         run = subprocess.run([*protoc, str(source)], capture_output=True, text=True)
         if run.returncode:
-            told = run.stderr.replace(f"{folder}{os.sep}", "").strip().rpartition("\n")[2]
-            raise ValueError(f"not a schema: {told}")
+            told = run.stderr.replace(f"{folder}{os.sep}", "").strip().splitlines()
+            raise ValueError(f"not a schema: {[line for line in told if 'Suggested field numbers' not in line][-1]}")
         files = descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes())
     content: bytes = files.file[0].SerializeToString()
     return content
