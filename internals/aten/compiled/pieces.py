@@ -118,25 +118,26 @@ def integer_from_key(largest, smallest, wanted):
 @inline
 def row_largest(x, start, n, stride):
     """The largest of at least one element; NaN if there is one. +0 counts as larger than -0."""
-    largest = key(x[start])
-    smallest = largest
-    for i in range(n):
-        k = key(x[start + i * stride])
-        largest = max(largest, k)
-        smallest = min(smallest, k)
+    largest, smallest = row_extreme_keys(x, start, n, stride)
     return from_key(largest, smallest, largest)
 
 
 @inline
 def row_smallest(x, start, n, stride):
     """The smallest of at least one element; NaN if there is one."""
+    largest, smallest = row_extreme_keys(x, start, n, stride)
+    return from_key(largest, smallest, smallest)
+
+
+@inline
+def row_extreme_keys(x, start, n, stride):
     largest = key(x[start])
     smallest = largest
     for i in range(n):
         k = key(x[start + i * stride])
         largest = max(largest, k)
         smallest = min(smallest, k)
-    return from_key(largest, smallest, smallest)
+    return largest, smallest
 
 
 @inline
