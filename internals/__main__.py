@@ -26,6 +26,7 @@ COMMANDS: dict[str, Command] = {
     "doctor": Command("internals.doctor", "what is present and absent here, what for, and how to get it"),
     "inspect": Command("internals.serialization.inspection.inspect", "what is inside a .pt, .pth, .pt2 or .safetensors file"),
     "run": Command("internals.serialization.run", "runs a saved program on arrays and numbers"),
+    "serve": Command("internals.serving.command", "serves saved models over gRPC and REST, many requests to a batch"),
     "fuzz-archive": Command("internals.serialization.fuzzing.fuzz", "loads damaged archives and reports each one that does harm"),
 }
 

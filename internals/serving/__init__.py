@@ -1,1 +1,56 @@
-"""Serving: a saved model behind gRPC and HTTP, many requests to a batch. Floor 7 of the house, and the talk's Section III."""
+"""Serving: a saved model behind gRPC and HTTP, many requests to a batch. Floor 7 of the house, the talk's Section III.
+
+    python -m internals serve MODEL.pt                  any client of the Open Inference Protocol can call it
+
+    with serving.Server({"mlp": model}, serving.Settings(port=0, metrics_port=0)) as server:
+        with serving.Client(server.grpc_address) as client:
+            client.infer("mlp", x)
+
+A request's way, from the wire to the model and back:
+
+- `transport/`: gRPC and REST take bytes from the network
+- `protocol/`: finds the tensors in them, where they are, and refuses what does not fit (`policies.py`)
+- `engine.py`: finds the model, checks the inputs against its signature, counts
+- `batching/`: the request waits for company, and is run with others in a worker's thread
+- `models/`: archives from one folder, with versions; loaded, replaced and let go while requests keep coming
+
+And around it: `server.py` (start, stop), `command.py` (options), `settings.py`, `observe/` (metrics, log),
+`client.py`, `errors.py`. Beside it, for the notebooks: `payloads/` (what base64 costs) and `two_https/` (HTTP/1.1
+against HTTP/2).
+
+Needs the extra `serving`: `pip install -e .[serving]`. `internals` itself never imports this package.
+
+How the real one differs: PyTorch has no server. TorchServe was one (its last release is of 2024); today archives are
+served by Triton, whose PyTorch backend is C++ around `torch::jit::load`, or by KServe, which puts such servers into
+Kubernetes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .client import AsyncClient, Client, RemoteError
+    from .errors import ServingError
+    from .server import Server
+    from .settings import Settings
+
+__all__ = ["AsyncClient", "Client", "RemoteError", "Server", "ServingError", "Settings"]
+
+HOMES = {
+    "AsyncClient": "client",
+    "Client": "client",
+    "RemoteError": "client",
+    "Server": "server",
+    "ServingError": "errors",
+    "Settings": "settings",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the module of a name when it is first asked for: settings need no gRPC, two_https no server."""
+    if name not in HOMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)

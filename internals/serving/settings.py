@@ -28,7 +28,7 @@ class Settings:
     Batching, for each model:
         max_batch: rows that run together at most; 1 turns batching off.
         max_delay: milliseconds that a request waits for company at most.
-        workers: threads that run batches.
+        workers: threads that run batches; threads: and those inside one operator, such as a matrix product.
         pad: requests whose other sizes differ are filled up with zeros and run together.
     Limits:
         max_queue: requests that wait for one model at most; max_queue_bytes: and the bytes of their tensors.
@@ -55,6 +55,7 @@ class Settings:
     max_batch: int = 32
     max_delay: float = 2.0
     workers: int = 1
+    threads: int = 1
     pad: bool = False
     max_queue: int = 256
     max_queue_bytes: int = 256 * MiB
@@ -77,9 +78,11 @@ class Settings:
         for name in ("port", "metrics_port", "http_port"):
             port = getattr(self, name)
             require(port is None or 0 <= port <= 65535, name, port, "a port is a number from 0 to 65535")
-        for name in ("max_batch", "workers", "max_queue", "max_queue_bytes", "max_message_bytes"):
+        for name in ("max_batch", "workers", "threads", "max_queue", "max_queue_bytes", "max_message_bytes"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "it must be at least 1")
-        require(0 <= self.max_delay < float("inf"), "max_delay", self.max_delay, "it is a number of milliseconds, 0 or more")
+        require(
+            0 <= self.max_delay < float("inf"), "max_delay", self.max_delay, "it is a number of milliseconds, 0 or more"
+        )
         require(0 <= self.grace < float("inf"), "grace", self.grace, "it is a number of seconds, 0 or more")
         require(self.watch is None or self.watch > 0, "watch", self.watch, "it is a number of seconds above 0")
         require(self.nan_policy in ("accept", "reject"), "nan_policy", self.nan_policy, "it is 'accept' or 'reject'")

@@ -27,5 +27,5 @@ DATATYPES: dict[torch.dtype, str] = {dtype: name for name, dtype in DTYPES.items
 def datatype_of(dtype: torch.dtype) -> str:
     """The protocol's name. Raises TypeError for dtypes that it has none for, such as complex64."""
     if dtype not in DATATYPES:
-        raise TypeError(f"{dtype} has no name in the Open Inference Protocol; it has {', '.join(DATATYPES)}")
+        raise TypeError(f"{dtype} has no name in the Open Inference Protocol; it has {', '.join(DTYPES)}")
     return DATATYPES[dtype]

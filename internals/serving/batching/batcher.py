@@ -1,0 +1,207 @@
+"""Who waits, for how long, and when a batch starts.
+
+A request joins the lane of its kind. A batch starts as soon as a worker is free and some lane is ready: full
+(`max_batch` rows), or due (its first request has waited `max_delay`, or a deadline is near). While all workers are
+busy the lanes simply grow, so under load batches fill by themselves and nobody waits for the delay.
+
+What is bounded: the requests that wait (`max_queue`) and their bytes (`max_queue_bytes`). One more is refused at
+once: a client that hears "no" can go elsewhere, one that waits in an endless queue cannot. Whoever gives up, or whose
+deadline passes, leaves the line before anything is computed for them.
+
+All of this runs in the event loop's thread, and needs no locks; only a batch itself runs in a worker's thread.
+
+Mirrors `DynamicBatchScheduler` of Triton (`core/src/dynamic_batch_scheduler.cc`).
+
+How the real one differs: Triton has a thread per scheduler with a mutex and a condition variable, preferred batch
+sizes, priorities and a timeout policy for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from time import monotonic
+
+from internals import Tensor
+
+from ..errors import DeadlineExceeded, QueueFull, ServingError, Unavailable
+from ..inference import InferRequest
+from ..models.served_model import ServedModel
+from ..observe.metrics import Metrics
+from ..settings import Settings
+from .execution import Execution, Outcome
+from .lanes import Lane, Waiting, lane_key, rows_of
+from .record import Recorder
+from .workers import Workers
+
+ALONE = "alone"  # the lane of requests without rows: each counts as a full batch
+
+
+class Batcher:
+    """The waiting room of one model. `await submit(request)` returns the outputs of the request's own rows.
+
+    `recorder`, if set, is told of everything. Must be used in one event loop.
+    """
+
+    def __init__(self, model: ServedModel, settings: Settings, metrics: Metrics) -> None:
+        self.model, self.settings, self.metrics = model, settings, metrics
+        self.max_batch = min(settings.max_batch, model.max_rows or settings.max_batch)
+        executed = partial(metrics.execution, model.name, model.version)
+        self.execution = Execution(model, executed, batching=self.max_batch > 1 and model.batchable)
+        self.workers = Workers(settings.workers, f"{model.name}-{model.version}")
+        self.lanes: dict[object, Lane] = {}
+        self.queued = self.queued_bytes = self.running = 0
+        self.estimate = 0.0  # seconds that a batch took lately
+        self.draining = False
+        self.idle = asyncio.Event()
+        self.recorder: Recorder | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+
+    async def submit(self, request: InferRequest) -> dict[str, Tensor]:
+        """Waits for the batch that has this request in it.
+
+        Raises QueueFull, DeadlineExceeded, Unavailable while draining, or what the model raised for this request. When the
+        caller's task is cancelled, the request leaves the line.
+        """
+        waiting = self._admit(request)
+        alarm = None
+        if request.deadline is not None:
+            loop = asyncio.get_running_loop()
+            alarm = loop.call_later(request.deadline - monotonic(), self._expire, waiting)
+        try:
+            return await waiting.future
+        except asyncio.CancelledError:
+            self._leave(waiting, "left")
+            raise
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+
+    async def drain(self) -> None:
+        """Answers everything that waits, at once, and takes nothing more. Returns when the last batch is done."""
+        self.draining = True
+        self._start_what_is_ready()
+        if self.queued or self.running:
+            await self.idle.wait()
+        self.workers.stop()
+
+    def _admit(self, request: InferRequest) -> Waiting:
+        """Puts the request in line, or says why not."""
+        loop = asyncio.get_running_loop()
+        now, settings = loop.time(), self.settings
+        rows = rows_of(request.inputs) if self.execution.batching else None
+        nbytes = sum(t.nbytes for t in request.inputs.values())
+        if self.draining:
+            raise Unavailable(f"model '{self.model.name}' is being unloaded or replaced")
+        if self.queued >= settings.max_queue or self.queued_bytes + nbytes > max(settings.max_queue_bytes, nbytes):
+            if self.recorder:
+                self.recorder.refused(now, rows or 1)
+            raise QueueFull(
+                f"{self.queued} requests ({self.queued_bytes} bytes) wait for model '{self.model.name}' already: try again later"
+            )
+        due = now + settings.max_delay / 1000 if rows else now
+        if request.deadline is not None:
+            left = request.deadline - monotonic()
+            if left <= 0:
+                raise DeadlineExceeded("the deadline had passed when the request arrived")
+            due = min(due, now + max(left - 2 * self.estimate, left / 2))
+        waiting = Waiting(request, rows or self.max_batch, nbytes, now, due, loop.create_future())
+        key = lane_key(request.inputs, settings.pad) if rows else ALONE
+        lane = self.lanes.get(key)
+        if lane is None:
+            lane = self.lanes[key] = Lane(key)
+        lane.add(waiting)
+        self.queued += 1
+        self.queued_bytes += nbytes
+        self.idle.clear()
+        if self.recorder:
+            self.recorder.arrived(now, waiting, rows or 1)
+        self._start_what_is_ready()
+        return waiting
+
+    def _start_what_is_ready(self) -> None:
+        """Gives free workers the lanes that are ready, the longest due first, and sets the alarm for the next one."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        loop = asyncio.get_running_loop()
+        while self.lanes and self.running < self.settings.workers:
+            now = loop.time()
+            ready = [lane for lane in self.lanes.values() if self.draining or lane.ready(now, self.max_batch)]
+            if not ready:
+                due = min(lane.due for lane in self.lanes.values())
+                self._alarm = loop.call_at(due, self._start_what_is_ready)
+                break
+            self._start(min(ready, key=lambda lane: lane.due), now)
+        self.metrics.queue(self.model.name, self.model.version, self.queued)
+        if not self.queued and not self.running:
+            self.idle.set()
+
+    def _start(self, lane: Lane, now: float) -> None:
+        late = [
+            waiting for waiting in lane.line if waiting.request.deadline is not None and waiting.request.deadline <= now
+        ]
+        if late:  # the loop was too busy for their alarms
+            for waiting in late:
+                self._expire(waiting)
+            return
+        batch = lane.take(self.max_batch)
+        if not lane.line:
+            del self.lanes[lane.key]
+        for waiting in batch:
+            self._count_out(waiting)
+            self.metrics.waited(self.model.name, self.model.version, now - waiting.arrived)
+        number = -1
+        if self.recorder:
+            number = self.recorder.started(
+                now, list(batch), [rows_of(waiting.request.inputs) or 1 for waiting in batch]
+            )
+        self.running += 1
+        self.workers.submit(partial(self._run, batch, lane.key, number, now, asyncio.get_running_loop()))
+
+    def _run(
+        self, batch: list[Waiting], key: object, number: int, began: float, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        """In a worker's thread."""
+        outcomes: list[Outcome] = self.execution.run([waiting.request.inputs for waiting in batch], key)
+        try:
+            loop.call_soon_threadsafe(self._finish, batch, outcomes, number, began)
+        except RuntimeError:  # the loop was closed: the server's patience was over
+            pass
+
+    def _finish(self, batch: list[Waiting], outcomes: list[Outcome], number: int, began: float) -> None:
+        now = asyncio.get_running_loop().time()
+        self.running -= 1
+        self.estimate += (now - began - self.estimate) / 4
+        for waiting, outcome in zip(batch, outcomes):
+            if waiting.future.done():
+                continue
+            if isinstance(outcome, ServingError):
+                waiting.future.set_exception(outcome)
+            else:
+                waiting.future.set_result(outcome)
+        if self.recorder and number >= 0:
+            self.recorder.finished(now, list(batch), number)
+        self._start_what_is_ready()
+
+    def _expire(self, waiting: Waiting) -> None:
+        if waiting.lane is not None:
+            self._leave(waiting, "expired")
+            waiting.future.set_exception(DeadlineExceeded("the deadline passed while the request waited"))
+
+    def _leave(self, waiting: Waiting, why: str) -> None:
+        """Takes a request out of its line, if it is still in one."""
+        lane = waiting.lane
+        if lane is None:
+            return
+        lane.remove(waiting)
+        if not lane.line:
+            del self.lanes[lane.key]
+        self._count_out(waiting)
+        if self.recorder:
+            self.recorder.gone(asyncio.get_running_loop().time(), waiting, "left" if why == "left" else "expired")
+        self._start_what_is_ready()
+
+    def _count_out(self, waiting: Waiting) -> None:
+        self.queued -= 1
+        self.queued_bytes -= waiting.nbytes

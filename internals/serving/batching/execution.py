@@ -1,0 +1,81 @@
+"""A batch is run, in a worker's thread: joined, computed, split. One bad request fails alone.
+
+When the model raises on a batch, each request is run by itself, so that only the one to blame gets the error. A model
+that raises on batches though every request alone is fine cannot take batches; nor can one whose results have no rows,
+or whose rows depend on each other (`proof.py`). It is then run one request at a time, and the log says why.
+
+Mirrors `TRITONBACKEND_ModelInstanceExecute`.
+
+How the real one differs: in Triton a backend that fails on a batch fails all its requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from ..errors import ModelFailed, ServingError
+from ..models.served_model import ServedModel
+from .assembly import Inputs, join, split
+from .lanes import rows_of
+from .proof import has_rows, rows_are_independent
+
+Outcome = Inputs | ServingError
+
+
+@dataclass
+class Execution:
+    """How batches of one model are run.
+
+    `executed(requests, rows, seconds)` is called, in the worker's thread, for each run of the model that answers somebody.
+    """
+
+    model: ServedModel
+    executed: Callable[[int, int, float], None]
+    batching: bool = True
+    why_not: str = ""
+    proven: set[Hashable] = field(default_factory=set)
+
+    def run(self, requests: Sequence[Inputs], key: Hashable) -> list[Outcome]:
+        """The outputs of each request, or what went wrong with it."""
+        if len(requests) == 1 or not self.batching:
+            return [self.alone(inputs) for inputs in requests]
+        began = perf_counter()
+        try:
+            joined = join(requests)
+            outputs = self.model.run(list(joined.values()))
+        except Exception:
+            return self.blame(requests)
+        seconds = perf_counter() - began
+        rows = next(iter(joined.values())).shape[0]
+        if not has_rows(outputs, rows):
+            return self.give_up(f"its results do not have the {rows} rows of the batch", requests)
+        shares = split(outputs, requests, joined)
+        if key not in self.proven:
+            if not rows_are_independent(self.model, requests, shares):
+                return self.give_up("a row's result depends on the other rows of the batch", requests)
+            self.proven.add(key)
+        self.executed(len(requests), rows, seconds)
+        return list(shares)
+
+    def alone(self, inputs: Inputs) -> Outcome:
+        began = perf_counter()
+        try:
+            outputs = self.model.run(list(inputs.values()))
+        except ServingError as error:
+            return error
+        except Exception as error:  # ours, not the model's; the thread has to live on
+            return ModelFailed(f"{type(error).__name__}: {error}")
+        self.executed(1, rows_of(inputs) or 1, perf_counter() - began)
+        return outputs
+
+    def blame(self, requests: Sequence[Inputs]) -> list[Outcome]:
+        outcomes = [self.alone(inputs) for inputs in requests]
+        if not any(isinstance(outcome, ServingError) for outcome in outcomes):
+            self.give_up("it raises on a batch of requests that are fine alone", ())
+        return outcomes
+
+    def give_up(self, why: str, requests: Sequence[Inputs]) -> list[Outcome]:
+        self.batching, self.why_not = False, why
+        return [self.alone(inputs) for inputs in requests]

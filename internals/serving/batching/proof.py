@@ -1,0 +1,47 @@
+"""Does this model treat its rows independently? Nobody's word is taken for it: the first batch is run both ways.
+
+Batching is right only if row 3 of the result does not depend on who else is in the batch. A softmax over dimension 0,
+batch normalization left in training mode, a random number or a result without rows break that, silently: every client
+would get an answer, and a wrong one. So for the first batch of a kind some of its requests are run alone as well, and
+if the answers differ by more than rounding, the model is never batched again.
+
+How the real one differs: Triton, TorchServe and KServe believe the configuration (`max_batch_size` > 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from internals import Tensor
+
+from ..models.served_model import ServedModel
+from .assembly import Inputs
+
+RELATIVE = {2: 2e-2, 4: 1e-3, 8: 1e-6}  # by the element's bytes: what another order of summation may change
+
+
+def has_rows(outputs: Inputs, rows: int) -> bool:
+    """Whether every output has as many rows as the batch: otherwise it cannot be split."""
+    return all(output.dim() > 0 and output.shape[0] == rows for output in outputs.values())
+
+
+def rows_are_independent(model: ServedModel, requests: Sequence[Inputs], shares: Sequence[Inputs]) -> bool:
+    """Whether the first and the last request get alone what they got in the batch."""
+    for i in (0, len(requests) - 1):
+        alone = model.run(list(requests[i].values()))
+        if alone.keys() != shares[i].keys() or not all(close(alone[name], shares[i][name]) for name in alone):
+            return False
+    return True
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    x, y = a.detach().numpy(), b.detach().numpy()
+    if x.dtype.kind != "f":
+        return bool(np.array_equal(x, y))
+    relative = RELATIVE[x.dtype.itemsize]
+    finite = np.abs(y[np.isfinite(y)])
+    return bool(np.allclose(x, y, rtol=relative, atol=relative * float(finite.max(initial=0)), equal_nan=True))

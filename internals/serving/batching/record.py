@@ -1,0 +1,54 @@
+"""What happened when, in one batcher: for pictures, and for tests that ask about order.
+
+A `Recorder` is attached to a batcher and told of everything; without one nothing is kept.
+
+How the real one differs: Triton has tracing (`TRITONSERVER_InferenceTrace`), with the same instants, for every request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Kind = Literal["arrived", "refused", "left", "expired", "started", "finished"]
+
+
+class Event(NamedTuple):
+    """`request` counts requests from 0, `batch` batches; -1 where there is none. `at` is seconds on the loop's clock."""
+
+    at: float
+    kind: Kind
+    request: int = -1
+    batch: int = -1
+    rows: int = 0
+
+
+@dataclass
+class Recorder:
+    """The events in order. `started` and `finished` come once for each request of a batch."""
+
+    events: list[Event] = field(default_factory=list)
+    requests: int = 0
+    batches: int = 0
+    numbers: dict[int, int] = field(default_factory=dict)  # of requests that wait or run, by identity
+
+    def arrived(self, at: float, who: object, rows: int) -> None:
+        self.numbers[id(who)] = self.requests
+        self.events.append(Event(at, "arrived", self.requests, rows=rows))
+        self.requests += 1
+
+    def refused(self, at: float, rows: int) -> None:
+        self.events.append(Event(at, "refused", self.requests, rows=rows))
+        self.requests += 1
+
+    def gone(self, at: float, who: object, kind: Kind) -> None:
+        self.events.append(Event(at, kind, self.numbers.pop(id(who))))
+
+    def started(self, at: float, who: list[object], rows: list[int]) -> int:
+        batch = self.batches
+        self.batches += 1
+        self.events += [Event(at, "started", self.numbers[id(one)], batch, n) for one, n in zip(who, rows)]
+        return batch
+
+    def finished(self, at: float, who: list[object], batch: int) -> None:
+        self.events += [Event(at, "finished", self.numbers.pop(id(one)), batch) for one in who]

@@ -1,0 +1,196 @@
+"""A client in a few lines: tensors in, tensors out, over gRPC.
+
+`Client` blocks, `AsyncClient` awaits. Any client of the Open Inference Protocol will do as well
+(`tritonclient.grpc`); this one shows what such a client does, and writes each tensor at an offset that is a multiple
+of 16 in its message, so that the server need not copy it: the empty room in front is a field that no server knows,
+and all skip.
+
+Mirrors `tritonclient/grpc/_client.py`.
+
+How the real one differs: Triton's client takes numpy arrays, names and datatypes one by one, and can share memory
+with the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from internals import Tensor
+
+from .errors import ServingError
+from .protocol import wire
+from .protocol.datatypes import datatype_of
+from .protocol.messages import RAW_INPUT_CONTENTS, RAW_OUTPUT_CONTENTS, memory_of
+from .protocol.policies import tensor_from_memory
+from .protocol.schema import open_inference
+from .settings import Settings
+
+METHOD = "/inference.GRPCInferenceService/"
+PADDING = 1000  # a field number that the protocol does not use
+ALIGNMENT = 16
+OPTIONS = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.http2.max_frame_size", 1 << 20),
+]
+Inputs = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
+
+
+class RemoteError(ServingError):
+    """What the server answered instead of tensors. `status` is the `grpc.StatusCode`."""
+
+    def __init__(self, error: Any) -> None:
+        self.status = error.code()
+        super().__init__(f"{self.status.name}: {error.details()}")
+
+
+class Client:
+    """Talks to the server at `address` ("127.0.0.1:8001").
+
+    `root_certificates` (a PEM file, for TLS), `certificate` and `key` (for mTLS), `token`: as the server wants them.
+    """
+
+    def __init__(self, address: str, token: str | None = None, **tls: Path) -> None:
+        self.channel = open_channel(grpc, address, tls)
+        self.metadata = metadata(token)
+
+    def infer(
+        self, model: str, inputs: Inputs, *, version: str = "", timeout: float | None = None, **options: Any
+    ) -> Any:
+        """The model's outputs: a tensor, a tuple of several, or a dict when the inputs were one.
+
+        `inputs` are by name, or in the model's order. `timeout` is in seconds. Raises RemoteError.
+        """
+        message = write_request(model, inputs, version, **options)
+        call = self.channel.unary_unary(f"{METHOD}ModelInfer")
+        try:
+            answer = call(message, timeout=timeout, metadata=self.metadata)
+        except grpc.RpcError as error:
+            raise RemoteError(error) from None
+        return as_asked(read_response(answer), inputs)
+
+    def call(self, name: str, /, timeout: float | None = None, **fields: Any) -> Any:
+        """Any other call of the service: `client.call("ModelMetadata", name="mlp").inputs`."""
+        schema = open_inference()
+        method = self.channel.unary_unary(
+            METHOD + name,
+            getattr(schema, f"{name}Request").SerializeToString,
+            getattr(schema, f"{name}Response").FromString,
+        )
+        try:
+            return method(getattr(schema, f"{name}Request")(**fields), timeout=timeout, metadata=self.metadata)
+        except grpc.RpcError as error:
+            raise RemoteError(error) from None
+
+    def close(self) -> None:
+        self.channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class AsyncClient:
+    """The same for `async` code: `async with AsyncClient(address) as client: await client.infer("mlp", x)`."""
+
+    def __init__(self, address: str, token: str | None = None, **tls: Path) -> None:
+        self.channel = open_channel(grpc.aio, address, tls)
+        self.metadata = metadata(token)
+        self.model_infer = self.channel.unary_unary(f"{METHOD}ModelInfer")
+
+    async def infer(
+        self, model: str, inputs: Inputs, *, version: str = "", timeout: float | None = None, **options: Any
+    ) -> Any:
+        """As `Client.infer`. Cancelling the task takes the request back."""
+        message = write_request(model, inputs, version, **options)
+        return as_asked(read_response(await self.send(message, timeout)), inputs)
+
+    async def send(self, message: bytes, timeout: float | None = None) -> bytes:
+        """A serialized ModelInferRequest to a serialized ModelInferResponse."""
+        try:
+            answer: bytes = await self.model_infer(message, timeout=timeout, metadata=self.metadata)
+        except grpc.RpcError as error:
+            raise RemoteError(error) from None
+        return answer
+
+    async def close(self) -> None:
+        await self.channel.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+
+def write_request(model: str, inputs: Inputs, version: str = "", id: str = "", outputs: Sequence[str] = ()) -> bytes:
+    """A serialized ModelInferRequest whose tensors are aligned."""
+    schema = open_inference()
+    head = schema.ModelInferRequest(model_name=model, model_version=version, id=id)
+    named = named_inputs(inputs)
+    for name, tensor in named.items():
+        head.inputs.add(name=name, datatype=datatype_of(tensor.dtype), shape=tensor.shape)
+    for name in outputs:
+        head.outputs.add(name=name)
+    message = head.SerializeToString()
+    memories = [memory_of(tensor) for tensor in named.values()]
+    parts: list[bytes | memoryview] = [message]
+    length = len(message)
+    key = wire.write_varint(RAW_INPUT_CONTENTS << 3 | wire.BYTES)
+    for memory in memories:
+        before = key + wire.write_varint(memory.nbytes)
+        room = padding(-(length + len(before)) % ALIGNMENT)
+        parts += (room, before, memory)
+        length += len(room) + len(before) + memory.nbytes
+    return b"".join(parts)
+
+
+def padding(missing: int) -> bytes:
+    """A field without meaning that moves what follows by `missing` bytes, modulo 16."""
+    if missing == 0:
+        return b""
+    key = wire.write_varint(PADDING << 3 | wire.BYTES)
+    content = (missing - len(key) - 1) % ALIGNMENT
+    return key + wire.write_varint(content) + bytes(content)
+
+
+def read_response(message: bytes) -> dict[str, Tensor]:
+    """The outputs of a serialized ModelInferResponse, on the message's own memory where that is aligned."""
+    head, raw = wire.take_out(message, RAW_OUTPUT_CONTENTS)
+    said = open_inference().ModelInferResponse.FromString(head)
+    accept = Settings()
+    return {
+        output.name: tensor_from_memory(memory, output.datatype, output.shape, output.name, accept)[0]
+        for output, memory in zip(said.outputs, raw)
+    }
+
+
+def named_inputs(inputs: Inputs) -> Mapping[str, Tensor]:
+    if isinstance(inputs, Mapping):
+        return inputs
+    tensors = [inputs] if isinstance(inputs, Tensor) else inputs
+    return {f"INPUT__{i}": tensor for i, tensor in enumerate(tensors)}
+
+
+def as_asked(outputs: dict[str, Tensor], inputs: Inputs) -> Any:
+    if isinstance(inputs, Mapping):
+        return outputs
+    return next(iter(outputs.values())) if len(outputs) == 1 else tuple(outputs.values())
+
+
+def metadata(token: str | None) -> tuple[tuple[str, str], ...]:
+    return () if token is None else (("authorization", f"Bearer {token}"),)
+
+
+def open_channel(library: Any, address: str, tls: Mapping[str, Path]) -> Any:
+    if not tls:
+        return library.insecure_channel(address, options=OPTIONS)
+    names = ("root_certificates", "key", "certificate")
+    content = [tls[name].read_bytes() if name in tls else None for name in names]
+    return library.secure_channel(address, grpc.ssl_channel_credentials(*content), options=OPTIONS)

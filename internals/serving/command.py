@@ -1,0 +1,160 @@
+"""`python -m internals serve MODEL.pt`: a server for one archive, or for a folder of them, until SIGTERM or Ctrl-C.
+
+Every option is a field of `Settings`. Standard output says in one line where it listens, once it does; the log goes
+to standard error. SIGHUP looks for changed files at once. After SIGTERM the server finishes what it accepted and ends
+with status 0; a second one ends it at once.
+
+Mirrors `tritonserver --model-repository`, `torchserve --start`.
+
+How the real one differs: Triton's options name the three ports and the repository; batching is set in each model's
+`config.pbtxt`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .server import Server
+    from .settings import Settings
+
+MISSING_EXTRA = "serve: {name} is not installed: pip install -e .[serving] brings what serving needs"
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    options = vars(parser().parse_args(list(arguments)))
+    try:
+        return serve(options)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "internals":
+            raise
+        print(MISSING_EXTRA.format(name=error.name), file=sys.stderr)
+    except (ValueError, OSError, RuntimeError) as error:
+        print(f"serve: {error}", file=sys.stderr)
+    return 1
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(
+        prog="python -m internals serve",
+        description="Serves saved models over gRPC and REST: the Open Inference Protocol (KServe v2), with dynamic batching.",
+        epilog="docs/serving.md tells more, and what was measured.",
+    )
+    p.add_argument(
+        "model", type=Path, help="an archive (.pt, .pt2), or a folder of them: NAME.pt or NAME/VERSION/model.pt"
+    )
+    p.add_argument("--name", help="of the model, for clients (the file's name)")
+    where = p.add_argument_group("where it listens")
+    where.add_argument("--host", help="the address (127.0.0.1: this machine only)")
+    where.add_argument("--port", type=int, help="of gRPC (8001; 0: a free one)")
+    where.add_argument("--metrics-port", type=int, help="of HTTP: /metrics for Prometheus, and REST (8000)")
+    where.add_argument("--http-port", type=int, help="of REST, if it should have a port of its own")
+    batching = p.add_argument_group("batching")
+    batching.add_argument(
+        "--max-batch", type=int, metavar="ROWS", help="that run together at most (32; 1: no batching)"
+    )
+    batching.add_argument("--max-delay", type=float, metavar="MS", help="milliseconds to wait for company at most (2)")
+    batching.add_argument("--workers", type=int, help="threads that run batches (1)")
+    batching.add_argument(
+        "--pad", action="store_const", const=True, help="fill up with zeros what differs in other sizes"
+    )
+    limits = p.add_argument_group("limits")
+    limits.add_argument("--max-queue", type=int, metavar="N", help="requests that wait at most (256)")
+    limits.add_argument("--max-queue-bytes", type=int, metavar="BYTES", help="and the bytes of their tensors (256 MiB)")
+    limits.add_argument("--max-message-bytes", type=int, metavar="BYTES", help="of one message (64 MiB)")
+    limits.add_argument(
+        "--nan", dest="nan_policy", choices=("accept", "reject"), help="and infinity, in inputs (accept)"
+    )
+    limits.add_argument(
+        "--grace", type=float, metavar="S", help="seconds to finish what was accepted, when stopping (30)"
+    )
+    security = p.add_argument_group("security")
+    security.add_argument("--tls-cert", type=Path, metavar="PEM", help="the server's certificate")
+    security.add_argument("--tls-key", type=Path, metavar="PEM", help="and its key")
+    security.add_argument("--tls-client-ca", type=Path, metavar="PEM", help="who must have signed the clients' (mTLS)")
+    security.add_argument("--token-file", type=Path, metavar="FILE", help="with the token that clients must send")
+    security.add_argument("--model-dir", type=Path, metavar="DIR", help="the only folder to load from (that of MODEL)")
+    security.add_argument("--control", action="store_const", const=True, help="let clients load and unload models")
+    security.add_argument(
+        "--no-reflection", dest="reflection", action="store_const", const=False, help="hide the schema"
+    )
+    rest = p.add_argument_group("the rest")
+    rest.add_argument(
+        "--input",
+        dest="inputs",
+        action="append",
+        metavar="NAME:TYPE:SIZES",
+        help="of a model that does not tell: x:FP32:-1,784",
+    )
+    rest.add_argument("--optimize", action="store_const", const=True, help="run the model through jit.optimize")
+    rest.add_argument("--watch", type=float, metavar="S", help="look for changed files every S seconds, and load them")
+    rest.add_argument("--log", choices=("json", "text"), help="how events are written (json)")
+    return p
+
+
+def serve(options: dict[str, Any]) -> int:
+    import internals
+
+    from .server import Server
+
+    settings = make_settings(options)
+    internals.set_num_threads(settings.threads)
+    path = options["model"]
+    server = Server({options["name"] or path.stem: path} if path.is_file() else {}, settings)
+    return asyncio.run(run(server))
+
+
+def make_settings(options: dict[str, Any]) -> Settings:
+    """The options that were given, as Settings; the others keep their defaults. Raises ValueError and OSError."""
+    from .settings import Settings
+
+    given = {field.name: options[field.name] for field in fields(Settings) if options.get(field.name) is not None}
+    path: Path = options["model"]
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {path}")
+    folder = path if path.is_dir() else path.parent
+    if path.is_dir() and options["name"]:
+        raise ValueError("--name is for a single file: the models of a folder have their own names")
+    given.setdefault("model_dir", folder)
+    if options["token_file"]:
+        given["token"] = options["token_file"].read_text(encoding="utf-8").strip()
+    elif os.environ.get("INTERNALS_SERVE_TOKEN"):
+        given["token"] = os.environ["INTERNALS_SERVE_TOKEN"]
+    given["inputs"] = tuple(given.get("inputs", ()))
+    return Settings(**given)
+
+
+async def run(server: Server) -> int:
+    """Serves until a signal."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def on_stop() -> None:
+        if stop.is_set():
+            os._exit(1)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_stop)
+    await server.start()
+    assert server.engine is not None
+    if hasattr(signal, "SIGHUP"):
+        repository = server.engine.repository
+        loop.add_signal_handler(signal.SIGHUP, lambda: asyncio.ensure_future(repository.refresh()))
+    names = ", ".join(
+        f"{name} {version}" for name, version, state, _ in server.engine.repository.index() if state == "READY"
+    )
+    scheme = "https" if server.settings.tls_cert else "http"
+    rest = f"REST {scheme}://{server.http_address}/v2, metrics {scheme}://{server.metrics_address}/metrics"
+    print(f"serving {names or 'no model yet'}: gRPC {server.grpc_address}, {rest}", flush=True)
+    await stop.wait()
+    await server.stop()
+    return 0

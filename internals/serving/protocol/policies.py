@@ -1,0 +1,140 @@
+"""Which tensors are refused, and bytes that become one: the same for every transport.
+
+A tensor of a request says three things of itself: datatype, shape, and bytes. `tensor_from_memory` believes none of
+them: the datatype has to be one we have, the sizes not negative, their product the number of bytes. Then the bytes
+*are* the tensor: it is made on them, and they live as long as it does. Only an address that is not a multiple of the
+element's size costs a copy, because compiled code may not load from there.
+
+`arrange` compares a request with the model's signature. NaN and infinity are for the operator to judge: `--nan reject`.
+
+Mirrors Triton's `InferenceRequest::Normalize` (`core/src/infer_request.cc`).
+
+How the real one differs: Triton checks shapes and datatypes too; what the elements are, it does not look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from internals import Tensor
+from internals.interop import borrow_array
+
+from ..errors import InvalidRequest
+from ..settings import Settings
+from .datatypes import DTYPES, datatype_of
+
+if TYPE_CHECKING:
+    from ..models.signature import Signature, TensorSpec
+
+MAX_DIMS = 64  # as many as PyTorch's TensorIterator takes
+
+
+def tensor_from_memory(
+    memory: memoryview | bytes, datatype: str, shape: Sequence[int], name: str, settings: Settings
+) -> tuple[Tensor, bool]:
+    """A tensor on the memory itself, and True; or on one copy of it, and False, where its address is not aligned.
+
+    `memory` holds the elements row-major and little-endian. Raises InvalidRequest, which names the input, for an unknown
+    datatype, sizes that are negative or do not fit the bytes, BOOL bytes other than 0 and 1, and what the NaN policy rejects.
+    """
+    dtype = check_header(datatype, shape, name)
+    memory = memoryview(memory)
+    wanted = prod(shape) * dtype.itemsize
+    if wanted != memory.nbytes:
+        held = f"{memory.nbytes} bytes"
+        raise InvalidRequest(
+            f"input '{name}': {datatype} {list(shape)} takes {wanted} bytes, the request has {held} for it"
+        )
+    array = np.frombuffer(memory, dtype.np).reshape(shape) if wanted else np.empty(shape, dtype.np)
+    zero_copy = array.flags.aligned
+    if not zero_copy:
+        array = array.copy()
+    check_elements(array, datatype, name, settings)
+    return borrow_array(array), zero_copy
+
+
+def tensor_from_elements(elements: Any, datatype: str, shape: Sequence[int], name: str, settings: Settings) -> Tensor:
+    """A tensor of numbers that are not laid out in memory yet, such as a JSON list or a repeated field: always a copy."""
+    dtype = check_header(datatype, shape, name)
+    try:
+        array = np.asarray(elements)
+    except ValueError:
+        raise InvalidRequest(f"input '{name}': its rows are not equally long") from None
+    if array.size == 0:
+        array = array.astype(dtype.np)
+    if array.dtype.kind not in {"b": "b", "f": "fiu"}.get(np.dtype(dtype.np).kind, "iu"):
+        raise InvalidRequest(f"input '{name}': its elements are not all of the datatype {datatype}")
+    if array.size != prod(shape):
+        raise InvalidRequest(
+            f"input '{name}': {list(shape)} has {prod(shape)} elements, the request has {array.size} for it"
+        )
+    with np.errstate(over="ignore"):
+        converted = array.astype(dtype.np).reshape(shape)
+    if converted.dtype.kind in "iu" and not np.array_equal(converted.reshape(-1), array.reshape(-1)):
+        raise InvalidRequest(f"input '{name}': an element does not fit the datatype {datatype}")
+    check_elements(converted, datatype, name, settings)
+    return borrow_array(converted)
+
+
+def check_header(datatype: str, shape: Sequence[int], name: str) -> Any:
+    """The dtype, once datatype and sizes make sense."""
+    dtype = DTYPES.get(datatype)
+    if dtype is None:
+        raise InvalidRequest(f"input '{name}': datatype '{datatype}' is not served; these are: {', '.join(DTYPES)}")
+    if len(shape) > MAX_DIMS or any(size < 0 for size in shape):
+        raise InvalidRequest(
+            f"input '{name}': shape {list(shape)[:MAX_DIMS]}: sizes are 0 or more, and at most {MAX_DIMS}"
+        )
+    if prod(size for size in shape if size) * dtype.itemsize >= 1 << 63:  # also when another size is 0
+        raise InvalidRequest(f"input '{name}': shape {list(shape)} is larger than any memory")
+    return dtype
+
+
+def check_elements(array: np.ndarray, datatype: str, name: str, settings: Settings) -> None:
+    if datatype == "BOOL" and array.size and array.view(np.uint8).max() > 1:
+        raise InvalidRequest(f"input '{name}': a byte of a BOOL is 0 or 1")
+    if settings.nan_policy == "reject" and array.dtype.kind == "f" and not np.isfinite(array).all():
+        place = np.unravel_index(int(np.argmin(np.isfinite(array))), array.shape)
+        where = f"[{', '.join(str(int(i)) for i in place)}]"
+        raise InvalidRequest(f"input '{name}' is not finite at {where}, and this server rejects NaN and infinity")
+
+
+def arrange(inputs: Mapping[str, Tensor], signature: Signature) -> dict[str, Tensor]:
+    """The inputs by their declared names and in declared order; Triton's `INPUT__0` is the first of them.
+
+    Raises InvalidRequest for an input that is missing, unknown, or of another datatype or shape than declared.
+    """
+    declared = signature.inputs
+    names = [spec.name for spec in declared]
+    if inputs.keys() == set(names):
+        arranged = {name: inputs[name] for name in names}
+    else:
+        aliases = {f"INPUT__{i}": name for i, name in enumerate(names)}
+        arranged = {aliases.get(name, name): tensor for name, tensor in inputs.items()}
+        for name in arranged:
+            if name not in names:
+                raise InvalidRequest(f"the model has no input '{name}'; it has {', '.join(names) or 'none'}")
+        for name in names:
+            if name not in arranged:
+                raise InvalidRequest(f"input '{name}' is missing; the model takes {', '.join(names)}")
+        arranged = {name: arranged[name] for name in names}
+    for spec in declared:
+        check_spec(arranged[spec.name], spec)
+    return arranged
+
+
+def check_spec(tensor: Tensor, spec: TensorSpec) -> None:
+    if spec.dtype is not None and tensor.dtype is not spec.dtype:
+        wanted, got = datatype_of(spec.dtype), datatype_of(tensor.dtype)
+        raise InvalidRequest(f"input '{spec.name}' is {got}, the model takes {wanted}: convert it before sending")
+    sizes = tensor.shape
+    if spec.shape is not None and (
+        len(sizes) != len(spec.shape) or any(want not in (-1, got) for want, got in zip(spec.shape, sizes))
+    ):
+        raise InvalidRequest(
+            f"input '{spec.name}' has the shape {list(sizes)}, the model takes {list(spec.shape)} (-1: any)"
+        )

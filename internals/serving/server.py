@@ -1,0 +1,108 @@
+"""A server's life: load, listen, serve, and stop without breaking a promise.
+
+`await start()` loads the models and opens the ports. `await stop()` says "not ready", takes nothing new, finishes
+what it accepted (for `grace` seconds at most), and closes. As a context manager the same server lives in a thread of
+its own, with its own event loop: that is for notebooks and tests. `python -m internals serve` gives it the whole
+process.
+
+Mirrors `TritonServer` and `main.cc` of Triton, KServe's `model_server.py`.
+
+How the real one differs: Triton waits for its models first and closes its ports last, too; KServe starts several
+processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from .batching.record import Recorder
+from .engine import Engine
+from .observe.logs import Log
+from .settings import Settings
+from .transport.grpc_server import GrpcServer
+from .transport.http_server import HttpServer
+
+Models = Mapping[str, Any]
+
+
+class Server:
+    """Serves `models`: by name, modules (or any function of tensors) or paths of archives; and what is in `settings.model_dir`.
+
+    `grpc_address` and `http_address` are where it listens, "127.0.0.1:8001".
+    """
+
+    def __init__(self, models: Models | None = None, settings: Settings | None = None, log: Log | None = None) -> None:
+        self.models = dict(models or {})
+        self.settings = settings or Settings()
+        self.log = log or Log(self.settings.log, secrets=(self.settings.token,))
+        self.engine: Engine | None = None
+        self.grpc_address = self.http_address = self.metrics_address = ""
+
+    async def start(self) -> None:
+        """Raises what loading a model raises, and OSError when a port is taken."""
+        self.engine = engine = Engine(self.settings, self.log)
+        self.grpc, self.http = GrpcServer(engine), HttpServer(engine)
+        try:
+            for name, model in self.models.items():
+                await self.add(name, model)
+            await engine.repository.load_all()
+            self.http_address, self.metrics_address = await self.http.start()
+            self.grpc_address = await self.grpc.start()
+        except BaseException:
+            await self.stop(0)
+            raise
+        where = {"grpc": self.grpc_address, "http": self.http_address, "metrics": self.metrics_address}
+        self.log.event("listening", **where, tls=self.settings.tls_cert is not None)
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Finishes what was accepted, within `grace` seconds (the settings' own if None), and closes."""
+        assert self.engine is not None, "the server was not started"
+        grace = self.settings.grace if grace is None else grace
+        self.log.event("stopping", grace=grace)
+        await self.grpc.stop(grace)
+        await self.http.stop(grace)
+        try:
+            await asyncio.wait_for(self.engine.close(), max(grace, 0.01))
+        except TimeoutError:
+            self.log.event("gave up", why=f"a model still runs after {grace} s")
+        self.log.event("stopped")
+        self.log.close()
+
+    async def add(self, name: str, model: Any) -> None:
+        """Serves one more model under this name."""
+        assert self.engine is not None
+        await self.engine.repository.add(name, model)
+
+    def record(self, name: str, version: str = "") -> Recorder:
+        """A recorder of what the batcher of this model does from now on."""
+        assert self.engine is not None
+        batcher = self.engine.repository.get(name, version).batcher
+        batcher.recorder = Recorder()
+        return batcher.recorder
+
+    def __enter__(self) -> Server:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="internals.serving", daemon=True)
+        self._thread.start()
+        try:
+            self.call(self.start())
+        except BaseException:
+            self._end_thread()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.call(self.stop())
+        self._end_thread()
+
+    def call(self, coroutine: Any) -> Any:
+        """Runs a coroutine in the server's thread, and returns its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _end_thread(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

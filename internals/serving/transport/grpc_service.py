@@ -1,0 +1,125 @@
+"""The calls of `GRPCInferenceService`: bytes in, the engine's answer, bytes out.
+
+Messages arrive as the bytes they are on the wire, so that tensors can stay in them (`protocol/messages.py`); the
+small calls are read and written by protobuf. An error of ours becomes gRPC's status of the same name.
+
+`ModelStreamInfer` answers a stream in order, with at most `STREAM_WINDOW` requests of it under way: whoever does not
+read the answers is not asked for more requests, because gRPC's flow control stops them.
+
+Mirrors `server/src/grpc/infer_handler.cc` and `stream_infer_handler.cc` of Triton, `kserve/protocol/grpc/servicer.py`.
+
+How the real one differs: Triton's streams answer in the order of completion unless the model asks for more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from ..engine import Engine
+from ..errors import InvalidRequest, ModelFailed, ServingError
+from ..protocol.messages import read_request, write_response, write_stream_response
+from ..protocol.schema import open_inference
+from . import grpc_models
+
+SERVICE = "inference.GRPCInferenceService"
+STREAM_WINDOW = 32
+
+Context = Any  # grpc.aio.ServicerContext
+Call = Callable[[Engine, Any], Awaitable[Any]]
+
+
+def handlers(engine: Engine) -> grpc.GenericRpcHandler:
+    """All calls of the service, for `server.add_generic_rpc_handlers`."""
+    methods = {name: small_call(engine, name, call) for name, call in grpc_models.CALLS.items()}
+    service = Inference(engine)
+    methods["ModelInfer"] = grpc.unary_unary_rpc_method_handler(service.infer)
+    methods["ModelStreamInfer"] = grpc.stream_stream_rpc_method_handler(service.stream)
+    return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+
+class Inference:
+    """`ModelInfer` and `ModelStreamInfer`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    async def infer(self, message: bytes, context: Context) -> bytes:
+        try:
+            return await self.answer(message, context.time_remaining())
+        except ServingError as error:
+            await refuse(context, error)
+            raise  # abort has raised already
+
+    async def stream(self, messages: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
+        """One answer for each request, in order; one that fails does not end the stream."""
+        under_way: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(STREAM_WINDOW)
+        tasks: set[asyncio.Task[bytes]] = set()
+
+        async def read() -> None:
+            async for message in messages:
+                task = asyncio.create_task(self.stream_answer(message, context.time_remaining()))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+                await under_way.put(task)
+            await under_way.put(None)
+
+        reader = asyncio.create_task(read())
+        try:
+            while (task := await under_way.get()) is not None:
+                yield await task
+        finally:
+            for pending in (reader, *tasks):
+                pending.cancel()
+
+    async def stream_answer(self, message: bytes, remaining: float | None) -> bytes:
+        try:
+            return write_stream_response(await self.answer(message, remaining))
+        except ServingError as error:
+            return write_stream_response(error=f"{error.code}: {error}")
+
+    async def answer(self, message: bytes, remaining: float | None) -> bytes:
+        """A serialized ModelInferResponse for a serialized ModelInferRequest, with `remaining` seconds to go."""
+        arrived = time.monotonic()
+        try:
+            request, copies = read_request(message, self.engine.settings)
+        except ServingError as error:
+            self.engine.refuse("", "", error, time.monotonic() - arrived)
+            raise
+        for zero_copy, nbytes in copies:
+            self.engine.metrics.input(zero_copy, nbytes)
+        if remaining is not None:
+            request.deadline = arrived + remaining
+        response = await self.engine.infer(request)
+        try:
+            return write_response(response)
+        except TypeError as error:
+            raise ModelFailed(f"the model's output cannot be sent: {error}") from None
+
+
+def small_call(engine: Engine, name: str, call: Call) -> grpc.RpcMethodHandler:
+    """A call whose messages protobuf reads and writes: `name` + "Request" to `name` + "Response"."""
+    request_type = getattr(open_inference(), f"{name}Request")
+
+    async def handle(message: bytes, context: Context) -> bytes:
+        try:
+            try:
+                request = request_type.FromString(message)
+            except DecodeError as error:
+                raise InvalidRequest(f"not a {name}Request: {error}") from None
+            content: bytes = (await call(engine, request)).SerializeToString()
+            return content
+        except ServingError as error:
+            await refuse(context, error)
+            raise
+
+    return grpc.unary_unary_rpc_method_handler(handle)
+
+
+async def refuse(context: Context, error: ServingError) -> None:
+    await context.abort(grpc.StatusCode[error.code], str(error))
