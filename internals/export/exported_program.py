@@ -57,6 +57,11 @@ class ExportedProgram:
         """Symbols, and formulas of them, and their ranges."""
         return dict(self._guards.ranges)
 
+    @property
+    def input_checks(self) -> tuple[InputCheck, ...]:
+        """Of each leaf of the arguments: its name, dtype and sizes, or the constant that it must be."""
+        return tuple(self._guards.checks)
+
     def sizes_of(self, name: str) -> tuple[int | str, ...]:
         """The sizes of a tensor in the exported graph: numbers, and formulas as text. Raises KeyError for another name."""
         return tuple(size.value if size.kind == "integer" else str(size) for size in self._sizes[name])

@@ -1,0 +1,232 @@
+"""What the graph of `forward` tells about its inputs, without running it.
+
+    %2 : Tensor = aten::linear(%x, %self.0.weight, %self.0.bias)      x has 784 numbers in its last dimension, FP32
+    %5 : Tensor = aten::conv2d(%x, %self.conv1.weight, ...)           x has 4 dimensions, the second one of size 3
+    %7 : Tensor = aten::embedding(%self.tok.weight, %x, ...)          x is INT64
+
+An input is followed to the operators that take it, through those that leave its shape alone. Where one of them meets a weight,
+the weight has a size that the input must have too. Several findings are put together; where they contradict each other, which
+happens when an `if` decides between them, that fact is dropped.
+
+The graph is the one of a frozen copy: calls are inlined and the weights are constants, so that a weight that was transposed on
+the way is a constant as well.
+
+Nothing here is guessed but one thing: `(x - mean) / std` would also take an x without channels, spread over the mean's three. It
+is taken to have them.
+
+How the real one differs: libtorch runs whatever it is given, and Triton believes `config.pbtxt`. The nearest thing in PyTorch
+goes the other way: `ShapePropagator` (`torch/csrc/jit/passes/shape_analysis.cpp`) computes results from known inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import internals as torch
+from internals.core.dtype import dtype
+from internals.core.tensor_impl import TensorImpl
+from internals.jit.ir import Graph, Node, Value
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Of one input. `rank`: how many dimensions; `sizes`: by dimension, counted from the end where negative.
+
+    `least_rank` is the rank to try first where it is not known: a linear layer takes rows of one dimension more.
+    """
+
+    dtype: dtype | None = None
+    rank: int | None = None
+    least_rank: int | None = None
+    sizes: dict[int, int] = field(default_factory=dict)
+
+    def shape(self, rank: int) -> tuple[int, ...] | None:
+        """The shape with so many dimensions, -1 where nothing is known; None if the facts do not allow it."""
+        if self.rank not in (None, rank) or any(not -rank <= d < rank for d in self.sizes):
+            return None
+        shape = [-1] * rank
+        for d, size in self.sizes.items():
+            if shape[d] not in (-1, size):
+                return None
+            shape[d] = size
+        return tuple(shape)
+
+
+def facts_of(graph: Graph, position: int) -> Facts:
+    """What the graph tells about its input number `position`."""
+    return combined(_follow(graph.inputs()[position], set()))
+
+
+def combined(found: list[Facts]) -> Facts:
+    """What all agree on. Of different least ranks the largest counts: it is where all of them have a meaning."""
+    dims = {d for facts in found for d in facts.sizes}
+    sizes = {d: _agreed([facts.sizes.get(d) for facts in found]) for d in dims}
+    return Facts(
+        _agreed([facts.dtype for facts in found]),
+        _agreed([facts.rank for facts in found]),
+        max((facts.least_rank for facts in found if facts.least_rank is not None), default=None),
+        {d: size for d, size in sizes.items() if size is not None},
+    )
+
+
+def _agreed(found: list[Any]) -> Any:
+    different = {each for each in found if each is not None}
+    return different.pop() if len(different) == 1 else None
+
+
+def _follow(value: Value, seen: set[Value]) -> list[Facts]:
+    """What the users of a value, and of what is made of it, demand of it."""
+    if value in seen:
+        return []
+    seen.add(value)
+    found: list[Facts] = []
+    for use in value.uses():
+        node, kind = use.user, use.user.kind()
+        plain = kind.removesuffix("_")  # aten::relu_ is as good
+        if kind == "prim::Return":
+            owner = node.owningBlock().owningNode()
+            if owner is not None and owner.kind() == "prim::If":
+                found += _follow(owner.outputs()[use.offset], seen)
+        elif kind in CONSUMERS:
+            name, rule = CONSUMERS[kind]
+            if _is_argument(node, name, value):
+                found += [facts for facts in [rule(node)] if facts is not None]
+        elif use.offset != 0 or not node.outputs():
+            continue
+        elif plain in SAME:
+            found += _follow(node.output(), seen)
+        elif plain in OTHER_DTYPE:
+            found += [replace(facts, dtype=None) for facts in _follow(node.output(), seen)]
+        elif plain in OTHER_SHAPE:
+            found += [Facts(facts.dtype) for facts in _follow(node.output(), seen)]
+        elif plain in ARITHMETIC and (other := _shape_of_other(node)) is not None:
+            found += [_before_spreading(facts, other) for facts in _follow(node.output(), seen)]
+    return found
+
+
+# Operators on the way to a weight; the input is their first argument
+
+SAME = {
+    f"aten::{name}"
+    for name in (
+        "abs alias celu clamp clamp_max clamp_min clone contiguous cos detach dropout elu erf exp feature_dropout "
+        "gelu hardsigmoid hardswish hardtanh leaky_relu log log1p log_sigmoid log_softmax mish neg relu relu6 "
+        "rsqrt selu sigmoid silu sin softmax softplus sqrt square tanh"
+    ).split()
+} | {"prim::unchecked_cast"}
+OTHER_DTYPE = {"aten::to", "aten::type_as", "aten::float", "aten::double", "aten::half", "aten::long", "aten::int"}
+OTHER_SHAPE = {
+    f"aten::{name}"
+    for name in (
+        "adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d constant_pad_nd flatten max_pool1d max_pool2d pad permute "
+        "reshape select slice squeeze t transpose unflatten unsqueeze upsample_nearest2d view"
+    ).split()
+}
+ARITHMETIC = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::true_divide"}
+
+
+def _shape_of_other(node: Node) -> tuple[int, ...] | None:
+    """Of the second operand of `x - mean`: () for a number, None if it is not a constant."""
+    other = node.input(1)
+    value = other.toIValue()
+    if isinstance(value, TensorImpl):
+        return tuple(int(n) for n in value.shape)
+    return () if isinstance(value, (int, float)) else None
+
+
+def _before_spreading(facts: Facts, other: tuple[int, ...]) -> Facts:
+    """What is known of x if `facts` are of `x - constant`: neither its dtype, nor sizes that may be the constant's."""
+    rank = facts.rank if facts.rank is not None else max(facts.least_rank or 0, len(other))
+    spread = {d for d in range(-len(other), 0) if other[d] != 1}
+    sizes = {d: n for d, n in facts.sizes.items() if (d if d < 0 else d - rank) not in spread}
+    return replace(facts, dtype=None, sizes=sizes)
+
+
+# Operators that meet a weight: which argument the input is, and what the weight says about it
+
+
+def _constant(node: Node, name: str) -> Any:
+    return node.namedInput(name).toIValue()
+
+
+def _is_argument(node: Node, name: str, value: Value) -> bool:
+    schema = node.schema()
+    position = schema.argument_index(name) if schema is not None else None
+    return position is not None and node.inputs()[position] is value
+
+
+def _sizes(weight: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in weight.shape)
+
+
+def _linear(node: Node) -> Facts | None:
+    weight = _constant(node, "weight")
+    return None if weight is None else Facts(weight.dtype, None, 2, {-1: _sizes(weight)[-1]})
+
+
+def _matrix(name: str, rank: int | None) -> Callable[[Node], Facts | None]:
+    """A product with a constant matrix: the last size is the number of its rows."""
+
+    def rule(node: Node) -> Facts | None:
+        matrix = _constant(node, name)
+        if matrix is None or not _sizes(matrix):
+            return None
+        return Facts(matrix.dtype, rank, 2, {-1: _sizes(matrix)[max(-2, -len(_sizes(matrix)))]})
+
+    return rule
+
+
+def _convolution(node: Node) -> Facts | None:
+    """Channels first; a convolution has the outputs first in its weight, a transposed one the inputs."""
+    weight = _constant(node, "weight")
+    if weight is None:
+        return None
+    schema = node.schema()
+    transposed = "transpose" in node.kind()
+    if schema is not None and schema.argument_index("transposed") is not None:
+        transposed = bool(_constant(node, "transposed"))
+    groups = _constant(node, "groups")
+    if not transposed and not isinstance(groups, int):
+        return None
+    sizes = _sizes(weight)
+    return Facts(weight.dtype, len(sizes), None, {1: sizes[0] if transposed else sizes[1] * groups})
+
+
+def _embedding(node: Node) -> Facts | None:
+    return Facts(torch.int64)
+
+
+def _channels(name: str) -> Callable[[Node], Facts | None]:
+    """A normalisation over channels, which are the second dimension; it has one number for each in `weight` or in `name`."""
+
+    def rule(node: Node) -> Facts | None:
+        known = [t for t in (_constant(node, name), _constant(node, "weight")) if t is not None]
+        return Facts(known[0].dtype, None, 2, {1: int(known[0].numel())}) if known else None
+
+    return rule
+
+
+def _layer_norm(node: Node) -> Facts | None:
+    sizes, weight = _constant(node, "normalized_shape"), _constant(node, "weight")
+    if not isinstance(sizes, (list, tuple)):
+        return None
+    last = {i - len(sizes): int(n) for i, n in enumerate(sizes)}
+    return Facts(None if weight is None else weight.dtype, None, len(sizes) + 1, last)
+
+
+CONSUMERS: dict[str, tuple[str, Callable[[Node], Facts | None]]] = {
+    "aten::linear": ("input", _linear),
+    "aten::addmm": ("mat1", _matrix("mat2", 2)),
+    "aten::mm": ("self", _matrix("mat2", 2)),
+    "aten::matmul": ("self", _matrix("other", None)),
+    **dict.fromkeys((f"aten::conv{d}d" for d in (1, 2, 3)), ("input", _convolution)),
+    **dict.fromkeys((f"aten::conv_transpose{d}d" for d in (1, 2, 3)), ("input", _convolution)),
+    **dict.fromkeys(("aten::_convolution", "aten::convolution", "aten::_convolution_mode"), ("input", _convolution)),
+    "aten::embedding": ("indices", _embedding),
+    "aten::batch_norm": ("input", _channels("running_mean")),
+    "aten::instance_norm": ("input", _channels("running_mean")),
+    "aten::group_norm": ("input", _channels("weight")),
+    "aten::layer_norm": ("input", _layer_norm),
+}

@@ -1,0 +1,140 @@
+"""Which versions of which models there are, and how they are: the part of the repository that does not wait for anything.
+
+A version is READY when it has an entry, and stays so while a newer file for it fails; LOADING until it first has one; UNAVAILABLE
+with a reason otherwise. Names and states are those of the protocol's repository index.
+
+Two dicts say it: one knows everything, the other one only what answers, under (name, version) and the newest under (name, "").
+Requests look into the second.
+
+How the real one differs: Triton has a fourth state, UNLOADING, for a model that is still finishing what it accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from ..errors import ModelNotFound, ServingError, Unavailable
+from .folder import listed
+from .model_file import Stamp
+from .served_model import ServedModel
+
+State = Literal["READY", "LOADING", "UNAVAILABLE"]
+Key = tuple[str, str]  # name, version
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A model that answers, and the batcher where its requests wait (`repository.Batches`)."""
+
+    model: ServedModel
+    batcher: Any
+
+
+class ModelState(NamedTuple):
+    """A line of the repository's index."""
+
+    name: str
+    version: str
+    state: State
+    reason: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Version:
+    """`tried`: how the file looked when it was last loaded, or failed to. `failed`: whether that was in vain."""
+
+    state: State = "LOADING"
+    reason: str = ""
+    entry: Entry | None = None
+    tried: Stamp | None = None
+    failed: bool = False
+    is_file: bool = True
+
+
+class Table:
+    def __init__(self) -> None:
+        self.models: dict[str, dict[str, Version]] = {}
+        self.ready: dict[Key, Entry] = {}
+
+    def version(self, key: Key) -> Version:
+        """What is known of a version, which is from now on one that is known."""
+        name, number = key
+        return self.models.setdefault(name, {}).setdefault(number, Version())
+
+    def known(self, key: Key) -> Version | None:
+        return self.models.get(key[0], {}).get(key[1])
+
+    def put(self, key: Key, entry: Entry) -> Entry | None:
+        """Let `entry` answer from now on; returns what did until now."""
+        version = self.version(key)
+        old, version.entry = version.entry, entry
+        version.state, version.reason, version.failed = "READY", "", False
+        self._follow(key[0])
+        return old
+
+    def fail(self, key: Key, why: str) -> None:
+        """It could not be loaded; what was there before stays."""
+        version = self.version(key)
+        version.failed = True
+        if version.entry is None:
+            version.state, version.reason = "UNAVAILABLE", why
+        else:
+            version.reason = f"{why}; the one loaded before goes on"
+
+    def take(self, key: Key, why: str) -> Entry | None:
+        """Nobody answers from now on; returns who did."""
+        version = self.version(key)
+        old, version.entry = version.entry, None
+        version.state, version.reason, version.tried, version.failed = "UNAVAILABLE", why, None, False
+        self._follow(key[0])
+        return old
+
+    def forget(self, key: Key) -> None:
+        """There is no such version any more."""
+        del self.models[key[0]][key[1]]
+        if not self.models[key[0]]:
+            del self.models[key[0]]
+
+    def numbers(self, name: str) -> tuple[str, ...]:
+        """The versions that are ready, the oldest first."""
+        found = self.models.get(name, {}).items()
+        return tuple(sorted((number for number, version in found if version.entry is not None), key=int))
+
+    def states(self) -> Iterator[ModelState]:
+        for name, versions in sorted(self.models.items()):
+            for number, version in sorted(versions.items(), key=lambda item: int(item[0])):
+                yield ModelState(name, number, version.state, version.reason)
+
+    def why_not(self, name: str, number: str) -> ServingError:
+        """What to tell somebody who asked for what is not ready."""
+        versions = self.models.get(name)
+        if versions is None:
+            return self.no_model(name)
+        if number and number not in versions:
+            return ModelNotFound(
+                f"model '{name}' has no version '{number[:20]}'; it has {', '.join(sorted(versions, key=int))}"
+            )
+        version = versions[number or max(versions, key=int)]
+        what = f"version {number} of model '{name}'" if number else f"model '{name}'"
+        if version.state == "LOADING":
+            return Unavailable(f"{what} is being loaded: try again in a moment")
+        return Unavailable(f"{what} is not available: {version.reason}")
+
+    def no_model(self, name: str) -> ModelNotFound:
+        return ModelNotFound(f"there is no model '{name[:80]}'; there is {listed(self.models)}")
+
+    def _follow(self, name: str) -> None:
+        """Let `ready` say what is ready of a model."""
+        numbers = self.numbers(name)
+        for number in self.models.get(name, {}):
+            entry = self.models[name][number].entry
+            if entry is not None:
+                self.ready[name, number] = entry
+            else:
+                self.ready.pop((name, number), None)
+        if numbers:
+            self.ready[name, ""] = self.ready[name, numbers[-1]]
+        else:
+            self.ready.pop((name, ""), None)

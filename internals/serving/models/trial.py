@@ -1,0 +1,190 @@
+"""What the outputs of a model are: it is run on zeros, and one looks.
+
+    zeros(2, 784) -> (2, 10)      the size that changed with the rows is -1,
+    zeros(3, 784) -> (3, 10)      the others stay what they are:  [-1, 10]
+
+The inputs may leave something open. Sizes other than the rows are tried one after the other (a network for pictures of 28 by 28
+fails on 32 by 32, and says so by failing); a linear layer says the last size and not how many stand before it: the smallest
+number of dimensions that runs is taken. An embedding takes tensors of any number of dimensions: if more than one of them runs,
+the shape stays open.
+
+A model may refuse zeros for reasons of its own, so a failure here means that the outputs are not known, no more.
+
+How the real one differs: nobody runs a model to learn its shapes; in Triton `config.pbtxt` says them, and a wrong one is
+found out by the first request. `torch.export` traces with symbolic sizes, which tells the same without running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import internals as torch
+
+from ..errors import ModelFailed
+from .facts import Facts
+from .signature import TensorSpec
+
+FREE = (32, 28, 64, 224, 8, 16, 128, 299)  # what to try for a size that is open, pictures and texts in mind
+MOST_RANKS = 3  # how many numbers of dimensions to try
+MOST_COMBINATIONS = 12
+MOST_ELEMENTS = 1 << 24  # of one input: more is not worth it, for three dimensions of 299
+
+Run = Callable[[Sequence[Any]], Mapping[str, Any]]
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class WrongResult(ModelFailed):
+    """The model ran, but what it returned cannot be sent: it is not made of tensors."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """`inputs` and `outputs` as far as they are known now. `has_rows`: whether all outputs have as many rows as the inputs.
+
+    `shapes` and `free`: what it was run on, for `zeros`. `why_not` says in one line what went wrong.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...] = ()
+    has_rows: bool | None = None
+    shapes: Shapes | None = None
+    free: int = 0
+    why_not: str = ""
+
+    def zeros(self, rows: int) -> list[Any] | None:
+        """Inputs that the model runs on; None if none are known."""
+        return None if self.shapes is None else _zeros(self.inputs, self.shapes, rows, self.free)
+
+
+def try_on_zeros(run: Run, inputs: Sequence[TensorSpec], facts: Sequence[Facts]) -> Trial:
+    """Run the model on zeros that fit `inputs`, and where those are open, `facts`. Never raises what the model raises."""
+    candidates = [_candidates(spec, each) for spec, each in zip(inputs, facts)]
+    certain = (replace(spec, shape=shapes[0]) if len(shapes) == 1 else spec for spec, shapes in zip(inputs, candidates))
+    search = _Search(run, tuple(certain))
+    unknown = [spec.name for spec, shapes in zip(inputs, candidates) if not shapes]
+    if unknown:
+        return Trial(
+            search.inputs, why_not=f"the shape of '{unknown[0]}' is not known: declare it (--input NAME:DATATYPE:SIZES)"
+        )
+    found = search.first(candidates)
+    if found is None:
+        return Trial(search.inputs, why_not=search.wrong or f"it does not run on zeros: {search.error}")
+    shapes, free, result = found
+    # An embedding's rank is only known if no other runs.
+    is_open = [
+        spec.shape is None and each.rank is None and each.least_rank is None for spec, each in zip(inputs, facts)
+    ]
+    for i, others in enumerate(candidates):
+        if is_open[i]:
+            rest = (s for s in others if s != shapes[i])
+            is_open[i] = any(search.runs((*shapes[:i], s, *shapes[i + 1 :]), free) for s in rest)
+    specs = tuple(spec if o else replace(spec, shape=shape) for spec, shape, o in zip(inputs, shapes, is_open))
+    known = Trial(specs, shapes=shapes, free=free)
+    if any(is_open):
+        return replace(known, outputs=tuple(TensorSpec(name, t.dtype) for name, t in result.items()))
+    outputs, has_rows = search.outputs(shapes, free, result)
+    return replace(known, outputs=outputs, has_rows=has_rows)
+
+
+@dataclass
+class _Search:
+    run: Run
+    inputs: tuple[TensorSpec, ...]
+    error: str = ""
+    wrong: str = ""
+
+    def first(self, candidates: Sequence[Sequence[tuple[int, ...]]]) -> tuple[Shapes, int, Mapping[str, Any]] | None:
+        """The first shapes, and size for what is open in them, on which the model runs; and what it returns."""
+        combinations = sorted(product(*candidates), key=lambda shapes: sum(map(len, shapes)))
+        for shapes in combinations[:MOST_COMBINATIONS]:
+            for free in _free_sizes(shapes):
+                result = self.attempt(shapes, free, 2)
+                if result is not None:
+                    return shapes, free, result
+                if self.wrong:  # it ran: no other shape will help
+                    return None
+        return None
+
+    def attempt(self, shapes: Shapes, free: int, rows: int) -> Mapping[str, Any] | None:
+        try:
+            return self.run(_zeros(self.inputs, shapes, rows, free))
+        except WrongResult as error:
+            self.wrong = str(error)
+        except Exception as error:  # a model may raise anything
+            self.error = self.error or str(error)  # the first one: of the likeliest shapes
+        return None
+
+    def runs(self, shapes: Shapes, free: int) -> bool:
+        return self.attempt(shapes, free, 2) is not None
+
+    def outputs(self, shapes: Shapes, free: int, two: Mapping[str, Any]) -> tuple[tuple[TensorSpec, ...], bool | None]:
+        """The outputs' specs, and whether their rows are the inputs'."""
+        unsure = tuple(TensorSpec(name, t.dtype) for name, t in two.items())
+        if not any(shape and shape[0] == -1 for shape in shapes):  # sizes are fixed
+            return tuple(TensorSpec(name, t.dtype, tuple(t.shape)) for name, t in two.items()), False
+        three = self.attempt(shapes, free, 3)
+        if three is None or list(three) != list(two):
+            return unsure, False
+        has_rows = all(_rows(two[name]) == 2 and _rows(three[name]) == 3 for name in two)
+        seen = [two, three]
+        for other in sorted(_free_sizes(shapes)):
+            again = self.attempt(shapes, other, 2) if other != free else None
+            if again is not None and list(again) == list(two):
+                seen.append(again)
+                break
+        return tuple(replace(s, shape=_same_sizes([r[s.name] for r in seen])) for s in unsure), has_rows
+
+
+def _candidates(spec: TensorSpec, facts: Facts) -> list[tuple[int, ...]]:
+    """The shapes that an input may have, the likeliest first; none if nothing is known."""
+    if spec.shape is not None:
+        return [spec.shape]
+    if facts.rank is not None:
+        ranks = range(facts.rank, facts.rank + 1)
+    elif facts.least_rank is not None:
+        ranks = range(facts.least_rank, facts.least_rank + MOST_RANKS)
+    elif facts.dtype is torch.int64:  # indices
+        ranks = range(1, 1 + MOST_RANKS)
+    else:
+        return []
+    return [shape for shape in map(facts.shape, ranks) if shape is not None]
+
+
+def _free_sizes(shapes: Shapes) -> Iterator[int]:
+    """What to try for sizes that are open; the first size is rows, and no matter here."""
+    if not any(-1 in shape[1:] for shape in shapes):
+        yield 1
+        return
+    for size in FREE:
+        if all(_numel(_filled(shape, 2, size)) <= MOST_ELEMENTS for shape in shapes):
+            yield size
+
+
+def _zeros(inputs: Sequence[TensorSpec], shapes: Shapes, rows: int, free: int) -> list[Any]:
+    dtypes = (spec.dtype if spec.dtype is not None else torch.float32 for spec in inputs)
+    return [torch.zeros(_filled(shape, rows, free), dtype=dtype) for dtype, shape in zip(dtypes, shapes)]
+
+
+def _filled(shape: tuple[int, ...], rows: int, free: int) -> tuple[int, ...]:
+    return tuple((free if d else rows) if size == -1 else size for d, size in enumerate(shape))
+
+
+def _numel(shape: tuple[int, ...]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def _rows(t: Any) -> int | None:
+    return int(t.shape[0]) if t.dim() else None
+
+
+def _same_sizes(tensors: Sequence[Any]) -> tuple[int, ...] | None:
+    """The sizes that all have, -1 where they differ; None if they do not have equally many dimensions."""
+    if len({t.dim() for t in tensors}) != 1:
+        return None
+    return tuple(int(sizes[0]) if len(set(sizes)) == 1 else -1 for sizes in zip(*(t.shape for t in tensors)))
