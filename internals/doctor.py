@@ -78,6 +78,12 @@ def probes() -> list[Probe]:
         Probe("astpretty", "syntax trees as text", environment, module("astpretty"), True),
         Probe("jupyterlab", "opening the notebooks (make lab)", environment, module("jupyterlab"), True),
         Probe("kernel", "running the notebooks", environment, module("ipykernel"), True),
+        Probe(
+            "grpc",
+            "serving models (python -m internals serve), notebooks 24-26",
+            "make setup; or: pip install -e .[serving]",
+            module("grpc", "grpcio"),
+        ),
         Probe("GPU", "the CUDA layer on a real device", "an NVIDIA GPU and its driver", find_gpu),
         Probe(
             "numba-cuda",

@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-CONDA_NAMES = {"graphviz": "python-graphviz"}  # where conda calls a package otherwise
-NOT_IN_CONDA = {"graphviz-pure"}
+CONDA_NAMES = {"graphviz": "python-graphviz", "prometheus-client": "prometheus_client"}  # where conda calls a package otherwise
+NOT_IN_CONDA = {"graphviz-pure", "tritonclient"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-WANTED = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]
-CUDA = PROJECT["optional-dependencies"]["cuda"]
+EXTRAS = PROJECT["optional-dependencies"]
+WANTED = PROJECT["dependencies"] + EXTRAS["serving"] + EXTRAS["test"]
+CUDA = EXTRAS["cuda"]
 
 
 def conda_lists() -> tuple[list[str], list[str]]:
