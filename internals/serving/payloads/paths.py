@@ -4,8 +4,8 @@ Each way is a list of steps, a function each: what one returns the next takes. B
 which is the same for all of them: the kernel copies the body out of one process and into the other, byte for byte. What differs
 is how long the body is, and what happens before and after. `copies.follow` walks the steps and watches.
 
-The first three are what tutorials do, with Flask or without; "protobuf" is what anyone does who takes the generated classes; the
-last two are how `internals.serving` does it.
+The first three are what tutorials do, with Flask or without; "protobuf" is what anyone does who takes the generated classes;
+"protobuf, ours" is what `internals.serving` does; "raw" has no message around the numbers, and so cannot say what they are.
 
 How the real one differs: web frameworks add copies of their own; Flask, for one, reads the body in pieces and joins them.
 """
@@ -20,14 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from internals import from_numpy
 from internals.interop import borrow_array
 
-from ..protocol import wire
+from ..client import write_request
+from ..protocol.messages import read_request
 from ..protocol.schema import open_inference
-from .lengths import protobuf_bytes
-
-RAW_INPUT_CONTENTS = 7
-
+from ..settings import Settings
 
 Look = Callable[[Any], Any]
 
@@ -64,15 +63,6 @@ def message(content: bytes) -> Any:
     request.inputs.add(name="x", datatype="FP32", shape=[len(content) // 4])
     request.raw_input_contents.append(content)
     return request
-
-
-def header(nbytes: int, itemsize: int = 4) -> bytes:
-    """The same request without its tensor, with an id just so long that the tensor will be aligned to its elements' size."""
-    request = open_inference().ModelInferRequest(model_name="resnet")
-    request.inputs.add(name="x", datatype="FP32", shape=[nbytes // itemsize])
-    while (request.ByteSize() + protobuf_bytes(nbytes, RAW_INPUT_CONTENTS) - nbytes) % itemsize:
-        request.id += "-"
-    return bytes(request.SerializeToString())
 
 
 def first_raw(request: Any) -> Any:
@@ -137,15 +127,12 @@ PATHS = {
             ),
         ),
         Path(
-            "protobuf, by hand",
+            "protobuf, ours",
             (
-                Step("a view of the array", raw_bytes),
-                Step("put_in", lambda view: wire.put_in(header(view.nbytes), RAW_INPUT_CONTENTS, [view])),
+                Step("from_numpy", from_numpy),
+                Step("write_request", lambda tensor: write_request("resnet", tensor)),
             ),
-            (
-                Step("take_out", lambda body: wire.take_out(body, RAW_INPUT_CONTENTS)[1][0]),
-                Step("np.frombuffer, from_numpy", tensor_from),
-            ),
+            (Step("read_request", lambda body: read_request(body, Settings())[0].inputs["INPUT__0"]),),
         ),
         Path(
             "raw",
