@@ -18,6 +18,7 @@ from viz.rooms.bytecode import bytecode
 from viz.rooms.chart import chart
 from viz.rooms.diff import diff
 from viz.rooms.dispatch import dispatch
+from viz.rooms.exchange import exchange
 from viz.rooms.explore import explore
 from viz.rooms.flame import flame
 from viz.rooms.fusion import fusion
@@ -51,6 +52,7 @@ __all__ = [
     "chart",
     "diff",
     "dispatch",
+    "exchange",
     "explore",
     "flame",
     "fusion",
