@@ -7,6 +7,7 @@ import http.client
 import io
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -27,6 +28,14 @@ from internals.serving.transport.rest import make_app, make_metrics_app, make_ru
 from internals.serving.transport.rest_requests import HEADER_LENGTH
 
 Function = Callable[..., Any]
+
+
+def wait_until(condition: Any) -> None:
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen within 30 seconds")
 
 
 class Models:

@@ -15,7 +15,7 @@ pytest.importorskip("aiohttp", reason="the extra `serving` is not installed")
 
 import internals
 from internals.serving.settings import Settings
-from tests.serving.rest_support import FUNCTIONS, MLP, RestServer, as_json, waiting
+from tests.serving.rest_support import FUNCTIONS, MLP, RestServer, as_json, wait_until, waiting
 
 X = np.array([[1.0, 2.0, 3.0]], np.float32)
 
@@ -31,6 +31,7 @@ def test_the_server_describes_itself(server: RestServer) -> None:
         answer = server.ask("GET", path)
         assert answer.status == 200
         assert answer.headers["Content-Type"].startswith("application/json")
+        assert answer.headers["Server"] == "internals"
         assert answer.json() == {
             "name": "internals",
             "version": internals.__version__,
@@ -215,11 +216,3 @@ def test_a_connection_is_used_again(server: RestServer) -> None:
             assert piece, received
             received += piece
     assert received.count(b"HTTP/1.1 200 OK") == 3
-
-
-def wait_until(condition: Any) -> None:
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen within 30 seconds")

@@ -45,6 +45,7 @@ def make_app(engine: Engine, middlewares: Iterable[Any] = ()) -> web.Application
     """REST for the models of an engine, and `GET /metrics`. The middlewares see requests first."""
     app = web.Application(middlewares=[errors_as_json, *middlewares])
     app[ENGINE], app[BODIES] = engine, Bodies(engine.settings)
+    app.on_response_prepare.append(name_the_server)
     app.add_routes(rest_models.routes())
     for path in ("/v2/models/{name}/infer", "/v2/models/{name}/versions/{version}/infer"):
         app.router.add_post(path, infer, expect_handler=expectation_or_error)
@@ -56,6 +57,7 @@ def make_metrics_app(engine: Engine, middlewares: Iterable[Any] = ()) -> web.App
     """`GET /metrics` alone, and whether the server is alive, for a port of their own."""
     app = web.Application(middlewares=[errors_as_json, *middlewares])
     app[ENGINE] = engine
+    app.on_response_prepare.append(name_the_server)
     app.add_routes([route for route in rest_models.routes() if route.path.startswith("/v2/health")])
     app.router.add_get("/metrics", show_metrics)
     return app
@@ -100,6 +102,11 @@ async def infer(request: web.Request) -> web.StreamResponse:
 async def answer(request: web.Request, engine: Engine, asked: Asked) -> web.StreamResponse:
     response = await engine.infer(asked.request)
     return await send(request, *write_response(response, asked.wants_bytes))
+
+
+async def name_the_server(request: web.Request, response: web.StreamResponse) -> None:
+    """aiohttp would tell everybody its version, and Python's."""
+    response.headers["Server"] = "internals"
 
 
 async def show_metrics(request: web.Request) -> web.Response:

@@ -36,7 +36,11 @@ def write_response(response: InferResponse, wants_bytes: Callable[[str], bool]) 
     binary = False
     for name, tensor in response.outputs.items():
         try:
-            described = {"name": name, "datatype": datatype_of(tensor.dtype), "shape": list(tensor.shape)}
+            described: dict[str, Any] = {
+                "name": name,
+                "datatype": datatype_of(tensor.dtype),
+                "shape": list(tensor.shape),
+            }
         except TypeError as error:
             raise ModelFailed(f"output '{name}': {error}") from None
         if wants_bytes(name):

@@ -86,8 +86,8 @@ def flattened(data: list[Any], shape: Sequence[int], name: str) -> list[Any]:
 
 def numbers(elements: list[Any], dtype: np.dtype[Any], datatype: str, name: str) -> np.ndarray[Any, Any]:
     """An array of exactly these elements: no string is parsed, no number is cut off, true is no 1."""
-    found = set(map(type, elements))
-    allowed = {"b": {bool}, "f": {float, int}}.get(dtype.kind, {int})
+    found: set[type] = set(map(type, elements))
+    allowed = ACCEPTED[dtype.kind]
     if dtype.kind == "f" and str in found:
         elements = with_values_for_words(elements)
         found = set(map(type, elements))
@@ -121,6 +121,7 @@ def decoded(data: dict[str, Any], name: str) -> bytes:
         ) from None
 
 
+ACCEPTED: dict[str, set[type]] = {"b": {bool}, "f": {float, int}, "i": {int}, "u": {int}}
 KINDS = {
     "b": ("true", "false"),
     "f": ("a number", '"NaN"', '"Infinity"', '"-Infinity"'),
