@@ -185,3 +185,23 @@ def test_embedding_renorm_writes_to_the_table_and_counts_it() -> None:
     norms = np.linalg.norm(to_numpy(table), axis=1)
     np.testing.assert_allclose(norms, [1, 20, 1], rtol=1e-5)
     assert table._version == 1
+
+
+@pytest.mark.parametrize("rows", [3, 4000])  # of which numpy and machine code see to one each
+def test_the_gradient_of_a_parameter_that_layer_norm_does_not_have(T: Any, rows: int) -> None:
+    g, m, w = T.ones(rows, 16), T.ones(rows, 1), T.ones(16)
+    masks = ([True, True, True], [True, False, True], [False, False, True], [False, True, False], [True, False, False])
+    for weight, bias in ((None, None), (w, None), (None, w)):
+        for mask in masks:
+            if mask[1] and weight is None or mask[2] and bias is None:
+                with pytest.raises(RuntimeError):
+                    T.ops.aten.native_layer_norm_backward(g, g, [16], m, m, weight, bias, mask)
+            else:
+                found = T.ops.aten.native_layer_norm_backward(g, g, [16], m, m, weight, bias, mask)
+                assert [t is not None for t in found] == mask
+
+
+def test_the_parameter_that_layer_norm_does_not_have_is_named() -> None:
+    g, m = internals.ones(2, 3), internals.ones(2, 1)
+    with pytest.raises(RuntimeError, match=r"no gradient of bias, which is None; output_mask\[2\] has to be False"):
+        internals.ops.aten.native_layer_norm_backward(g, g, [3], m, m, internals.ones(3), None, [True, True, True])

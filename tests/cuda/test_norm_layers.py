@@ -45,9 +45,20 @@ def test_gradients_of_layer_norm(columns: int) -> None:
     x, (w, b) = values((2, 7, columns), "float64"), parameters(columns, "float64")
     compare_gradients(lambda x, w, b: F.layer_norm(x, (columns,), w, b), x, w, b)
     compare_gradients(lambda x, w: F.layer_norm(x, (columns,), w), x.transpose(0, 1), w)
+    compare_gradients(lambda x, b: F.layer_norm(x, (columns,), None, b), x, b)
     compare_gradients(lambda x: F.layer_norm(x, (columns,)), x)
     y = values((4, columns), "float16")
     compare_gradients(lambda x, w, b: F.layer_norm(x, (columns,), w, b), y, w.half(), b.half(), tolerance=0.05)
+
+
+def test_the_gradient_of_a_parameter_that_layer_norm_does_not_have() -> None:
+    def backward(mask: list[bool]) -> Any:
+        return lambda g, mean, w, b: ops.native_layer_norm_backward(g, g, [3], mean, mean, w, b, mask)
+
+    g, mean, w = internals.ones(2, 3), internals.ones(2, 1), internals.ones(3)
+    same_error(backward([True, True, True]), g, mean, w, None)
+    same_error(backward([False, False, True]), g, mean, w, None)
+    same_error(backward([False, True, False]), g, mean, None, w)
 
 
 def test_weights_of_a_tall_matrix_are_summed_by_many_blocks() -> None:

@@ -40,7 +40,11 @@ def native_layer_norm_backward(
     bias: Any,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for.
+
+    Raises RuntimeError if it asks for that of a parameter which is None.
+    """
+    check_parameters(weight, bias, output_mask)
     if input.numel() >= settings.least and output_mask[0] and (weight is not None or not any(output_mask[1:])):
         found = _compiled_layer_norm(grad_out, input, mean, rstd, weight)
         if found is not None:
@@ -60,6 +64,15 @@ def native_layer_norm_backward(
         _parameter(dw, normalized_shape, weight),
         _parameter(db, normalized_shape, bias),
     )
+
+
+def check_parameters(weight: Any, bias: Any, output_mask: Sequence[bool]) -> None:
+    """Whether the parameters of a layer norm are there whose gradients are asked for."""
+    for i, name, parameter in ((1, "weight", weight), (2, "bias", bias)):
+        if output_mask[i] and parameter is None:
+            raise RuntimeError(
+                f"native_layer_norm_backward: it has no gradient of {name}, which is None; output_mask[{i}] has to be False"
+            )
 
 
 def native_group_norm_backward(

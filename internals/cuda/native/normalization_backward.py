@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from internals.aten.native.memory_format import empty_as, suggests_channels_last
+from internals.aten.native.normalization_backward import check_parameters
 from internals.core import dtype as dt
 from internals.core.tensor_impl import empty_contiguous
 
@@ -37,7 +38,11 @@ def native_layer_norm_backward(
     bias: Any,
     output_mask: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for."""
+    """(grad_input, grad_weight, grad_bias); None for those that `output_mask` does not ask for.
+
+    Raises RuntimeError if it asks for that of a parameter which is None.
+    """
+    check_parameters(weight, bias, output_mask)
     columns = prod(normalized_shape)
     rows = input.numel() // columns if columns else 0
     g, x = grad_out.contiguous(), input.contiguous()
@@ -47,8 +52,11 @@ def native_layer_norm_backward(
     if output_mask[1] or output_mask[2]:
         layout = as_rows((rows, columns), (columns, 1), (0,))
         sums = _parameter_gradients("of_row", g, x, mean, rstd, layout, (1, 1, 1))
-        dw, db = (_parameter(s, normalized_shape, weight.dtype) for s in sums)
-    return dx, dw if output_mask[1] else None, db if output_mask[2] else None
+        dw, db = (
+            _parameter(s, normalized_shape, p.dtype) if wanted else None
+            for s, p, wanted in zip(sums, (weight, bias), output_mask[1:])
+        )
+    return dx, dw, db
 
 
 def native_group_norm_backward(
