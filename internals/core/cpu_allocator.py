@@ -6,6 +6,9 @@ cache line. `CachingAllocator` sits on top and keeps returned blocks in one free
 also keeps, with each block, the numpy array header last used to look at it: the next tensor of the same geometry finds
 its header ready.
 
+Any thread may allocate and give back, without a lock: a block belongs to whoever popped it from its list, which one thread only
+can do, and is complete before others see it. See `Stats` for the counters.
+
 How the real one differs: PyTorch's default CPU allocator does not cache at all; it leaves that to malloc, which is written
 in C. In Python a system call through ctypes costs more than an addition, so the cache decides. PyTorch's CUDA allocator
 caches in the same spirit, but splits and merges blocks.
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -50,7 +54,12 @@ class Block(DataPtr):
 
 
 class Stats:
-    """Running counters of a `CachingAllocator`. What can be counted from the blocks themselves is not kept here."""
+    """Running counters of a `CachingAllocator`. What can be counted from the blocks themselves is not kept here.
+
+    Threads share them without a lock: `stats.bytes += size` reads, adds and writes in one go, because CPython lets another
+    thread run only where something is called, a function begins or a loop goes round. So a statement that changes a counter
+    calls nothing, not even `max`; tests/test_threads.py reads the bytecode.
+    """
 
     __slots__ = (
         "bytes", "peak_bytes", "retired_bytes", "retired_blocks",
@@ -91,18 +100,22 @@ class CachingAllocator(Allocator):
         self.blocks: dict[int, Block] = {}  # every block taken from upstream and not given back, by address
         self.stats = Stats()
         self.history: list[dict[str, Any]] | None = None
+        self._logs: list[list[dict[str, Any]]] = []
 
     def allocate(self, nbytes: int) -> DataPtr:
         if nbytes <= 0:
             return self.upstream.allocate(nbytes)
         free = self.free_list(nbytes)
-        hit = bool(free)
-        block = free.pop() if hit else self._grow(round_size(nbytes), free)
+        block = _pop(free)
+        hit = block is not None
+        if block is None:
+            block = self._grow(round_size(nbytes), free)
         block.requested, block.active = nbytes, True
         block.uses += 1
         stats = self.stats
-        stats.bytes += block.size
-        stats.peak_bytes = max(stats.peak_bytes, stats.bytes)
+        stats.bytes = n = stats.bytes + block.size
+        if n > stats.peak_bytes:
+            stats.peak_bytes = n
         if self.history is not None:
             self._record("cache_hit" if hit else "alloc", block)
         return block
@@ -116,9 +129,9 @@ class CachingAllocator(Allocator):
         if block.size > SMALL and self.stats.reserved - self.stats.bytes > MAX_CACHED:
             self._give_back(block)
         else:
-            block.free_list.append(block)
             if self.history is not None:
                 self._record("cache_return", block)
+            block.free_list.append(block)  # from here on it may be somebody else's
 
     def free_list(self, nbytes: int) -> list[Block]:
         """The free list that serves requests of `nbytes` bytes."""
@@ -128,9 +141,9 @@ class CachingAllocator(Allocator):
 
     def empty_cache(self) -> None:
         """Give every cached block back to the system; blocks in use stay."""
-        for free in self.free_lists.values():
-            while free:
-                self._give_back(free.pop())
+        for free in list(self.free_lists.values()):
+            while (block := _pop(free)) is not None:
+                self._give_back(block)
 
     def snapshot(self) -> list[dict[str, Any]]:
         """Every block held, by address: `address`, `size` of its class, `requested` bytes, `state` "active" or "cached"."""
@@ -150,9 +163,10 @@ class CachingAllocator(Allocator):
         The numbers of blocks and segments have no peak: nobody keeps it.
         """
         s = self.stats
-        in_use = sum(b.active for b in self.blocks.values())
-        uses = s.retired_blocks + sum(b.uses for b in self.blocks.values())
-        used_bytes = s.retired_bytes + sum(b.uses * b.size for b in self.blocks.values())
+        blocks = list(self.blocks.values())
+        in_use = sum(b.active for b in blocks)
+        uses = s.retired_blocks + sum(b.uses for b in blocks)
+        used_bytes = s.retired_bytes + sum(b.uses * b.size for b in blocks)
         table = {
             "allocation": (in_use, None, uses, uses - in_use),
             "allocated_bytes": (s.bytes, s.peak_bytes, used_bytes, used_bytes - s.bytes),
@@ -173,12 +187,21 @@ class CachingAllocator(Allocator):
         Actions: "alloc" (new from the system), "cache_hit", "cache_return", "segment_free" (given back to the system).
         """
         events: list[dict[str, Any]] = []
-        outer, self.history = self.history, events
+        with self.telling(events), hot.paused():
+            yield events
+
+    @contextmanager
+    def telling(self, log: list[dict[str, Any]]) -> Iterator[None]:
+        """Append an event to `log` for whatever any thread does; those told before hear nothing until the block ends."""
+        with _lock:
+            self._logs.append(log)
+            self.history = log
         try:
-            with hot.paused():
-                yield events
+            yield
         finally:
-            self.history = outer
+            with _lock:  # threads may end in another order than they began
+                self._logs = [other for other in self._logs if other is not log]
+                self.history = self._logs[-1] if self._logs else None
 
     def _grow(self, size: int, free: list[Block]) -> Block:
         try:
@@ -188,15 +211,17 @@ class CachingAllocator(Allocator):
             memory = self.upstream.allocate(size)
         block = Block(memory.pointer, memory, self.release)
         block.size, block.free_list, block.array, block.geometry, block.uses = size, free, None, None, 0
+        block.requested, block.active = size, True
         if size <= SMALL and self is caching_allocator:
             block.recycle = free
         self.blocks[block.pointer] = block
         s = self.stats
         s.segments += 1
         s.total_segments += 1
-        s.reserved += size
+        s.reserved = n = s.reserved + size
         s.total_reserved += size
-        s.peak_reserved = max(s.peak_reserved, s.reserved)
+        if n > s.peak_reserved:
+            s.peak_reserved = n
         return block
 
     def _give_back(self, block: Block) -> None:
@@ -211,8 +236,17 @@ class CachingAllocator(Allocator):
         block.context.clear()
 
     def _record(self, action: str, block: Block) -> None:
-        assert self.history is not None
-        self.history.append({"action": action, "address": block.pointer, "size": block.size})
+        history = self.history
+        if history is not None:  # it may have ended just now
+            history.append({"action": action, "address": block.pointer, "size": block.size})
+
+
+def _pop(free: list[Block]) -> Block | None:
+    """A block, if there is one. Who looks first and pops then may find that another thread was quicker."""
+    try:
+        return free.pop()
+    except IndexError:
+        return None
 
 
 def round_size(nbytes: int) -> int:
@@ -263,6 +297,7 @@ def system_free(pointer: int) -> None:
     _raw_free(pointer)
 
 
+_lock = threading.Lock()
 caching_allocator = CachingAllocator()
 _current: Allocator = caching_allocator
 
@@ -274,7 +309,8 @@ def get_cpu_allocator() -> Allocator:
 
 @contextmanager
 def use_cpu_allocator(allocator: Allocator) -> Iterator[Allocator]:
-    """Let new CPU storages come from `allocator` inside the block (`c10::SetCPUAllocator`); old ones keep theirs."""
+    """Let new CPU storages come from `allocator` inside the block, in all threads (`c10::SetCPUAllocator`); old ones keep
+    theirs."""
     global _current
     outer, _current = _current, allocator
     try:

@@ -76,7 +76,8 @@ def geometry(
         if len(_interned) >= INTERN_LIMIT:  # identity is only a short cut: forgetting costs time, never correctness
             _interned.clear()
             _contiguous.clear()
-        found = _interned[key] = _make(sizes, strides, dtype, device, keys)
+        made = _make(sizes, strides, dtype, device, keys)
+        found = _interned.setdefault(key, made)  # another thread may have been quicker
     return found
 
 

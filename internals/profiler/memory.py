@@ -47,12 +47,10 @@ class MemoryLog(list[dict[str, Any]]):
     @contextmanager
     def open(self) -> Iterator[None]:
         """Listen to the allocator."""
-        self._outer, caching_allocator.history = caching_allocator.history, self
-        self._bytes, self._device_bytes = caching_allocator.stats.bytes, bytes_on_devices()
-        try:
+        self._outer = caching_allocator.history
+        with caching_allocator.telling(self):
+            self._bytes, self._device_bytes = caching_allocator.stats.bytes, bytes_on_devices()
             yield
-        finally:
-            caching_allocator.history = self._outer
 
     def append(self, event: dict[str, Any]) -> None:
         """The allocator has done something."""

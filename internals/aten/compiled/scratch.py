@@ -9,14 +9,12 @@ How the real one differs: oneDNN keeps such memory in a scratchpad for each thre
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any
 
 from internals.core.cpu_allocator import CachingAllocator
 from internals.core.dtype import dtype
 
 _arena = CachingAllocator()
-_lock = RLock()  # two threads may be in operators at once
 
 
 class Scratch:
@@ -25,8 +23,7 @@ class Scratch:
     __slots__ = ("_data",)
 
     def __init__(self, numel: int, dtype: dtype) -> None:
-        with _lock:
-            self._data = _arena.allocate(numel * dtype.itemsize)
+        self._data = _arena.allocate(numel * dtype.itemsize)
 
     def data_ptr(self) -> int:
         """The address of the first element; 0 when there are none."""
@@ -34,8 +31,7 @@ class Scratch:
 
     def __del__(self) -> None:
         if hasattr(self, "_data"):  # not where there was no memory
-            with _lock:
-                self._data.clear()
+            self._data.clear()
 
 
 class Table:
