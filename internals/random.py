@@ -4,14 +4,15 @@ A Mersenne Twister gives a stream of 32-bit words; everything random is made fro
 PyTorch's behaviour: the same seed gives the same tensors. `internals.aten.native.distributions` has the recipes. One
 `default_generator` serves whoever does not bring a generator.
 
-How the real one differs: the same engine, seeded in the same way, in C++; here numpy runs it, many words at a time. The
-tensor of `get_state` has the same layout, byte by byte, so a state can be carried from one to the other.
+How the real one differs: the same engine, seeded in the same way, in C++, and a mutex in each generator; here numpy runs it, many
+words at a time. The tensor of `get_state` has the same layout, byte by byte, so a state can be carried from one to the other.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,7 @@ from internals.core.dtype import uint8
 from internals.core.tensor_impl import TensorImpl, array, from_array
 
 DEFAULT_SEED = 67280421310721
+drawing = threading.RLock()  # held while a generator's state is changed; numpy draws words under a lock of its own
 _WORDS = 624
 STATE = np.dtype(
     [
@@ -124,11 +126,15 @@ class Generator:
         return Generator().set_state(self.get_state())
 
     def _bits(self) -> Any:
-        if self._engine is None:
-            engine = np.random.MT19937()
-            engine._legacy_seeding(self._seed & 0xFFFFFFFF)
-            self._engine = engine
-        return self._engine
+        engine = self._engine
+        if engine is None:
+            with drawing:  # two threads with an engine each would draw the same numbers
+                engine = self._engine
+                if engine is None:
+                    engine = np.random.MT19937()
+                    engine._legacy_seeding(self._seed & 0xFFFFFFFF)
+                    self._engine = engine
+        return engine
 
     def __repr__(self) -> str:
         return f"<internals.Generator on {self.device}>"

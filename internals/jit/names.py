@@ -7,10 +7,12 @@ there.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 _MANGLE = "___torch_mangle_"
 _THEIRS = dict.fromkeys(("internals.nn.containers", "internals.nn.parameter_containers"), "internals.nn.modules.container")
+_lock = threading.Lock()
 _taken: set[str] = set()
 _next = 0
 
@@ -33,10 +35,11 @@ def qualified_name(thing: Any) -> str:
 def take_name(name: str) -> str:
     """`name` if nobody has it yet, else a mangled form that nobody has."""
     global _next
-    while name in _taken:
-        prefix, _, last = name.rpartition(".")
-        prefix = ".".join(p for p in prefix.split(".") if not p.startswith(_MANGLE))
-        name = f"{prefix}.{_MANGLE}{_next}.{last}"
-        _next += 1
-    _taken.add(name)
+    with _lock:
+        while name in _taken:
+            prefix, _, last = name.rpartition(".")
+            prefix = ".".join(p for p in prefix.split(".") if not p.startswith(_MANGLE))
+            name = f"{prefix}.{_MANGLE}{_next}.{last}"
+            _next += 1
+        _taken.add(name)
     return name

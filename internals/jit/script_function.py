@@ -12,6 +12,7 @@ How the real one differs: a function is compiled when first asked for, so that f
 
 from __future__ import annotations
 
+import threading
 from pickle import PickleError
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,9 @@ class ScriptFunction:
         if self._executor is None:
             from .runtime.graph_executor import GraphExecutor
 
-            self._executor = GraphExecutor(self.graph, self.name)
+            with _making:  # threads that call a new function at once share one, and its plans
+                if self._executor is None:
+                    self._executor = GraphExecutor(self.graph, self.name)
         return self._executor
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
@@ -171,6 +174,8 @@ class ScriptMethod:
     def __repr__(self) -> str:
         return f"<internals.jit.ScriptMethod {self.function.name}>"
 
+
+_making = threading.RLock()
 
 for _class in (ScriptFunction, ScriptMethod):
     _class.__module__ = "internals.jit"  # where users find them, as in PyTorch

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from internals.core.dtype import dtype, float16, float64
-from internals.random import Generator, uniform32, uniform64
+from internals.random import Generator, drawing, uniform32, uniform64
 
 BLOCK = 16
 
@@ -62,17 +62,18 @@ def box_muller(u: Any, mean: float, std: float) -> Any:
 
 def normal_serial(g: Generator, n: int) -> Any:
     """`n` standard normal numbers in double, pair by pair; an odd one out is kept for the next call."""
-    values = [] if g.next_normal is None or not n else [np.array([g.next_normal])]
-    missing = n - len(values)
-    if values:
-        g.next_normal = None
-    pairs = (missing + 1) // 2
-    u = uniform64(g, 2 * pairs)
-    radius = np.sqrt(-2.0 * np.log1p(-u[1::2]))
-    angle = 2.0 * math.pi * u[0::2]
-    fresh = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)
-    if missing % 2:
-        g.next_normal = float(fresh[-1])
+    with drawing:
+        values = [] if g.next_normal is None or not n else [np.array([g.next_normal])]
+        missing = n - len(values)
+        if values:
+            g.next_normal = None
+        pairs = (missing + 1) // 2
+        u = uniform64(g, 2 * pairs)
+        radius = np.sqrt(-2.0 * np.log1p(-u[1::2]))
+        angle = 2.0 * math.pi * u[0::2]
+        fresh = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)
+        if missing % 2:
+            g.next_normal = float(fresh[-1])
     return np.concatenate([*values, fresh[:missing]])
 
 

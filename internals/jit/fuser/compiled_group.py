@@ -64,9 +64,12 @@ class CompiledGroup:
         """How arguments like these are run from now on."""
         key = _key(inputs)
         ways = self.ways
-        if len(ways) >= MOST_WAYS:
-            ways.clear()
-        ways[key] = self.unfused
+        with self.lock:  # one thread plans; the others need not wait for it
+            if key in ways:
+                return ways[key]
+            if len(ways) >= MOST_WAYS:
+                ways.clear()
+            ways[key] = self.unfused
         if self.is_worth_it(key):
             from .launch import NotFusable, plan  # not before there is something to compile
 
@@ -78,7 +81,7 @@ class CompiledGroup:
             else:
                 run = self.unless_recording(launch) if any(map(_requires_grad, key)) else launch
                 launch.prepare(lambda: ways.__setitem__(key, run))
-        return ways[key]
+        return ways.get(key, self.unfused)
 
     def unless_recording(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         """For tensors that require gradients: in a backward pass nobody records, but where somebody does, the operators run."""

@@ -9,6 +9,7 @@ How the real one differs: `PYTORCH_FUSION_DEBUG=1` prints the code as it is comp
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -162,18 +163,18 @@ def _numel(sizes: Sequence[int]) -> int:
     return n
 
 
+_lock = threading.Lock()
 _last: deque[FusedKernel] = deque(maxlen=REMEMBERED)
 _collected: list[FusedKernel] | None = None
 
 
 def remember(kernels: Sequence[FusedKernel]) -> None:
     """Note that these are about to run."""
-    if _collected is not None:
-        _collected.extend(k for k in kernels if all(k is not c for c in _collected))
-        return
-    for k in kernels:
-        if all(k is not c for c in _last):
-            _last.append(k)
+    with _lock:
+        known = _last if _collected is None else _collected
+        for k in kernels:
+            if all(k is not c for c in known):
+                known.append(k)
 
 
 def last_kernels() -> list[FusedKernel]:

@@ -39,27 +39,33 @@ MOST_KEYS = 1 << 12  # geometries remembered; plans are never forgotten
 class ExecutionPlan:
     """An optimised graph, ready to run. `spec` is what it is specialised for, None for any arguments.
 
-    `kind` is that of the node which holds the graph, if a node does: the name under which a profiler sees it run.
+    `kind` is that of the node which holds the graph, if a node does: the name under which a profiler sees it run. Threads share
+    a plan; the first that runs it makes its code, once.
     """
 
     def __init__(self, graph: Graph, name: str, spec: ArgumentSpec | None, kind: str = "") -> None:
         self.graph, self.name, self.spec, self.kind = graph, name, spec, kind
         self._code: Code | None = None
         self._emitted: EmittedFunction | None = None
+        self._lock = threading.RLock()
         self.function: Any = self._first_run
 
     @property
     def code(self) -> Code:
         """Its bytecode."""
         if self._code is None:
-            self._code = compile_graph(self.graph, self.name)
+            with self._lock:
+                if self._code is None:
+                    self._code = compile_graph(self.graph, self.name)
         return self._code
 
     @property
     def emitted(self) -> EmittedFunction:
         """Its Python code. Raises TooDeep for a graph with more loops inside each other than Python has room for."""
         if self._emitted is None:
-            self._emitted = emit(self.graph, self.name)
+            with self._lock:
+                if self._emitted is None:
+                    self._emitted = emit(self.graph, self.name)
         return self._emitted
 
     def _first_run(self, *args: Any) -> Any:

@@ -8,12 +8,15 @@ How the real one differs: PyTorch has kept `threshold`; the operators with an un
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..script.archive_names import Namespace
 from ..script.imported_function import ImportedFunction
 from ..script.upgraders import Upgrader, compiled
 from .lower import decide_branches
+
+if TYPE_CHECKING:
+    from internals.jit.ir import Graph
 
 THRESHOLD = """
 def function(self: Tensor, threshold: number, value: number) -> Tensor:
@@ -75,10 +78,7 @@ class Namespace101(Namespace):
 class Function101(ImportedFunction):
     """A method of an old archive. What its functions would only find out when they run, though it is constant, is decided."""
 
-    @property
-    def graph(self) -> Any:  # type: ignore[override]
-        fresh = self._graph is None
-        graph = super().graph
-        if fresh:
-            decide_branches(graph)
+    def _compile(self) -> Graph:
+        graph = super()._compile()
+        decide_branches(graph)
         return graph

@@ -18,6 +18,7 @@ How the real one differs: `torch.autograd` and `awaitable` are known, too.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ class Namespace:
     """The names that code of an archive sees. `constants` is its table, `version` that of its operators.
 
     `find_value` gives what a name of the archive's own means, by its qualified name, or None; `find_type` the same for types.
+    They may read on in the archive, so one thread at a time compiles with its names, and holds `lock`.
     """
 
     allows_mutable_defaults = True  # they are copied for each call
@@ -54,7 +56,7 @@ class Namespace:
         find_value: Callable[[str], SugaredValue | None] = lambda name: None,
         find_type: Callable[[str], Type | None] = lambda name: None,
     ) -> None:
-        self.version, self.resolve_type = version, find_type
+        self.version, self.resolve_type, self.lock = version, find_type, threading.RLock()
         self.names: dict[str, SugaredValue] = {
             "torch": Operators("aten"),
             "ops": OperatorNamespaces(),

@@ -65,9 +65,13 @@ class ImportedFunction(ScriptFunction):
     def graph(self) -> Graph:  # type: ignore[override]
         """The graph. Raises ArchiveError, the first time, if the code is not TorchScript."""
         if self._graph is None:
-            with self._refusing():
-                self._graph = compile_in_archive(self.definition, self.namespace, self.self_type)[0]
+            with self.namespace.lock, self._refusing():
+                if self._graph is None:
+                    self._graph = self._compile()
         return self._graph
+
+    def _compile(self) -> Graph:
+        return compile_in_archive(self.definition, self.namespace, self.self_type)[0]
 
     @property
     def executor(self) -> Any:

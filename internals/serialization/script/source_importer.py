@@ -199,9 +199,13 @@ def record_of(name: str) -> str:
 
 def parse(text: str) -> ast.Module:
     """Parse archive code. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
-    with PARSER_LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes that Python does not know
-        module = ast.parse(text)
+    if "\\" in text:
+        with PARSER_LOCK, warnings.catch_warnings():  # which is for all threads: not where it can be helped
+            warnings.simplefilter("ignore")  # of escapes that Python does not know
+            module = ast.parse(text)
+    else:
+        with PARSER_LOCK:
+            module = ast.parse(text)
     if "\\" in text or not text.isascii():
         join_bytes_of_strings(module)
     return module
