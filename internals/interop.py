@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from internals._generated import ops
+from internals.core import dtype as dt
 from internals.core.allocator import DataPtr, drop_reference
 from internals.core.device import CPU
 from internals.core.dtype import BY_NUMPY, FLOATING, dtype
@@ -129,12 +130,20 @@ class ArrayInterface:
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
     """A 1-d tensor on the memory of anything with a buffer (`bytearray`, `array.array`, `mmap`), which it keeps alive.
 
-    `count` elements (negative: all there are) from the byte `offset` on. Raises ValueError when they are not there.
+    `count` elements (negative: all there are) from the byte `offset` on, which need not be a multiple of the element size. Raises
+    ValueError when they are not there, TypeError for arguments of other types, RuntimeError for a buffer with gaps.
     """
+    if not isinstance(dtype, dt.dtype):
+        raise TypeError(f"frombuffer(): argument 'dtype' must be internals.dtype, not {type(dtype).__name__}")
+    for name, value in (("count", count), ("offset", offset)):
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"frombuffer(): argument '{name}' must be int, not {type(value).__name__}")
     try:
         view = memoryview(buffer)
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
+    if not view.c_contiguous:
+        raise RuntimeError("could not retrieve buffer from object: its bytes have gaps between them; copy it first")
     n, size = dtype.itemsize, view.nbytes
     if size == 0 or count == 0:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")

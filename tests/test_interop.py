@@ -229,6 +229,48 @@ def test_frombuffer_takes_any_buffer_and_warns_about_constant_ones(monkeypatch: 
         assert torch.frombuffer(b"\x01\x02", dtype=torch.int16).tolist() == [513]
 
 
+def test_frombuffer_looks_at_the_very_bytes_and_needs_no_alignment() -> None:
+    message: Any = np.arange(21, dtype=np.uint8)
+    t = torch.frombuffer(memoryview(message)[1:], dtype=torch.float32, offset=2, count=4)
+    assert t.data_ptr() == message.ctypes.data + 3 and t.untyped_storage().allocator is None
+    assert t.tolist() == np.frombuffer(message.tobytes(), np.float32, 4, 3).tolist()
+    ref = weakref.ref(message)
+    del message
+    assert ref() is not None
+    del t
+    assert ref() is None
+
+
+FROMBUFFER_ERRORS: list[tuple[str, dict[str, Any], type[Exception], str]] = [
+    ("dtype None", {"dtype": None}, TypeError, "argument 'dtype' must be internals.dtype, not NoneType"),
+    ("numpy dtype", {"dtype": np.float32}, TypeError, "argument 'dtype' must be internals.dtype, not type"),
+    ("count float", {"count": 2.0}, TypeError, "argument 'count' must be int, not float"),
+    ("count bool", {"count": True}, TypeError, "argument 'count' must be int, not bool"),
+    ("offset float", {"offset": 2.0}, TypeError, "argument 'offset' must be int, not float"),
+    ("count 0", {"count": 0}, ValueError, r"both buffer length \(32\) and count \(0\) must not be 0"),
+    ("count", {"count": 9}, ValueError, r"requested buffer length \(9 \* 4 bytes\) after offset \(0 bytes\)"),
+    ("offset", {"offset": 33}, ValueError, r"offset \(33 bytes\) must be non-negative and no greater than buffer length"),
+    ("rest", {"offset": 3}, ValueError, r"buffer length \(29 bytes\) after offset \(3 bytes\) must be a multiple"),
+    ("no buffer", {"buffer": 3}, ValueError, "object does not implement Python buffer protocol."),
+    ("gaps", {"buffer": memoryview(bytearray(64))[::2]}, RuntimeError, "could not retrieve buffer from object"),
+    ("transposed", {"buffer": np.zeros((2, 3)).T}, RuntimeError, "could not retrieve buffer from object"),
+    ("gradient", {"requires_grad": True}, RuntimeError, "Only Tensors of floating point and complex dtype can require"),
+]
+
+
+@pytest.mark.parametrize("case", FROMBUFFER_ERRORS, ids=lambda case: case[0])
+def test_frombuffer_refuses_what_pytorch_refuses(case: Any) -> None:
+    _, changes, kind, message = case
+    arguments = {"buffer": bytearray(32), "dtype": torch.int32, **changes}
+    with pytest.raises(kind, match=message):
+        torch.frombuffer(**arguments)
+    real = pytest.importorskip("torch")
+    if arguments["dtype"] is torch.int32:
+        arguments["dtype"] = real.int32
+    with pytest.raises(kind, match=message.replace("internals", "torch")):
+        real.frombuffer(**arguments)
+
+
 def test_a_tensor_gives_a_buffer_through_numpy() -> None:
     t = torch.tensor([1, 2], dtype=torch.int16)
     view = memoryview(t.numpy())
