@@ -20,7 +20,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .allocator import Allocator, DataPtr
@@ -106,9 +106,11 @@ class CachingAllocator(Allocator):
         if nbytes <= 0:
             return self.upstream.allocate(nbytes)
         free = self.free_list(nbytes)
-        block = _pop(free)
-        hit = block is not None
-        if block is None:
+        try:  # who looks first and pops then may find that another thread was quicker
+            block, hit = free.pop(), True
+        except IndexError:
+            hit = False
+        if not hit:
             block = self._grow(round_size(nbytes), free)
         block.requested, block.active = nbytes, True
         block.uses += 1
@@ -142,8 +144,9 @@ class CachingAllocator(Allocator):
     def empty_cache(self) -> None:
         """Give every cached block back to the system; blocks in use stay."""
         for free in list(self.free_lists.values()):
-            while (block := _pop(free)) is not None:
-                self._give_back(block)
+            with suppress(IndexError):
+                while True:
+                    self._give_back(free.pop())
 
     def snapshot(self) -> list[dict[str, Any]]:
         """Every block held, by address: `address`, `size` of its class, `requested` bytes, `state` "active" or "cached"."""
@@ -239,14 +242,6 @@ class CachingAllocator(Allocator):
         history = self.history
         if history is not None:  # it may have ended just now
             history.append({"action": action, "address": block.pointer, "size": block.size})
-
-
-def _pop(free: list[Block]) -> Block | None:
-    """A block, if there is one. Who looks first and pops then may find that another thread was quicker."""
-    try:
-        return free.pop()
-    except IndexError:
-        return None
 
 
 def round_size(nbytes: int) -> int:
