@@ -143,21 +143,25 @@ class RestServer:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            connection.request(
-                method, path, body, headers or {}, encode_chunked=not isinstance(body, (bytes, str, type(None)))
-            )
-            response = connection.getresponse()
-            return Answer(response.status, dict(response.headers), response.read())
-        finally:
-            connection.close()
+        return ask(self.port, method, path, body, headers)
 
     def infer(self, model: str, said: Any, behind: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
         """POSTs JSON (an object, or bytes as they are) with bytes behind it."""
         head = said if isinstance(said, bytes) else json.dumps(said).encode()
         given = {HEADER_LENGTH: str(len(head))} if behind else {}
         return self.ask("POST", f"/v2/models/{model}/infer", head + behind, {**given, **(headers or {})})
+
+
+def ask(port: int, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+    """One request on a connection of its own; an iterator of bytes is sent in chunks."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        chunked = not isinstance(body, (bytes, str, type(None)))
+        connection.request(method, path, body, headers or {}, encode_chunked=chunked)
+        response = connection.getresponse()
+        return Answer(response.status, dict(response.headers), response.read())
+    finally:
+        connection.close()
 
 
 def as_json(array: np.ndarray[Any, Any], datatype: str, name: str = "x", **more: Any) -> dict[str, Any]:
