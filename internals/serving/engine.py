@@ -26,13 +26,17 @@ from .settings import Settings
 
 
 class Engine:
-    """Models, their batchers, and what was counted of them. `accepting` is False while the server is shutting down."""
+    """Models, their batchers, and what was counted of them. `stopping` is set while the server is shutting down."""
 
     def __init__(self, settings: Settings, log: Log) -> None:
         self.settings, self.log = settings, log
         self.metrics = Metrics()
         self.repository = ModelRepository(settings, self.make_batcher, log.event)
-        self.accepting = True
+        self.stopping = asyncio.Event()
+
+    @property
+    def accepting(self) -> bool:
+        return not self.stopping.is_set()
 
     def make_batcher(self, model: ServedModel) -> Batcher:
         return Batcher(model, self.settings, self.metrics)
@@ -68,7 +72,7 @@ class Engine:
 
     async def close(self) -> None:
         """Answers what was accepted, and lets the models go."""
-        self.accepting = False
+        self.stopping.set()
         await self.repository.close()
 
 

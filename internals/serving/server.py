@@ -62,6 +62,7 @@ class Server:
         assert self.engine is not None, "the server was not started"
         grace = self.settings.grace if grace is None else grace
         self.log.event("stopping", grace=grace)
+        self.engine.stopping.set()
         await self.grpc.stop(grace)
         await self.http.stop(grace)
         try:

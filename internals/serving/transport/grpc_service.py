@@ -57,7 +57,7 @@ class Inference:
             raise  # abort has raised already
 
     async def stream(self, messages: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
-        """One answer for each request, in order; one that fails does not end the stream."""
+        """One answer for each request, in order; one that fails does not end the stream. A server that stops ends it."""
         under_way: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(STREAM_WINDOW)
         tasks: set[asyncio.Task[bytes]] = set()
 
@@ -69,12 +69,18 @@ class Inference:
                 await under_way.put(task)
             await under_way.put(None)
 
+        async def end_with_the_server() -> None:
+            await self.engine.stopping.wait()
+            reader.cancel()
+            await under_way.put(None)
+
         reader = asyncio.create_task(read())
+        ender = asyncio.create_task(end_with_the_server())
         try:
             while (task := await under_way.get()) is not None:
                 yield await task
         finally:
-            for pending in (reader, *tasks):
+            for pending in (reader, ender, *tasks):
                 pending.cancel()
 
     async def stream_answer(self, message: bytes, remaining: float | None) -> bytes:
