@@ -37,14 +37,14 @@ def bandwidth(elements: int = LARGE, seconds: float = 0.2) -> float:
     x, y, out = (np.ones(elements, np.float32) for _ in range(3))
     entry = add_arrays.entry("*f4 *f4 *f4")
     arguments = [a.ctypes.data for a in (x, y, out)]
-    return 12 * elements / _fastest(lambda: entry.parallel(elements, 1 << 14, *arguments), seconds)
+    return 12 * elements / fastest(lambda: entry.parallel(elements, 1 << 14, *arguments), seconds)
 
 
 def peak(seconds: float = 0.1) -> float:
     """float32 multiplications and additions a second in registers, on all threads."""
     out, n = np.zeros(LANES, np.float32), 100_000 * get_num_threads()
     entry = _chains()
-    return 2 * CHAINS * LANES * n / _fastest(lambda: entry.parallel(n, 10_000, out.ctypes.data), seconds)
+    return 2 * CHAINS * LANES * n / fastest(lambda: entry.parallel(n, 10_000, out.ctypes.data), seconds)
 
 
 def _chains() -> Entry:
@@ -69,7 +69,7 @@ def _chains() -> Entry:
     return entry_from_ir(text, "chains", text, "*f4")
 
 
-def _fastest(call: Callable[[], None], seconds: float) -> float:
+def fastest(call: Callable[[], object], seconds: float = 0.2) -> float:
     """The seconds of the fastest of the calls that go into `seconds`; at least three."""
     best, end, calls = float("inf"), time.perf_counter() + seconds, 0
     while calls < 3 or time.perf_counter() < end:

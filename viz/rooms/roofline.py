@@ -9,7 +9,6 @@ counted from sizes, and the roof is measured by `internals.machine_code.limits`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
@@ -72,13 +71,9 @@ class Roofline(Picture):
 
 def measured(call: Callable[[], object], seconds: float = 0.2) -> float:
     """The seconds that `call()` takes at best."""
-    best, end, calls = float("inf"), time.perf_counter() + seconds, 0
-    while calls < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - start)
-        calls += 1
-    return best
+    from internals.machine_code import limits
+
+    return limits.fastest(call, seconds)
 
 
 def roofline_canvas(r: Roofline) -> Canvas:
