@@ -17,11 +17,9 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from . import backend
@@ -103,18 +101,9 @@ class Recording:
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the recording to a file, for chrome://tracing or ui.perfetto.dev. Raises OSError if that cannot be done."""
-        target = Path(path)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=target.parent, prefix=target.name, suffix=".part", delete=False, encoding="utf-8"
-        ) as file:
-            try:
-                json.dump(self.chrome_trace(), file, indent=1)
-                file.close()
-                os.replace(file.name, target)
-            except BaseException:
-                file.close()
-                Path(file.name).unlink(missing_ok=True)
-                raise
+        from internals.profiler.chrome_trace import write_text
+
+        write_text(path, json.dumps(self.chrome_trace(), indent=1))
 
     def __iter__(self) -> Iterator[Activity]:
         return iter(self.activities)
