@@ -30,7 +30,7 @@ from internals.cuda.launch import launch_1d
 from internals.cuda.ptx import ptx
 
 from .functions import on_gpu
-from .kernel_source import Body, KernelText, Lines, cast, number_word, title
+from .kernel_source import Body, KernelText, Lines, cast, indices, number_word, title
 from .machine_kernel import NAMES, function_from
 from .names import Names
 from .steps import Number, Piece, Read, Step
@@ -56,7 +56,9 @@ def gpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     code.add(1, "i = cuda.grid(1)")
     code.add(1, "while i < n:")
     if not dense:
-        _indices(code, rank)
+        indices(code, "i", rank)
+        if rank == 1:
+            code.add(2, "i0 = i")
     for p in pointers:
         if not dense:
             code.add(2, f"{p}_at = uint64({' + '.join(f'i{d} * {p}_stride{d}' for d in range(rank))})")
@@ -74,18 +76,6 @@ def gpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
         len(sizes) + len(strides)
     )
     return KernelText(title(steps), code.text(), code.code(), " ".join(kinds), functions)
-
-
-def _indices(code: Lines, rank: int) -> None:
-    """The element's index in each dimension, the last one the fastest."""
-    rest = "i"
-    for d in range(rank - 1, 0, -1):
-        code.add(2, f"i{d} = {rest} % size{d}")
-        quotient = "i0" if d == 1 else f"rest{d}"
-        code.add(2, f"{quotient} = {rest} // size{d}")
-        rest = quotient
-    if rank == 1:
-        code.add(2, "i0 = i")
 
 
 class GpuKernel:

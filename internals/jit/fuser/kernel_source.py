@@ -178,7 +178,7 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
         inner = sizes[-1]
         code.add(1, f"for row in range(begin // {inner}, (end + {inner} - 1) // {inner}):")
         depth = 2
-        row_indices(code, rank)
+        indices(code, "row", rank - 1)
         row_places(code, pointers, rank)
     for r, p, m in zip(reads, pointers, modes):
         if m == "same":
@@ -218,12 +218,10 @@ class Lines:
         return "".join(f"{line}\n" for line, _ in self.lines)
 
 
-def row_indices(code: Lines, rank: int) -> None:
-    """Where the row is, in the dimensions outside it: i0, i1, ... with the last the fastest."""
-    if rank == 2:
-        return
-    rest = "row"
-    for d in range(rank - 2, 0, -1):
+def indices(code: Lines, number: str, rank: int) -> None:
+    """The index of the element (or row) `number` in each of several dimensions: i0, i1, ... with the last the fastest."""
+    rest = number
+    for d in range(rank - 1, 0, -1):
         code.add(2, f"i{d} = {rest} % size{d}")
         quotient = "i0" if d == 1 else f"rest{d}"
         code.add(2, f"{quotient} = {rest} // size{d}")

@@ -34,10 +34,10 @@ from .kernel_source import (
     Lines,
     cast,
     comment,
+    indices,
     number_word,
     place,
     read,
-    row_indices,
     row_places,
     title,
     words_of,
@@ -182,7 +182,7 @@ class _RowText:
         for p in works:
             code.add(1, f"{p}_row = begin // {part[0]} * {self.size}")
         code.add(1, "for row in range(begin, end):")
-        row_indices(code, rank)
+        indices(code, "row", rank - 1)
         code.lines += self.code.lines
         dtypes = [*self.walk.dtypes, *(d for _, d in self.scratch)]
         more = len(sizes) + len(strides) + len(part)
