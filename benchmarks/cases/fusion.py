@@ -11,6 +11,7 @@ import numpy as np
 
 import internals
 from benchmarks import peers
+from benchmarks.cases.kernels import numpy_layer_norm, numpy_softmax
 from benchmarks.harness import OURS, Absent, Call, Case
 
 TITLE = "Fused chains"
@@ -56,15 +57,6 @@ def numpy_gelu(x: np.ndarray) -> np.ndarray:
 
 def numpy_swish_and_tanh(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x / (1 + np.exp(-x)) + np.tanh(y)
-
-
-def numpy_softmax(x: np.ndarray) -> np.ndarray:
-    e = np.exp(x - x.max(1, keepdims=True))
-    return e / e.sum(1, keepdims=True)
-
-
-def numpy_layer_norm(x: np.ndarray) -> np.ndarray:
-    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
 
 
 TABLE = (
