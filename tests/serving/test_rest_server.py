@@ -18,6 +18,7 @@ pytest.importorskip("grpc", reason="the extra `serving` is not installed")
 import internals
 from internals import nn, serving
 from internals.serving.observe.logs import Log
+from internals.serving.observe.metrics import Metrics
 from internals.serving.transport.rest_requests import HEADER_LENGTH
 from tests.serving.rest_support import Answer, as_bytes, as_json, ask
 
@@ -41,6 +42,11 @@ class Served:
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         port = int(self.server.http_address.rpartition(":")[2])
         return ask(port, method, path, body, {"Authorization": "Bearer s3cr3t-t0ken", **(headers or {})})
+
+    @property
+    def metrics(self) -> Metrics:
+        assert self.server.engine is not None
+        return self.server.engine.metrics
 
     def infer(self, said: dict[str, Any], behind: bytes = b"") -> Answer:
         head = json.dumps(said).encode()
@@ -95,7 +101,7 @@ def test_requests_of_many_clients_share_batches(served: Served) -> None:
             if not np.allclose(back, served.expected(x), rtol=1e-5, atol=1e-6):
                 wrong.append(seed)
 
-    metrics = served.server.engine.metrics
+    metrics = served.metrics
     before = metrics.value("internals_executions_total", model="mlp", version="1")
     threads = [threading.Thread(target=ask_often, args=(seed,)) for seed in range(8)]
     for thread in threads:
@@ -136,7 +142,7 @@ def test_what_was_counted_and_what_was_not_logged(served: Served) -> None:
     text = served.ask("GET", "/metrics").body.decode()
     assert 'internals_requests_total{model="mlp",outcome="ok",version="1"}' in text
     assert 'internals_execution_rows_count{model="mlp",version="1"}' in text
-    assert served.server.engine.metrics.value("internals_input_bytes_total", copied="0") > 0
+    assert served.metrics.value("internals_input_bytes_total", copied="0") > 0
     served.ask("GET", "/v2/s3cr3t-t0ken")
     served.ask("POST", "/v2/models/s3cr3t-t0ken/infer", b"{}")
     assert "s3cr3t" not in served.written.getvalue()

@@ -29,7 +29,7 @@ from ..observe.metrics import CONTENT_TYPE
 from . import rest_models
 from .rest_bodies import BODIES, Bodies, expectation, send
 from .rest_errors import ENGINE, errors_as_json, json_response
-from .rest_requests import Asked, read_header_length, read_request, read_timeout
+from .rest_requests import read_header_length, read_request, read_timeout
 from .rest_responses import write_response
 
 if TYPE_CHECKING:
@@ -96,12 +96,9 @@ async def infer(request: web.Request) -> web.StreamResponse:
         asked.request.deadline = by_header if given is None else min(given, by_header)
     for zero_copy, nbytes in asked.copies:
         engine.metrics.input(zero_copy, nbytes)
-    return await answer(request, engine, asked)
-
-
-async def answer(request: web.Request, engine: Engine, asked: Asked) -> web.StreamResponse:
-    response = await engine.infer(asked.request)
-    return await send(request, *write_response(response, asked.wants_bytes))
+    answer = write_response(await engine.infer(asked.request), asked.wants_bytes)
+    del asked  # a slow reader keeps its answer in memory, not the inputs too
+    return await send(request, *answer)
 
 
 async def name_the_server(request: web.Request, response: web.StreamResponse) -> None:

@@ -12,7 +12,8 @@ are small; all bodies together have a limit too; and a client that falls silent 
 Mirrors the `evbuffer`s in Triton's HTTP server (`HTTPAPIServer::InferRequestClass`, `server/src/http_server.cc`).
 
 How the real one differs: libevent keeps the pieces as they came, and Triton's tensors are lists of pieces, copied together when
-a backend needs them in one. asyncio before Python 3.12 copies the part of a slice that the socket does not take at once.
+a backend needs them in one. asyncio before Python 3.12 copies the part of a slice that the socket does not take at once, and TLS
+encrypts into memory of its own.
 """
 
 from __future__ import annotations
