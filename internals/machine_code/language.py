@@ -24,6 +24,10 @@ Arithmetic is that of IEEE, in the order written, and + - * / and sqrt give the 
 additions, each waiting for the one before; to add sixteen at a time the compiler has to be allowed another order:
 `@inline(fastmath=("reassoc", "nsz", "contract"))` allows it, for the lines of that one function.
 
+An `inline` function is optimised by itself before it is put into the kernel, where alone it is known that pointers do not
+overlap. So a loop that copies or writes is better written in the kernel, even if that means twice: from a shared function it
+would test for overlaps first, and would not become a `memcpy`.
+
 Called as it stands, `add_squares(0, n, x, y, out)` runs as Python, on numpy arrays: the reference for the compiled one.
 
 How the real one differs: `Vectorized<float>` (`aten/src/ATen/cpu/vec`) spells the vectors out; here LLVM finds them in the loop.
@@ -51,10 +55,10 @@ class Inline(DeviceFunction):
     fastmath: tuple[str, ...] = ()
     _python: Any = None
 
-    def bind(self, **names: Any) -> Any:
-        found = super().bind(**names)
-        found.fastmath = self.fastmath
-        return found
+    def _instance(self, bindings: tuple[tuple[str, Any], ...]) -> Any:
+        made = super()._instance(bindings)
+        made.fastmath = self.fastmath
+        return made
 
     def __call__(self, *args: Any) -> Any:
         if self._python is None:
