@@ -97,12 +97,10 @@ def _follow(value: Value, seen: set[Value]) -> list[Facts]:
             continue
         elif plain in SAME:
             found += _follow(node.output(), seen)
-        elif plain in OTHER_DTYPE:
+        elif plain in OTHER_DTYPE or (plain in ARITHMETIC and _is_constant(node.input(1))):
             found += [replace(facts, dtype=None) for facts in _follow(node.output(), seen)]
         elif plain in OTHER_SHAPE:
             found += [Facts(facts.dtype) for facts in _follow(node.output(), seen)]
-        elif plain in ARITHMETIC and (other := _shape_of_other(node)) is not None:
-            found += [_before_spreading(facts, other) for facts in _follow(node.output(), seen)]
     return found
 
 
@@ -127,21 +125,9 @@ OTHER_SHAPE = {
 ARITHMETIC = {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::true_divide"}
 
 
-def _shape_of_other(node: Node) -> tuple[int, ...] | None:
-    """Of the second operand of `x - mean`: () for a number, None if it is not a constant."""
-    other = node.input(1)
-    value = other.toIValue()
-    if isinstance(value, TensorImpl):
-        return tuple(int(n) for n in value.shape)
-    return () if isinstance(value, (int, float)) else None
-
-
-def _before_spreading(facts: Facts, other: tuple[int, ...]) -> Facts:
-    """What is known of x if `facts` are of `x - constant`: neither its dtype, nor sizes that may be the constant's."""
-    rank = facts.rank if facts.rank is not None else max(facts.least_rank or 0, len(other))
-    spread = {d for d in range(-len(other), 0) if other[d] != 1}
-    sizes = {d: n for d, n in facts.sizes.items() if (d if d < 0 else d - rank) not in spread}
-    return replace(facts, dtype=None, sizes=sizes)
+def _is_constant(other: Value) -> bool:
+    """Whether it is a number or a constant tensor, which is not spread over more dimensions than x has."""
+    return isinstance(other.toIValue(), (int, float, TensorImpl))
 
 
 # Operators that meet a weight: which argument the input is, and what the weight says about it

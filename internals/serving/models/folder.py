@@ -54,11 +54,11 @@ class ModelFolder:
     def scan(self) -> dict[tuple[str, str], Found]:
         """All models by (name, version). Raises OSError when the folder cannot be read."""
         found: dict[tuple[str, str], Found] = {}
-        for entry in sorted(os.listdir(self.root)):
+        for entry in sorted(os.listdir(self.root), key=_weight):
             for name, version, path in self._of_entry(entry):
                 file = self._inside(path)
                 if file is not None:
-                    found[name, version] = file  # mnist/1 after mnist.pt: the folder counts
+                    found[name, version] = file  # the last one counts
         return found
 
     def versions(self, name: str) -> dict[str, Found]:
@@ -109,7 +109,7 @@ class ModelFolder:
     def _of_entry(self, entry: str) -> Iterator[tuple[str, str, Path]]:
         """What an entry of the folder could be: a file is version 1, a folder has a folder for each version."""
         path = self.root / entry
-        for suffix in reversed(SUFFIXES):  # where both are there, .pt counts
+        for suffix in SUFFIXES:
             if entry.endswith(suffix) and is_name(entry.removesuffix(suffix)):
                 yield entry.removesuffix(suffix), "1", path
         if not is_name(entry) or not path.is_dir() or self._resolved(path) is None:
@@ -119,7 +119,7 @@ class ModelFolder:
         except OSError:  # it has just gone, or is not ours to read
             return
         for version in filter(VERSION.fullmatch, versions):
-            for suffix in reversed(SUFFIXES):
+            for suffix in reversed(SUFFIXES):  # .pt counts
                 yield entry, version, path / version / f"model{suffix}"
 
     def _resolved(self, path: Path) -> Path | None:
@@ -137,6 +137,11 @@ class ModelFolder:
         except OSError:
             return None
         return Found(real, stamp_of(status)) if stat.S_ISREG(status.st_mode) else None
+
+
+def _weight(entry: str) -> tuple[bool, bool]:
+    """What counts where there are several for one version: mnist/1 before mnist.pt before mnist.pt2."""
+    return not entry.endswith(SUFFIXES), not entry.endswith(SUFFIXES[1])
 
 
 def is_name(name: str) -> bool:
