@@ -20,7 +20,7 @@ import pytest
 
 import internals as torch
 import internals.nn.functional as F
-from internals import jit, nn
+from internals import jit, machine_code, nn
 from internals._generated import short_cuts
 from internals.core import geometry, tensor_impl
 from internals.core.cpu_allocator import CachingAllocator, Stats, caching_allocator
@@ -343,6 +343,25 @@ def error_of(function: Callable[..., Any], *args: Any) -> str:
     with pytest.raises(RuntimeError) as caught:
         function(*args)
     return str(caught.value)
+
+
+def test_threads_bind_the_parameters_of_new_kernels() -> None:
+    """A kernel compiled without its `fastmath` would add up in another order."""
+    for _ in range(30):
+        T = machine_code.template("T")
+
+        @machine_code.inline(fastmath=("reassoc",))
+        def twice(x: Any) -> Any:
+            return T(2) * x  # noqa: B023
+
+        @machine_code.kernel
+        def double_all(begin: int, end: int, x: Any, out: Any) -> None:
+            for i in range(begin, end):
+                out[i] = twice(x[i])
+
+        bound = at_once(*[lambda: double_all.bind(T=np.float32) for _ in range(THREADS)])
+        assert len(set(map(id, bound))) == 1
+        assert at_once(*[lambda: twice.bind(T=np.float64).fastmath for _ in range(THREADS)]) == [("reassoc",)] * THREADS
 
 
 def test_threads_may_note_their_kernels_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

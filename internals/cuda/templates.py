@@ -13,11 +13,21 @@ from __future__ import annotations
 
 import dis
 import importlib
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
 
 MISSING = object()
+
+
+class _Asked(threading.local):
+    """The functions whose open parameters this thread is looking for."""
+
+    functions: frozenset[Any] = frozenset()
+
+
+_asked = _Asked()
 
 
 class DeviceFunction:
@@ -44,8 +54,11 @@ class DeviceFunction:
                 if not known and name not in self.open_parameters():
                     raise TypeError(f"{self.name} has no template parameter '{name}'")
             merged = {**dict(self.bindings), **names}
-            found = self._bound[key] = type(self)(self.function, tuple(sorted(merged.items())))
+            found = self._bound.setdefault(key, self._instance(tuple(sorted(merged.items()))))
         return found
+
+    def _instance(self, bindings: tuple[tuple[str, Any], ...]) -> Any:
+        return type(self)(self.function, bindings)
 
     def meaning(self, name: str) -> Any:
         """What the global or enclosing `name` means in this instance; `MISSING` if it has no meaning (a builtin).
@@ -66,17 +79,26 @@ class DeviceFunction:
     def open_parameters(self) -> frozenset[str]:
         """The template parameters that are not bound yet, here and in the device functions called from here."""
         if self._open is None:
-            self._open = frozenset()  # for a function that calls itself
-            found = set()
-            for name in self.names():
-                value = self._written(name)
-                if isinstance(value, Template):
-                    found.add(name)
-                for called in (value.gpu, value.elsewhere) if isinstance(value, Choice) else (value,):
-                    if isinstance(called, DeviceFunction):
-                        found |= called.open_parameters() - {bound for bound, _ in self.bindings}
-            self._open = frozenset(found)
+            asked = _asked.functions
+            if self in asked:  # it calls itself
+                return frozenset()
+            _asked.functions = asked | {self}
+            try:
+                self._open = frozenset(self._find_open())
+            finally:
+                _asked.functions = asked
         return self._open
+
+    def _find_open(self) -> set[str]:
+        found = set()
+        for name in self.names():
+            value = self._written(name)
+            if isinstance(value, Template):
+                found.add(name)
+            for called in (value.gpu, value.elsewhere) if isinstance(value, Choice) else (value,):
+                if isinstance(called, DeviceFunction):
+                    found |= called.open_parameters() - {bound for bound, _ in self.bindings}
+        return found
 
     def _written(self, name: str) -> Any:
         for bound, value in self.bindings:

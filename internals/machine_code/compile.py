@@ -45,8 +45,12 @@ def compiled(kernel: Kernel, signature: str, aliasing: bool = False) -> Entry:
             return Entry(kernel.name, load(code, symbol), signature, key)
         except CompileError:
             pass  # it was made where numba's own functions were loaded
-    code = emit(llvm_text(kernel, signature, aliasing), {"entry": symbol}, optimize=False)
-    cache.store(key, code)
+    refused = code is not None
+    with _lock:
+        code = None if refused else cache.load(key)  # another thread may have been at it
+        if code is None:
+            code = emit(llvm_text(kernel, signature, aliasing), {"entry": symbol}, optimize=False)
+            cache.store(key, code)
     return Entry(kernel.name, load(code, symbol), signature, key)
 
 

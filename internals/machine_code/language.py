@@ -55,10 +55,10 @@ class Inline(DeviceFunction):
     fastmath: tuple[str, ...] = ()
     _python: Any = None
 
-    def bind(self, **names: Any) -> Any:
-        found = super().bind(**names)
-        found.fastmath = self.fastmath
-        return found
+    def _instance(self, bindings: tuple[tuple[str, Any], ...]) -> Any:
+        made = super()._instance(bindings)
+        made.fastmath = self.fastmath
+        return made
 
     def __call__(self, *args: Any) -> Any:
         if self._python is None:
