@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
 
 import pytest
 
 import internals as torch
+from internals.serving.engine import Engine
 from internals.serving.errors import InvalidRequest, ModelFailed, ModelNotFound, Unavailable
 from internals.serving.inference import InferRequest
 from internals.serving.models.served_model import ServedModel
+from internals.serving.observe.logs import Log
 from internals.serving.settings import Settings
 from tests.serving import models_support as nets
 from tests.serving.models_support import ZERO, ask, file_of, number, place, repository, run
@@ -149,6 +152,41 @@ async def test_a_stream_of_requests_while_versions_are_swapped(folder):
     assert changes >= 6
     assert events.names() == ["model_loaded"] * 7
     await repo.close()
+
+
+@run
+async def test_the_same_through_the_engine_and_its_batches(folder):
+    """Rows of many requests in one batch, and every request still gets the answer of one whole model for all of its rows."""
+    path = folder / "a.pt"
+    place(file_of(1.0), path)
+    engine = Engine(Settings(model_dir=folder, max_batch=8, max_delay=1.0, workers=2), Log(stream=io.StringIO()))
+    repo = engine.repository
+    await repo.load_all()
+    answers: list[float] = []
+    sent, done = 0, False
+
+    async def client(k: int) -> None:
+        nonlocal sent
+        while not done:
+            sent += 1
+            x = torch.full((1 + k % 3, 2), float(10 * k))
+            y = (await engine.infer(InferRequest("a", {"x": x}))).outputs["OUTPUT__0"] - 10 * k
+            assert y.shape == x.shape and bool((y == y[0, 0]).all())
+            answers.append(number(y))
+
+    clients = [asyncio.create_task(client(k)) for k in range(12)]
+    for i in range(4):
+        place(file_of(1.0 if i % 2 else 2.0), path)
+        await repo.load("a")
+        before = len(answers)
+        while len(answers) < before + 30:
+            await asyncio.sleep(0.001)
+            for task in clients:
+                assert not task.done() or task.exception() is None
+    done = True
+    await asyncio.gather(*clients)
+    assert len(answers) == sent and set(answers) == {1.0, 2.0}
+    await engine.close()
 
 
 @run
