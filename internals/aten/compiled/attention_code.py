@@ -11,9 +11,9 @@ corrects the result as larger scores appear.
 from __future__ import annotations
 
 from .batches_code import ARGUMENTS as OF_PRODUCT
-from .batches_code import WORDS
+from .tile_code import Arguments, lines, read, signature, slots
 
-ARGUMENTS = {
+ARGUMENTS: Arguments = {
     "ptr": ("score", "weigh", "mix", "queries", "keys", "values", "out", "pieces", "taken"),
     # heads, queries, keys, and numbers in a key and a value; queries at a time, and in a tile of either product; whether a
     # query sees only the keys up to its own place; how far batches, heads, rows and columns lie apart
@@ -23,16 +23,11 @@ ARGUMENTS = {
     ),
     "double": ("factor",),
 }  # fmt: skip
-SIGNATURE = " ".join(WORDS[kind] for kind, names in ARGUMENTS.items() for _ in names)
+SIGNATURE = signature(ARGUMENTS)
 
 
 def text(number: str) -> str:
     """The LLVM module for "float" or "double". Its function `attend` does the blocks of queries from `begin` to `end`."""
-    slots = [(kind, name) for kind, names in ARGUMENTS.items() for name in names]
-    arguments = "\n".join(
-        f"  %{name}_at = getelementptr i64, ptr %slots, i64 {i}\n  %{name} = load {kind}, ptr %{name}_at"
-        for i, (kind, name) in enumerate(slots)
-    )
     of_scores = {
         "a": "%q_here", "x": "%k_here", "out": "%scores", "rows": "%count", "columns": "%seen", "terms": "%size",
         "a_row": "%q_row", "a_term": "%q_column", "x_term": "%n_keys", "out_row": "%n_keys", "factor": "%factor",
@@ -41,7 +36,7 @@ def text(number: str) -> str:
         "a": "%weights", "x": "%v_here", "out": "%out_here", "rows": "%count", "columns": "%value_size", "terms": "%seen",
         "a_row": "%n_keys", "a_term": "1", "x_term": "%v_row", "out_row": "%out_row", "factor": "1.0",
     }  # fmt: skip
-    product = [(kind, name) for kind, names in OF_PRODUCT.items() for name in names]
+    product = slots(OF_PRODUCT)
     weights = [("ptr", "%scores"), ("ptr", "%weights")]
     weights += [("i64", value) for value in ("%seen", "%n_keys", "%first_sees", "%causal")]
     return f"""
@@ -49,7 +44,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 
 define void @attend(i64 %begin, i64 %end, ptr %slots) {{
 entry:
-{arguments}
+{read(ARGUMENTS)}
   %of_scores = alloca [{len(product)} x i64]
   %of_weights = alloca [{len(weights)} x i64]
   %of_mix = alloca [{len(product)} x i64]
@@ -115,10 +110,10 @@ def _place(number: str, name: str, start: str, row: str) -> str:
   %{name}_here = getelementptr {number}, ptr %{start}, i64 %{name}_from"""
 
 
-def _fill(slots: str, arguments: list[tuple[str, str]]) -> str:
+def _fill(places: str, arguments: list[tuple[str, str]]) -> str:
     """Write the arguments of a kernel to its slots."""
-    return "\n".join(
-        f"  %{slots}{i} = getelementptr i64, ptr %{slots}, i64 {i}\n  store {kind} {value}, ptr %{slots}{i}"
+    return lines(
+        f"  %{places}{i} = getelementptr i64, ptr %{places}, i64 {i}\n  store {kind} {value}, ptr %{places}{i}"
         for i, (kind, value) in enumerate(arguments)
     )
 

@@ -18,7 +18,6 @@ from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
 
-from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
 from internals.machine_code.entry import Entry
@@ -27,9 +26,9 @@ from internals.machine_code.settings import settings
 
 from .batches_code import SIGNATURE, Tile, text
 from .copying import plan_copy
-from .product import vector_registers
 from .ready import compiles
 from .scratch import Scratch
+from .tile_code import register_for, vector_registers
 from .typed import FLOATS
 
 GRAIN = 1 << 17  # the fewest multiplications that are worth a thread of their own
@@ -102,8 +101,8 @@ def best_tile(dtype: dtype, rows: int, columns: int) -> Tile:
 
 def _effort(tile: Tile, rows: int, columns: int) -> float:
     """How long one term of all sums takes: multiplications of vectors, or the loads they need, or the wait for the last one."""
-    wide, left = divmod(columns, tile.vectors * tile.lanes)
-    narrow = ceil(left / (tile.narrow * tile.lanes))
+    wide, left = divmod(columns, tile.vectors * tile.vector.lanes)
+    narrow = ceil(left / (tile.narrow * tile.vector.lanes))
     turn = 0.0
     for count, vectors in ((wide, tile.vectors), (narrow, tile.narrow)):
         loads = tile.rows + vectors
@@ -114,14 +113,13 @@ def _effort(tile: Tile, rows: int, columns: int) -> float:
 @once
 def tiles(dtype: dtype) -> tuple[Tile, ...]:
     """The tiles that fill the registers of this CPU, and such as suit a few rows."""
-    bits, registers = vector_registers()
+    _, registers = vector_registers()
     shapes = (
         ((8, 3, 1), (6, 4, 1), (4, 6, 2), (2, 8, 4), (1, 8, 4))
         if registers == 32
         else ((6, 2, 1), (4, 3, 2), (1, 6, 3))
     )
-    name, size = ("float", 32) if dtype is dt.float32 else ("double", 64)
-    return tuple(Tile(name, bits // size, *shape) for shape in shapes)
+    return tuple(Tile(register_for(dtype), *shape) for shape in shapes)
 
 
 @once

@@ -15,25 +15,23 @@ How the real one differs: MKL has such loops for each small size, made at run ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-ARGUMENTS = {
+from .tile_code import Arguments, Vector, add_products, lines, read, signature, sums
+
+ARGUMENTS: Arguments = {
     "ptr": ("a", "x", "out"),
     # rows and columns of a result, terms of each sum; how far matrices, rows, and terms lie apart
     "i64": ("rows", "columns", "terms", "a_matrix", "a_row", "a_term", "x_matrix", "x_term", "out_matrix", "out_row"),
     "double": ("factor",),
 }  # fmt: skip
-WORDS = {"ptr": "*f4", "i64": "i8", "double": "f8"}
-SIGNATURE = " ".join(WORDS[kind] for kind, names in ARGUMENTS.items() for _ in names)
+SIGNATURE = signature(ARGUMENTS)
 
 
 class Tile(NamedTuple):
-    """What is kept in registers: `rows` times `vectors` vectors of `lanes` numbers of a type ("float" or "double"); of the
-    columns that are left over, `narrow` vectors."""
+    """What is kept in registers: `rows` times `vectors` vectors; of the columns that are left over, `narrow` vectors."""
 
-    type: str
-    lanes: int
+    vector: Vector
     rows: int
     vectors: int
     narrow: int
@@ -41,13 +39,7 @@ class Tile(NamedTuple):
 
 def text(tile: Tile) -> str:
     """The LLVM module. Its function `batches` does the items of work from `begin` to `end`."""
-    number, lanes, bits = tile.type, tile.lanes, 32 if tile.type == "float" else 64
-    rows = range(tile.rows)
-    slots = [(kind, name) for kind, names in ARGUMENTS.items() for name in names]
-    arguments = lines(
-        f"  %{name}_at = getelementptr i64, ptr %slots, i64 {i}\n  %{name} = load {kind}, ptr %{name}_at"
-        for i, (kind, name) in enumerate(slots)
-    )
+    vector, number = tile.vector, tile.vector.number
     factor = "%factor" if number == "double" else "%factor_rounded"
     rounded = "" if number == "double" else "  %factor_rounded = fptrunc double %factor to float"
     row_starts = lines(
@@ -58,23 +50,23 @@ def text(tile: Tile) -> str:
   %a{r} = getelementptr {number}, ptr %a_here, i64 %a_move{r}
   %out_move{r} = mul i64 %row{r}, %out_row
   %out{r} = getelementptr {number}, ptr %out_here, i64 %out_move{r}"""
-        for r in rows
+        for r in range(tile.rows)
     )
     return f"""
-declare <{lanes} x {number}> @llvm.fmuladd.v{lanes}f{bits}(<{lanes} x {number}>, <{lanes} x {number}>, <{lanes} x {number}>)
-declare <{lanes} x {number}> @llvm.masked.load.v{lanes}f{bits}.p0(ptr, i32, <{lanes} x i1>, <{lanes} x {number}>)
-declare void @llvm.masked.store.v{lanes}f{bits}.p0(<{lanes} x {number}>, ptr, i32, <{lanes} x i1>)
+{vector.multiplies}
+{vector.loads_masked}
+declare void @llvm.masked.store.{vector.kind}.p0({vector}, ptr, i32, {vector.mask})
 declare i64 @llvm.smin.i64(i64, i64)
 
 define void @batches(i64 %begin, i64 %end, ptr %slots) {{
 entry:
-{arguments}
+{read(ARGUMENTS)}
 {rounded}
-{everywhere("factor", f"<{lanes} x {number}>", factor, lanes)}
+{vector.everywhere("factor", factor)}
   %last_row = sub i64 %rows, 1
   %rows_up = add i64 %rows, {tile.rows - 1}
   %row_tiles = udiv i64 %rows_up, {tile.rows}
-  %past_tiles = urem i64 %columns, {tile.vectors * lanes}
+  %past_tiles = urem i64 %columns, {tile.vectors * vector.lanes}
   %in_tiles = sub i64 %columns, %past_tiles
   %any = icmp slt i64 %begin, %end
   br i1 %any, label %item, label %done
@@ -108,64 +100,36 @@ done:
 
 def columns_of_tiles(tile: Tile, name: str, before: str, start: str, stop: str, after: str) -> str:
     """The loop `name` over the columns from `start` to `stop`, a tile at a time: those of "narrow" tiles have masks."""
-    number, lanes, masked = tile.type, tile.lanes, name == "narrow"
-    bytes_ = 4 if number == "float" else 8
-    vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * bytes_}"
+    vector, (number, lanes), masked = tile.vector, tile.vector, name == "narrow"
+    places = Vector("i64", lanes)
     rows, vectors = range(tile.rows), range(tile.narrow if masked else tile.vectors)
     cells = [(r, v) for r in rows for v in vectors]
 
     def load(v: int) -> str:
-        if masked:
-            mask = f"<{lanes} x i1> %mask{v}, {vector} zeroinitializer"
-            return f"call {vector} @llvm.masked.load.{kind}.p0(ptr %{name}_x_at{v}, i32 {bytes_}, {mask})"
-        return f"load {vector}, ptr %{name}_x_at{v}, align {bytes_}"
+        names = f"{name}_x{v}", f"{name}_x_at{v}"
+        return vector.load_masked(*names, f"mask{v}") if masked else vector.load(*names)
 
-    def store(cell: str, v: int) -> str:
-        if masked:
-            return (
-                f"call void @llvm.masked.store.{kind}.p0({vector} %{name}_scaled{cell}, ptr %{name}_out_at{cell}, i32 {bytes_}, "
-                f"<{lanes} x i1> %mask{v})"
-            )
-        return f"store {vector} %{name}_scaled{cell}, ptr %{name}_out_at{cell}, align {bytes_}"
+    def store(r: int, v: int) -> str:
+        value, address = f"{name}_scaled{r}_{v}", f"{name}_out_at{r}_{v}"
+        if not masked:
+            return vector.store(value, address)
+        what = f"{vector} %{value}, ptr %{address}, i32 {vector.bytes}, {vector.mask} %mask{v}"
+        return f"  call void @llvm.masked.store.{vector.kind}.p0({what})"
 
     masks = lines(
         f"""\
   %left{v} = sub i64 %left, {v * lanes}
-{everywhere(f"left{v}", f"<{lanes} x i64>", f"%left{v}", lanes)}
-  %mask{v} = icmp slt <{lanes} x i64> <{", ".join(f"i64 {i}" for i in range(lanes))}>, %left{v}_everywhere"""
+{places.everywhere(f"left{v}", f"%left{v}")}
+  %mask{v} = icmp slt {places} {places.counted}, %left{v}_everywhere"""
         for v in vectors
     )
-    sums = lines(
-        f"  %{name}_sum{r}_{v} = phi {vector} [ zeroinitializer, %{name}_tile ], [ %{name}_more{r}_{v}, %{name}_term ]"
-        for r, v in cells
-    )
-    read = lines(
-        f"""\
-  %{name}_x_at{v} = getelementptr {number}, ptr %{name}_x, i64 {v * lanes}
-  %{name}_x{v} = {load(v)}"""
-        for v in vectors
-    )
-    multiply = lines(
-        lines(
-            (
-                f"  %{name}_a_at{r} = getelementptr {number}, ptr %a{r}, i64 %{name}_a_from",
-                f"  %{name}_a{r} = load {number}, ptr %{name}_a_at{r}",
-                everywhere(f"{name}_a{r}", vector, f"%{name}_a{r}", lanes),
-                *(
-                    f"  %{name}_more{r}_{v} = call {vector} @llvm.fmuladd.{kind}({vector} %{name}_a{r}_everywhere, "
-                    f"{vector} %{name}_x{v}, {vector} %{name}_sum{r}_{v})"
-                    for v in vectors
-                ),
-            )
-        )
-        for r in rows
-    )
+    load_x = lines(f"{vector.at(f'{name}_x_at{v}', f'{name}_x', v * lanes)}\n{load(v)}" for v in vectors)
     write = lines(
         f"""\
   %{name}_scaled{r}_{v} = fmul {vector} %{name}_more{r}_{v}, %factor_everywhere
   %{name}_column{r}_{v} = add i64 %{name}_column, {v * lanes}
   %{name}_out_at{r}_{v} = getelementptr {number}, ptr %out{r}, i64 %{name}_column{r}_{v}
-  {store(f"{r}_{v}", v)}"""
+{store(r, v)}"""
         for r, v in cells
     )
     return f"""\
@@ -184,9 +148,9 @@ def columns_of_tiles(tile: Tile, name: str, before: str, start: str, stop: str, 
   %{name}_k = phi i64 [ 0, %{name}_tile ], [ %{name}_k_next, %{name}_term ]
   %{name}_a_from = phi i64 [ 0, %{name}_tile ], [ %{name}_a_next, %{name}_term ]
   %{name}_x = phi ptr [ %{name}_x_tile, %{name}_tile ], [ %{name}_x_next, %{name}_term ]
-{sums}
-{read}
-{multiply}
+{sums(vector, cells, f"{name}_")}
+{load_x}
+{add_products(vector, rows, vectors, "a", f"%{name}_a_from", f"{name}_")}
   %{name}_k_next = add nuw nsw i64 %{name}_k, 1
   %{name}_a_next = add i64 %{name}_a_from, %a_term
   %{name}_x_next = getelementptr {number}, ptr %{name}_x, i64 %x_term
@@ -198,16 +162,3 @@ def columns_of_tiles(tile: Tile, name: str, before: str, start: str, stop: str, 
   %{name}_column_next = add i64 %{name}_column, {len(vectors) * lanes}
   br label %{name}
 """
-
-
-def everywhere(name: str, vector: str, value: str, lanes: int) -> str:
-    """`value` in all lanes of a vector."""
-    number = vector.split()[-1][:-1]
-    return (
-        f"  %{name}_one = insertelement {vector} poison, {number} {value}, i64 0\n"
-        f"  %{name}_everywhere = shufflevector {vector} %{name}_one, {vector} poison, <{lanes} x i32> zeroinitializer"
-    )
-
-
-def lines(parts: Iterable[str]) -> str:
-    return "\n".join(parts)

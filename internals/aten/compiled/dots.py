@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.core.geometry import Geometry
 from internals.machine_code.entry import Entry
@@ -23,8 +22,8 @@ from internals.machine_code.llvm import entry_from_ir
 from internals.machine_code.settings import use_compiled
 
 from .dots_code import SIGNATURE, Tile, text
-from .product import vector_registers
 from .ready import compiles
+from .tile_code import register_for, vector_registers
 from .typed import FLOATS
 
 WORTH_IT = 1 << 15  # elements of w
@@ -70,9 +69,8 @@ def _plan(x: Geometry, w: Geometry, bias: Geometry | None, at_any_size: bool) ->
 @once
 def tile(dtype: dtype) -> Tile:
     """The tile that fills the registers of this CPU."""
-    bits, registers = vector_registers()
-    name, size = ("float", 32) if dtype is dt.float32 else ("double", 64)
-    return Tile(name, bits // size, *((4, 6) if registers == 32 else (3, 4)))
+    _, registers = vector_registers()
+    return Tile(register_for(dtype), *((4, 6) if registers == 32 else (3, 4)))
 
 
 @once

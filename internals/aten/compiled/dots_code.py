@@ -12,114 +12,78 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-ARGUMENTS = {
+from .tile_code import Arguments, Vector, lines, read, signature, starts_of_rows, sums
+
+ARGUMENTS: Arguments = {
     "ptr": ("x", "w", "bias", "out"),
     # rows and columns of the result; terms of each sum; how far rows of x, of w, numbers of the bias, and rows of out lie apart
     "i64": ("rows", "columns", "terms", "x_row", "w_row", "bias_step", "out_row"),
 }  # fmt: skip
-SIGNATURE = "*f4 " * len(ARGUMENTS["ptr"]) + "i8 " * len(ARGUMENTS["i64"])
+SIGNATURE = signature(ARGUMENTS)
 
 
 class Tile(NamedTuple):
-    """`rows` times `columns` sums in registers, each a vector of `lanes` numbers of a type ("float" or "double")."""
+    """`rows` times `columns` sums in registers, each a vector."""
 
-    type: str
-    lanes: int
+    vector: Vector
     rows: int
     columns: int
 
 
 def text(tile: Tile) -> str:
     """The LLVM module. Its function `dots` does the columns of tiles from `begin` to `end`."""
-    number, vector, bits = tile.type, f"<{tile.lanes} x {tile.type}>", 32 if tile.type == "float" else 64
-    kind = f"v{tile.lanes}f{bits}"
-    fma, add_up = f"{vector} @llvm.fmuladd.{kind}", f"{number} @llvm.vector.reduce.fadd.{kind}"
-    masked_load = f"{vector} @llvm.masked.load.{kind}.p0"
-    mask, places = f"<{tile.lanes} x i1>", f"<{tile.lanes} x i64>"
-    counted = ", ".join(f"i64 {i}" for i in range(tile.lanes))
+    vector, number, lanes = tile.vector, tile.vector.number, tile.vector.lanes
+    places = Vector("i64", lanes)
+    add_up = f"{number} @llvm.vector.reduce.fadd.{vector.kind}"
     rows, columns = range(tile.rows), range(tile.columns)
     cells = [(r, c) for r in rows for c in columns]
     factors = [*(f"x{r}" for r in rows), *(f"w{c}" for c in columns)]
 
-    def lines(*parts: str) -> str:
-        return "\n".join(parts)
-
-    slots = [(kind, name) for kind, names in ARGUMENTS.items() for name in names]
-    arguments = lines(
-        *(
-            f"  %{name}_at = getelementptr i64, ptr %slots, i64 {i}\n  %{name} = load {kind}, ptr %{name}_at"
-            for i, (kind, name) in enumerate(slots)
-        )
-    )
-
-    def rows_of(matrix: str, count: range) -> str:
-        moves = (
-            f"  %{matrix}_move{i} = mul i64 %{matrix}_row, {i}\n"
-            f"  %{matrix}{i} = getelementptr {number}, ptr %{matrix}_tile, i64 %{matrix}_move{i}"
-            for i in count
-        )
-        return lines(*moves)
-
-    def at(block: str, k: str) -> str:
-        return lines(*(f"  %{block}_at_{f} = getelementptr {number}, ptr %{f}, i64 %{k}" for f in factors))
+    def at(block: str) -> str:
+        return lines(vector.at(f"{block}_at_{f}", f, "%k") for f in factors)
 
     def multiply(block: str, sums: str) -> str:
-        calls = (
-            f"  %{block}{r}_{c} = call {fma}({vector} %{block}_x{r}, {vector} %{block}_w{c}, {vector} %{sums}{r}_{c})"
-            for r, c in cells
+        return lines(
+            vector.multiply_add(f"{block}{r}_{c}", f"{block}_x{r}", f"{block}_w{c}", f"{sums}{r}_{c}") for r, c in cells
         )
-        return lines(*calls)
 
-    sums = lines(
-        *(f"  %sum{r}_{c} = phi {vector} [ zeroinitializer, %tile ], [ %more{r}_{c}, %term ]" for r, c in cells)
-    )
-    loads = lines(*(f"  %more_{f} = load {vector}, ptr %more_at_{f}, align {bits // 8}" for f in factors))
-    masked_loads = lines(
-        *(
-            f"  %rest_{f} = call {masked_load}(ptr %rest_at_{f}, i32 {bits // 8}, {mask} %mask, {vector} zeroinitializer)"
-            for f in factors
-        )
-    )
+    loads = lines(vector.load(f"more_{f}", f"more_at_{f}") for f in factors)
+    masked_loads = lines(vector.load_masked(f"rest_{f}", f"rest_at_{f}", "mask") for f in factors)
     totals = lines(
-        *(f"  %all{r}_{c} = phi {vector} [ %sum{r}_{c}, %ends ], [ %rest{r}_{c}, %rest ]" for r, c in cells),
-        *(f"  %dot{r}_{c} = call reassoc {add_up}({number} -0.0, {vector} %all{r}_{c})" for r, c in cells),
+        [
+            *(f"  %all{r}_{c} = phi {vector} [ %sum{r}_{c}, %ends ], [ %rest{r}_{c}, %rest ]" for r, c in cells),
+            *(f"  %dot{r}_{c} = call reassoc {add_up}({number} -0.0, {vector} %all{r}_{c})" for r, c in cells),
+        ]
     )
     bias = lines(
-        *(
-            lines(
-                f"  %bias_move{c} = mul i64 %bias_step, {c}",
-                f"  %bias_at{c} = getelementptr {number}, ptr %bias_tile, i64 %bias_move{c}",
-                f"  %bias{c} = load {number}, ptr %bias_at{c}",
-            )
-            for c in columns
-        )
+        f"""\
+  %bias_move{c} = mul i64 %bias_step, {c}
+{vector.at(f"bias_at{c}", "bias_tile", f"%bias_move{c}")}
+  %bias{c} = load {number}, ptr %bias_at{c}"""
+        for c in columns
     )
     write = lines(
-        *(
-            lines(
-                f"  %result{r}_{c} = fadd {number} %dot{r}_{c}, %bias{c}",
-                f"  %out{r}_{c} = getelementptr {number}, ptr %out{r}, i64 {c}",
-                f"  store {number} %result{r}_{c}, ptr %out{r}_{c}",
-            )
-            for r, c in cells
-        )
+        f"""\
+  %result{r}_{c} = fadd {number} %dot{r}_{c}, %bias{c}
+{vector.at(f"out{r}_{c}", f"out{r}", c)}
+  store {number} %result{r}_{c}, ptr %out{r}_{c}"""
+        for r, c in cells
     )
     return f"""
-declare {fma}({vector}, {vector}, {vector})
+{vector.multiplies}
 declare {add_up}({number}, {vector})
-declare {masked_load}(ptr, i32, {mask}, {vector})
+{vector.loads_masked}
 declare i64 @llvm.smin.i64(i64, i64)
 
 define void @dots(i64 %begin, i64 %end, ptr %slots) {{
 entry:
-{arguments}
+{read(ARGUMENTS)}
   %last_row = sub i64 %rows, {tile.rows}
   %last_column = sub i64 %columns, {tile.columns}
-  %left_over = urem i64 %terms, {tile.lanes}
+  %left_over = urem i64 %terms, {lanes}
   %in_vectors = sub i64 %terms, %left_over
-  %one = insertelement {places} poison, i64 %left_over, i64 0
-  %everywhere = shufflevector {places} %one, {places} poison, <{tile.lanes} x i32> zeroinitializer
-  %mask = icmp ult {places} <{counted}>, %everywhere
+{places.everywhere("left_over", "%left_over")}
+  %mask = icmp ult {places} {places.counted}, %left_over_everywhere
   %any = icmp slt i64 %begin, %end
   br i1 %any, label %item, label %done
 
@@ -129,7 +93,7 @@ item:
   %column = call i64 @llvm.smin.i64(i64 %column_wanted, i64 %last_column)
   %w_from = mul i64 %column, %w_row
   %w_tile = getelementptr {number}, ptr %w, i64 %w_from
-{rows_of("w", columns)}
+{starts_of_rows(vector, "w", "w_row", columns)}
   %bias_from = mul i64 %column, %bias_step
   %bias_tile = getelementptr {number}, ptr %bias, i64 %bias_from
 {bias}
@@ -140,20 +104,20 @@ tile:
   %row = call i64 @llvm.smin.i64(i64 %row_wanted, i64 %last_row)
   %x_from = mul i64 %row, %x_row
   %x_tile = getelementptr {number}, ptr %x, i64 %x_from
-{rows_of("x", rows)}
+{starts_of_rows(vector, "x", "x_row", rows)}
   br label %whole
 
 whole:
   %k = phi i64 [ 0, %tile ], [ %k_next, %term ]
-{sums}
+{sums(vector, cells)}
   %more_vectors = icmp slt i64 %k, %in_vectors
   br i1 %more_vectors, label %term, label %ends
 
 term:
-{at("more", "k")}
+{at("more")}
 {loads}
 {multiply("more", "sum")}
-  %k_next = add nuw nsw i64 %k, {tile.lanes}
+  %k_next = add nuw nsw i64 %k, {lanes}
   br label %whole
 
 ends:
@@ -161,7 +125,7 @@ ends:
   br i1 %something_left, label %rest, label %tile_end
 
 rest:
-{at("rest", "k")}
+{at("rest")}
 {masked_loads}
 {multiply("rest", "sum")}
   br label %tile_end
@@ -171,7 +135,7 @@ tile_end:
   %out_from_row = mul i64 %row, %out_row
   %out_from = add i64 %out_from_row, %column
   %out_tile = getelementptr {number}, ptr %out, i64 %out_from
-{rows_of("out", rows)}
+{starts_of_rows(vector, "out", "out_row", rows)}
 {write}
   %row_next = add i64 %row_wanted, {tile.rows}
   %more_rows = icmp slt i64 %row_next, %rows

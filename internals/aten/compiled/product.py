@@ -30,14 +30,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from internals.core import dtype as dt
 from internals.core.dtype import dtype
 from internals.machine_code.entry import Entry
-from internals.machine_code.llvm import entry_from_ir, host
+from internals.machine_code.llvm import entry_from_ir
 
 from .product_code import SIGNATURE, Tile, text
 from .ready import compiles
 from .scratch import Table
+from .tile_code import register_for, vector_registers
 from .typed import FLOATS, typed
 from .windows import LAY_OUT, lay_out
 
@@ -100,25 +100,13 @@ def available(dtype: dtype) -> bool:
 @once
 def tiles(dtype: dtype) -> tuple[Tile, ...]:
     """The tiles that fill the registers of this CPU."""
-    bits, registers = vector_registers()
+    _, registers = vector_registers()
     shapes = (
         ((8, 3), (6, 4), (4, 6), (8, 2), (2, 9), (1, 8), (1, 4))
         if registers == 32
         else ((6, 2), (4, 3), (2, 5), (1, 6), (1, 4))
     )
-    name, size = ("float", 32) if dtype is dt.float32 else ("double", 64)
-    return tuple(Tile(name, bits // size, *shape) for shape in shapes)
-
-
-@once
-def vector_registers() -> tuple[int, int]:
-    """How many bits a vector register of this CPU has, and how many registers there are."""
-    features = host()
-    if "+avx512f" in features:
-        return 512, 32
-    if "+avx," in features or "+avx2" in features:
-        return 256, 16
-    return 128, 32 if features.startswith(("aarch64", "arm64")) else 16
+    return tuple(Tile(register_for(dtype), *shape) for shape in shapes)
 
 
 @lru_cache(maxsize=64)

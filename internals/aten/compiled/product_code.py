@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-ARGUMENTS = {
+from .tile_code import Arguments, Vector, add_products, lines, read, signature, starts_of_rows, sums
+
+ARGUMENTS: Arguments = {
     "ptr": ("weights", "x", "offsets", "out"),
     # rows and columns of the result; terms of each sum; columns that are computed before the next rows are;
     # matrices of weights that take turns with the images, and how far they lie apart, as do images and rows; 1 to add to `out`
@@ -25,85 +27,45 @@ ARGUMENTS = {
         "rows", "terms", "columns", "block", "turns", "w_matrix", "x_image", "out_image", "out_row", "adding"
     ),
 }  # fmt: skip
-SIGNATURE = "*f4 " * len(ARGUMENTS["ptr"]) + "i8 " * len(ARGUMENTS["i64"])
+SIGNATURE = signature(ARGUMENTS)
 
 
 class Tile(NamedTuple):
-    """What is kept in registers: `rows` times `vectors` vectors of `lanes` numbers of a type ("float" or "double")."""
+    """What is kept in registers: `rows` times `vectors` vectors."""
 
-    type: str
-    lanes: int
+    vector: Vector
     rows: int
     vectors: int
 
     @property
     def columns(self) -> int:
-        return self.vectors * self.lanes
+        return self.vectors * self.vector.lanes
 
 
 def text(tile: Tile) -> str:
     """The LLVM module. Its function `product` does the items of work from `begin` to `end`."""
-    number, vector = tile.type, f"<{tile.lanes} x {tile.type}>"
-    bits = 32 if number == "float" else 64
-    fma = f"{vector} @llvm.fmuladd.v{tile.lanes}f{bits}"
+    vector, at = tile.vector, tile.vector.at
     rows, vectors = range(tile.rows), range(tile.vectors)
-    cells = [f"{r}_{v}" for r in rows for v in vectors]
-
-    def at(name: str, base: str, index: str) -> str:
-        return f"  %{name} = getelementptr {number}, ptr %{base}, i64 {index}"
-
-    def lines(*parts: str) -> str:
-        return "\n".join(parts)
-
-    slots = [(kind, name) for kind, names in ARGUMENTS.items() for name in names]
-    arguments = lines(
-        *(
-            f"  %{name}_at = getelementptr i64, ptr %slots, i64 {i}\n  %{name} = load {kind}, ptr %{name}_at"
-            for i, (kind, name) in enumerate(slots)
-        )
-    )
-
-    def rows_of(name: str, step: str) -> str:
-        moves = (
-            f"  %{name}_step{r} = mul i64 %{step}, {r}\n{at(f'{name}_row{r}', f'{name}_tile', f'%{name}_step{r}')}"
-            for r in rows
-        )
-        return lines(*moves)
-
-    out_cells = lines(*(at(f"out{r}_{v}", f"out_row{r}", str(v * tile.lanes)) for r in rows for v in vectors))
-    read = lines(*(f"  %old{c} = load {vector}, ptr %out{c}, align {bits // 8}" for c in cells))
-    add = lines(*(f"  %both{c} = fadd {vector} %old{c}, %more{c}" for c in cells))
-    write, write_both = (
-        lines(*(f"  store {vector} %{name}{c}, ptr %out{c}, align {bits // 8}" for c in cells))
-        for name in ("more", "both")
-    )
-    sums = lines(*(f"  %sum{c} = phi {vector} [ zeroinitializer, %tile ], [ %more{c}, %term ]" for c in cells))
+    cells = [(r, v) for r in rows for v in vectors]
+    out_cells = lines(at(f"out{r}_{v}", f"out{r}", v * vector.lanes) for r, v in cells)
     load_x = lines(
-        *(at(f"b_at{v}", "b_row", str(v * tile.lanes)) for v in vectors),
-        *(f"  %b{v} = load {vector}, ptr %b_at{v}, align {bits // 8}" for v in vectors),
+        [
+            *(at(f"x_at{v}", "x_row", v * vector.lanes) for v in vectors),
+            *(vector.load(f"x{v}", f"x_at{v}") for v in vectors),
+        ]
     )
-    multiply = lines(
-        *(
-            lines(
-                at(f"a_at{r}", f"w_row{r}", "%k"),
-                f"  %a{r} = load {number}, ptr %a_at{r}",
-                f"  %one{r} = insertelement {vector} poison, {number} %a{r}, i64 0",
-                f"  %all{r} = shufflevector {vector} %one{r}, {vector} poison, <{tile.lanes} x i32> zeroinitializer",
-                *(
-                    f"  %more{r}_{v} = call {fma}({vector} %all{r}, {vector} %b{v}, {vector} %sum{r}_{v})"
-                    for v in vectors
-                ),
-            )
-            for r in rows
-        )
+    old = lines(vector.load(f"old{r}_{v}", f"out{r}_{v}") for r, v in cells)
+    add = lines(f"  %both{r}_{v} = fadd {vector} %old{r}_{v}, %more{r}_{v}" for r, v in cells)
+    write, write_both = (
+        lines(vector.store(f"{name}{r}_{v}", f"out{r}_{v}") for r, v in cells) for name in ("more", "both")
     )
     return f"""
-declare {fma}({vector}, {vector}, {vector})
+{vector.multiplies}
 declare i64 @llvm.smin.i64(i64, i64)
 
 define void @product(i64 %begin, i64 %end, ptr %slots) {{
 entry:
-{arguments}
+{read(ARGUMENTS)}
   %rows_up = add i64 %rows, {tile.rows - 1}
   %row_tiles = udiv i64 %rows_up, {tile.rows}
   %last_row = sub i64 %rows, {tile.rows}
@@ -131,7 +93,7 @@ item:
   %w_first = mul i64 %row, %terms
   %w_from = add i64 %w_turn, %w_first
 {at("w_tile", "weights", "%w_from")}
-{rows_of("w", "terms")}
+{starts_of_rows(vector, "w", "terms", rows)}
   %x_from = mul i64 %image, %x_image
 {at("x_start", "x", "%x_from")}
   %out_at_image = mul i64 %image, %out_image
@@ -145,18 +107,18 @@ tile:
   %column = call i64 @llvm.smin.i64(i64 %q, i64 %last_column)
 {at("x_tile", "x_start", "%column")}
 {at("out_tile", "out_start", "%column")}
-{rows_of("out", "out_row")}
+{starts_of_rows(vector, "out", "out_row", rows)}
 {out_cells}
   br label %term
 
 term:
   %k = phi i64 [ 0, %tile ], [ %k_next, %term ]
-{sums}
+{sums(vector, cells)}
   %offset_at = getelementptr i64, ptr %offsets, i64 %k
   %offset = load i64, ptr %offset_at
-{at("b_row", "x_tile", "%offset")}
+{at("x_row", "x_tile", "%offset")}
 {load_x}
-{multiply}
+{add_products(vector, rows, vectors, "w", "%k")}
   %k_next = add nuw nsw i64 %k, 1
   %more_terms = icmp slt i64 %k_next, %terms
   br i1 %more_terms, label %term, label %sums
@@ -165,7 +127,7 @@ sums:
   br i1 %continues, label %continue, label %write
 
 continue:
-{read}
+{old}
 {add}
 {write_both}
   br label %tile_end
