@@ -13,6 +13,8 @@ from viz.rooms.archive import archive
 from viz.rooms.ast import ast
 from viz.rooms.autograd import autograd
 from viz.rooms.autograd_steps import autograd_steps
+from viz.rooms.batching import batching
+from viz.rooms.batching_steps import batching_steps
 from viz.rooms.big_picture import big_picture
 from viz.rooms.bytecode import bytecode
 from viz.rooms.chart import chart
@@ -47,6 +49,8 @@ __all__ = [
     "ast",
     "autograd",
     "autograd_steps",
+    "batching",
+    "batching_steps",
     "big_picture",
     "bytecode",
     "chart",

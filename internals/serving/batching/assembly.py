@@ -11,7 +11,7 @@ How the real one differs: Triton gathers into pinned memory, with a CUDA kernel 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import internals as torch
 from internals import Tensor
@@ -37,6 +37,16 @@ def join_rows(parts: list[Tensor]) -> Tensor:
         corner(rows, part.shape).copy_(part)
         start += part.shape[0]
     return batch
+
+
+def padding(requests: Sequence[Inputs], joined: Inputs) -> Hashable:
+    """To which sizes, and in which dimensions, requests had to be filled up; empty if they did not."""
+    filled = set()
+    for inputs in requests:
+        for name, t in inputs.items():
+            sizes = joined[name].shape[1:]
+            filled |= {(name, sizes, dim) for dim in range(len(sizes)) if t.shape[dim + 1] != sizes[dim]}
+    return frozenset(filled)
 
 
 def split(outputs: Inputs, requests: Sequence[Inputs], joined: Inputs) -> list[Inputs]:

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from time import monotonic
+from typing import Literal
 
 from internals import Tensor
 
-from ..errors import DeadlineExceeded, QueueFull, ServingError, Unavailable
+from ..errors import DeadlineExceeded, ModelFailed, QueueFull, ServingError, Unavailable
 from ..inference import InferRequest
 from ..models.served_model import ServedModel
 from ..observe.metrics import Metrics
@@ -66,8 +66,7 @@ class Batcher:
         waiting = self._admit(request)
         alarm = None
         if request.deadline is not None:
-            loop = asyncio.get_running_loop()
-            alarm = loop.call_later(request.deadline - monotonic(), self._expire, waiting)
+            alarm = asyncio.get_running_loop().call_at(request.deadline, self._expire, waiting)
         try:
             return await waiting.future
         except asyncio.CancelledError:
@@ -101,7 +100,7 @@ class Batcher:
             )
         due = now + settings.max_delay / 1000 if rows else now
         if request.deadline is not None:
-            left = request.deadline - monotonic()
+            left = request.deadline - now
             if left <= 0:
                 raise DeadlineExceeded("the deadline had passed when the request arrived")
             due = min(due, now + max(left - 2 * self.estimate, left / 2))
@@ -138,12 +137,10 @@ class Batcher:
             self.idle.set()
 
     def _start(self, lane: Lane, now: float) -> None:
-        late = [
-            waiting for waiting in lane.line if waiting.request.deadline is not None and waiting.request.deadline <= now
-        ]
-        if late:  # the loop was too busy for their alarms
-            for waiting in late:
-                self._expire(waiting)
+        gone = [waiting for waiting in lane.line if waiting.future.done() or is_late(waiting, now)]
+        if gone:  # the loop was too busy for their alarms, or they gave up just now
+            for waiting in gone:
+                self._take_out(waiting, "left" if waiting.future.done() else "expired")
             return
         batch = lane.take(self.max_batch)
         if not lane.line:
@@ -162,8 +159,12 @@ class Batcher:
     def _run(
         self, batch: list[Waiting], key: object, number: int, began: float, loop: asyncio.AbstractEventLoop
     ) -> None:
-        """In a worker's thread."""
-        outcomes: list[Outcome] = self.execution.run([waiting.request.inputs for waiting in batch], key)
+        """In a worker's thread, which has to live on whatever happens: nobody else would answer the next batch."""
+        outcomes: list[Outcome]
+        try:
+            outcomes = self.execution.run([waiting.request.inputs for waiting in batch], key)
+        except BaseException as error:
+            outcomes = [ModelFailed(f"{type(error).__name__}: {error}") for _ in batch]
         try:
             loop.call_soon_threadsafe(self._finish, batch, outcomes, number, began)
         except RuntimeError:  # the loop was closed: the server's patience was over
@@ -185,23 +186,30 @@ class Batcher:
         self._start_what_is_ready()
 
     def _expire(self, waiting: Waiting) -> None:
-        if waiting.lane is not None:
-            self._leave(waiting, "expired")
-            waiting.future.set_exception(DeadlineExceeded("the deadline passed while the request waited"))
+        self._leave(waiting, "expired")
 
-    def _leave(self, waiting: Waiting, why: str) -> None:
-        """Takes a request out of its line, if it is still in one."""
+    def _leave(self, waiting: Waiting, why: Literal["left", "expired"]) -> None:
+        """A request leaves its line, if it is still in one; that may make a batch ready, or change who is due next."""
+        if waiting.lane is not None:
+            self._take_out(waiting, why)
+            self._start_what_is_ready()
+
+    def _take_out(self, waiting: Waiting, why: Literal["left", "expired"]) -> None:
         lane = waiting.lane
-        if lane is None:
-            return
+        assert lane is not None
         lane.remove(waiting)
         if not lane.line:
             del self.lanes[lane.key]
         self._count_out(waiting)
         if self.recorder:
-            self.recorder.gone(asyncio.get_running_loop().time(), waiting, "left" if why == "left" else "expired")
-        self._start_what_is_ready()
+            self.recorder.gone(asyncio.get_running_loop().time(), waiting, why)
+        if why == "expired" and not waiting.future.done():
+            waiting.future.set_exception(DeadlineExceeded("the deadline passed while the request waited"))
 
     def _count_out(self, waiting: Waiting) -> None:
         self.queued -= 1
         self.queued_bytes -= waiting.nbytes
+
+
+def is_late(waiting: Waiting, now: float) -> bool:
+    return waiting.request.deadline is not None and waiting.request.deadline <= now

@@ -17,7 +17,7 @@ from time import perf_counter
 
 from ..errors import ModelFailed, ServingError
 from ..models.served_model import ServedModel
-from .assembly import Inputs, join, split
+from .assembly import Inputs, join, padding, split
 from .lanes import rows_of
 from .proof import has_rows, rows_are_independent
 
@@ -45,17 +45,20 @@ class Execution:
         try:
             joined = join(requests)
             outputs = self.model.run(list(joined.values()))
-        except Exception:
+        except BaseException:  # sys.exit() of a model, too, is the answer to one request only
             return self.blame(requests)
         seconds = perf_counter() - began
         rows = next(iter(joined.values())).shape[0]
         if not has_rows(outputs, rows):
             return self.give_up(f"its results do not have the {rows} rows of the batch", requests)
         shares = split(outputs, requests, joined)
-        if key not in self.proven:
-            if not rows_are_independent(self.model, requests, shares):
-                return self.give_up("a row's result depends on the other rows of the batch", requests)
-            self.proven.add(key)
+        padded = padding(requests, joined)
+        kind = (key, padded)
+        if kind not in self.proven:
+            if not rows_are_independent(self.model, requests, shares, look_at_all=bool(padded)):
+                what = "padding" if padded else "the other rows of the batch"
+                return self.give_up(f"a row's result depends on {what}", requests)
+            self.proven.add(kind)
         self.executed(len(requests), rows, seconds)
         return list(shares)
 
@@ -65,7 +68,7 @@ class Execution:
             outputs = self.model.run(list(inputs.values()))
         except ServingError as error:
             return error
-        except Exception as error:  # ours, not the model's; the thread has to live on
+        except BaseException as error:  # not a failure that ServedModel knows; the thread has to live on
             return ModelFailed(f"{type(error).__name__}: {error}")
         self.executed(1, rows_of(inputs) or 1, perf_counter() - began)
         return outputs

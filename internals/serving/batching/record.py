@@ -1,6 +1,7 @@
 """What happened when, in one batcher: for pictures, and for tests that ask about order.
 
-A `Recorder` is attached to a batcher and told of everything; without one nothing is kept.
+A `Recorder` is attached to a batcher and told of everything; without one nothing is kept. It may be attached while
+requests wait: what it has not seen arrive is not in it.
 
 How the real one differs: Triton has tracing (`TRITONSERVER_InferenceTrace`), with the same instants, for every request.
 """
@@ -42,13 +43,23 @@ class Recorder:
         self.requests += 1
 
     def gone(self, at: float, who: object, kind: Kind) -> None:
-        self.events.append(Event(at, kind, self.numbers.pop(id(who))))
+        self._note(at, kind, [who])
 
     def started(self, at: float, who: list[object], rows: list[int]) -> int:
+        """The number of the batch, for `finished`."""
         batch = self.batches
         self.batches += 1
-        self.events += [Event(at, "started", self.numbers[id(one)], batch, n) for one, n in zip(who, rows)]
+        self.events += [
+            Event(at, "started", self.numbers[id(one)], batch, n)
+            for one, n in zip(who, rows)
+            if id(one) in self.numbers
+        ]
         return batch
 
     def finished(self, at: float, who: list[object], batch: int) -> None:
-        self.events += [Event(at, "finished", self.numbers.pop(id(one)), batch) for one in who]
+        self._note(at, "finished", who, batch)
+
+    def _note(self, at: float, kind: Kind, who: list[object], batch: int = -1) -> None:
+        """The end of these requests."""
+        numbers = [self.numbers.pop(id(one)) for one in who if id(one) in self.numbers]
+        self.events += [Event(at, kind, number, batch) for number in numbers]
