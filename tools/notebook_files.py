@@ -32,6 +32,7 @@ def kernel_environment() -> dict[str, str]:
     return {
         "PYTHONHASHSEED": "0",  # the order of sets of strings
         "OMP_NUM_THREADS": "1",  # the order of floating-point sums
+        "GRPC_VERBOSITY": "NONE",  # gRPC's log has times and ports in it
         "IPYTHONDIR": str(BUILD / "ipython"),  # no start-up files of the user's own
         "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(BUILD / "numba_cache")),
     }

@@ -58,7 +58,7 @@ def test_lengths_of_the_bodies() -> None:
 
 
 def test_a_list_takes_many_times_the_memory() -> None:
-    assert watched("JSON list").taken("client") > 20 * IMAGE.nbytes
+    assert watched("JSON list").taken("client") > 12 * IMAGE.nbytes  # 19 of them, 40 before Python 3.13
     assert watched("protobuf").taken("client") < 4 * IMAGE.nbytes
     assert watched("protobuf, ours").taken("server") < IMAGE.nbytes / 4
 
@@ -143,4 +143,5 @@ def test_texts_and_views_have_addresses() -> None:
     assert ctypes.string_at(address, size) == text.encode()
     assert copies.extent_of(raw_bytes(IMAGE)) == (IMAGE.ctypes.data, IMAGE.nbytes)
     assert copies.extent_of(tensor_from(IMAGE)) == (IMAGE.ctypes.data, IMAGE.nbytes)
+    assert copies.extent_of(IMAGE.transpose(1, 2, 0)) == (IMAGE.ctypes.data, IMAGE.nbytes)
     assert copies.extent_of("ä") is None and copies.extent_of([1.0]) is None

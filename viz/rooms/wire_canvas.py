@@ -1,4 +1,4 @@
-"""How a `viz.wire` scene is drawn: a row of cells for each field, a byte in each cell, a colour for what the byte is for.
+"""How a `viz.wire` scene is drawn: a row for each field, a box for each part of it, in the colour of what it is for.
 
 How the real one differs: protobuf draws nothing.
 """
@@ -11,7 +11,7 @@ from viz.text import plural
 
 WIDTH = 720.0
 CELLS = 46.0  # where the first byte is
-CELL, TALL, ROW = 18.0, 17.0, 23.0
+CELL, TALL, ROW = 18.25, 17.0, 23.0  # a byte is two digits and a space
 INDENT = 18.0
 GAP = 4.0
 KEY, LENGTH, VALUE, UNKNOWN = "owner", "allocator", "storage", "free"
@@ -70,11 +70,9 @@ def draw_row(canvas: Canvas, row: WireRow, y: float, right: float) -> None:
     tips = {KEY: key_tip(row), LENGTH: f"length: {length_of(row):,} bytes"}
     for role, data in parts(row):
         tip = tips.get(role, f"{row.kind}: {row.says}")
-        for byte in data:
-            canvas.rect(x, y, CELL, TALL, f"{role}-soft", role, radius=0, width=0.8, tip=tip)
-            canvas.text(x + CELL / 2, base, f"{byte:02x}", HEX, "middle", "mono", tip=tip)
-            x += CELL
-        x += GAP
+        box = canvas.rect(x, y, CELL * len(data), TALL, f"{role}-soft", role, radius=2, width=0.8, tip=tip)
+        canvas.text(x + box.w / 2, base, data.hex(" "), HEX, "middle", "mono", tip=tip)
+        x = box.right + GAP
     if row.hidden:
         canvas.text(x, base, rest_of(row), HEX, paint="muted", tip=f"{row.hidden:,} more bytes of the value")
     x = right + row.depth * INDENT

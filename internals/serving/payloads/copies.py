@@ -160,10 +160,12 @@ def changes(address: int, look: Callable[[], Any]) -> bool:
 def extent_of(value: Any) -> tuple[int, int] | None:
     """Where an object has its elements, and how many bytes of them; None for objects that have them all over the place."""
     if isinstance(value, internals.Tensor):
-        return value.data_ptr(), value.nbytes
+        value = value.detach().numpy()
     if isinstance(value, str) and value.isascii():
         return id(value) + sys.getsizeof(value) - len(value) - 1, len(value)
-    if isinstance(value, (bytes, bytearray, memoryview, np.ndarray)):
-        array = np.frombuffer(value, np.uint8)
-        return array.ctypes.data, array.nbytes
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        value = np.frombuffer(value, np.uint8)
+    if isinstance(value, np.ndarray):
+        first, end = np.lib.array_utils.byte_bounds(value)
+        return int(first), int(end - first)
     return None

@@ -18,6 +18,7 @@ import grpc
 
 SERVICE, METHOD = "similar.Images", "AddImage"
 TIMEOUT = 20.0
+GRACE = 5.0  # seconds for calls to end; a server that stops at once tells its clients of an error
 
 
 class Server:
@@ -48,7 +49,7 @@ class Server:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.server.stop(None).wait()
+        self.server.stop(GRACE).wait()
 
 
 def call(address: str, request: Any, reply: Any) -> Any:
