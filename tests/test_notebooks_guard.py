@@ -39,6 +39,8 @@ EXPECTED = [
     "21_streams_and_transfers",
     "22_fusion",
     "23_how_fast",
+    "24_payloads",
+    "25_two_https",
 ]
 
 

@@ -20,7 +20,7 @@ from internals.serving.two_https.clock import run
 from internals.serving.two_https.frames import PREFACE, Frame, FrameReader
 from internals.serving.two_https.http1 import Http1
 from internals.serving.two_https.tap import Tap
-from internals.serving.two_https.wire import connect, listen
+from internals.serving.two_https.wire import connect, listen, running
 
 
 def test_an_hour_passes_at_once() -> None:
@@ -167,6 +167,17 @@ def test_a_tap_hears_both_and_changes_nothing() -> None:
     assert tap.bytes_heard(sent=True).startswith(b"GET /hi")
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", int(tap.address.split(":")[1])), 1)
+
+
+def test_a_server_for_clients_that_know_nothing_of_asyncio() -> None:
+    with running(Http1(work)) as port:
+        with socket.create_connection(("127.0.0.1", port), 5) as line:
+            line.sendall(b"GET /hi?bytes=6 HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert line.recv(4096).endswith(b"\r\n\r\nhi hi ")
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", port), 1)
+    with pytest.raises(KeyError), running(Http1(work)):
+        raise KeyError("the block's own error comes through")
 
 
 def test_a_tap_on_nothing() -> None:

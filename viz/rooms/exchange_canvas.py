@@ -53,7 +53,7 @@ def _pieces_below(canvas: Canvas, marks: list[Mark], left: float, scale: float, 
     """Pieces that would cover each other are one box that says how many it stands for."""
     groups: list[list[Mark]] = []
     for m in marks:
-        if groups and groups[-1][0].kind == m.kind and (m.time - groups[-1][0].time) * scale < 5:
+        if groups and groups[-1][0].kind == m.kind and (m.time - groups[-1][0].time) * scale < 8:
             groups[-1].append(m)
         else:
             groups.append([m])

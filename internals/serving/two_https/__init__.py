@@ -22,8 +22,30 @@ How the real one differs: each file says so for its part. Real ones have TLS and
 from __future__ import annotations
 
 from .exchange import exchange
+from .frames import Frame, FrameReader
+from .http1 import Http1
+from .http2 import Http2
 from .link import Link
 from .recording import Ask, Course, Piece, Recording
+from .tap import Tap
+from .wire import running
 from .work import Handler, Request, Response, work
 
-__all__ = ["Ask", "Course", "Handler", "Link", "Piece", "Recording", "Request", "Response", "exchange", "work"]
+__all__ = [
+    "Ask",
+    "Course",
+    "Frame",
+    "FrameReader",
+    "Handler",
+    "Http1",
+    "Http2",
+    "Link",
+    "Piece",
+    "Recording",
+    "Request",
+    "Response",
+    "Tap",
+    "exchange",
+    "running",
+    "work",
+]

@@ -4,6 +4,8 @@
     wire = await connect(server.port)
     wire.write(b"GET / HTTP/1.1\\r\\n\\r\\n"); data = await wire.read()
 
+or, for a client that knows nothing of asyncio, `with running(serve) as port: ...`.
+
 How the real one differs: `asyncio.StreamReader` and `StreamWriter` also stop a peer that sends faster than we read, and tell a
 writer to wait (`drain`). Here all is kept in memory, since conversations are short. HTTP/2's own brake is in http2.py.
 """
@@ -11,8 +13,10 @@ writer to wait (`drain`). Here all is kept in memory, since conversations are sh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import cast
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any, cast
 
 from .clock import Address, Ledger
 
@@ -137,3 +141,28 @@ async def connect(port: int) -> Wire:
             ledger.connecting -= 1
         raise
     return wire
+
+
+@contextmanager
+def running(serve: Serve) -> Iterator[int]:
+    """A server in a thread of its own, with a real clock, until the block ends. Gives its port."""
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        async with listen(serve) as server:
+            started.set_result((asyncio.get_running_loop(), stop, server.port))
+            await stop.wait()
+
+    with ThreadPoolExecutor(1, "two_https") as pool:
+        ended = pool.submit(lambda: asyncio.run(main()))
+        either: list[Future[Any]] = [started, ended]
+        wait(either, return_when=FIRST_COMPLETED)
+        if ended.done():
+            ended.result()
+        loop, stop, port = started.result()
+        try:
+            yield port
+        finally:
+            loop.call_soon_threadsafe(stop.set)
+            ended.result()
