@@ -8,6 +8,7 @@ same C core driven by Python's event loop.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import grpc
@@ -18,6 +19,9 @@ from ..engine import Engine
 from ..protocol.schema import open_inference
 from .grpc_service import SERVICE, handlers
 from .security import TokenInterceptor, server_credentials
+
+CALLS = 128  # at a time over one connection; a client's further ones wait there, at the client
+FAREWELL = 0.05  # seconds in which a server that stops still says "unavailable", before it only hangs up
 
 
 class GrpcServer:
@@ -53,7 +57,9 @@ class GrpcServer:
         return f"{bracketed(self.settings.host)}:{port}"
 
     async def stop(self, grace: float) -> None:
+        """Finishes what was accepted. Calls that gRPC has, but has not handed over yet, would be cancelled: they are refused first."""
         await self.tell(False)
+        await asyncio.sleep(min(grace, FAREWELL))
         await self.server.stop(grace)
 
     async def tell(self, serving: bool) -> None:
@@ -71,6 +77,9 @@ def options(max_message_bytes: int) -> list[tuple[str, Any]]:
         ("grpc.so_reuseport", 0),  # or a second server would silently share the port
         ("grpc.http2.max_frame_size", 1 << 20),
         ("grpc.http2.lookahead_bytes", 1 << 20),
+        ("grpc.max_concurrent_streams", CALLS),
+        ("grpc.server.max_pending_requests", 100 * CALLS),  # above it gRPC cancels calls by chance, whosever they are
+        ("grpc.server.max_pending_requests_hard_limit", 300 * CALLS),
     ]
 
 

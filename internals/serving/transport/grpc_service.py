@@ -4,7 +4,8 @@ Messages arrive as the bytes they are on the wire, so that tensors can stay in t
 small calls are read and written by protobuf. An error of ours becomes gRPC's status of the same name.
 
 `ModelStreamInfer` answers a stream in order, with at most `STREAM_WINDOW` requests of it under way: whoever does not
-read the answers is not asked for more requests, because gRPC's flow control stops them.
+read the answers is not asked for more requests, because gRPC's flow control stops them. What answers that nobody reads
+may take together is bounded by `unread.py`.
 
 Mirrors `server/src/grpc/infer_handler.cc` and `stream_infer_handler.cc` of Triton, `kserve/protocol/grpc/servicer.py`.
 
@@ -26,11 +27,13 @@ from ..errors import InvalidRequest, ModelFailed, ServingError
 from ..protocol.messages import read_request, write_response, write_stream_response
 from ..protocol.schema import open_inference
 from . import grpc_models
+from .unread import Unread
 
 SERVICE = "inference.GRPCInferenceService"
 STREAM_WINDOW = 32
 
 Context = Any  # grpc.aio.ServicerContext
+StreamAnswer = tuple[bytes, str]  # a serialized ModelInferResponse, or what went wrong
 Call = Callable[[Engine, Any], Awaitable[Any]]
 
 
@@ -48,24 +51,28 @@ class Inference:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.unread = Unread(engine.settings.max_queue_bytes)
 
     async def infer(self, message: bytes, context: Context) -> bytes:
+        connection = context.peer()
         try:
-            return await self.answer(message, context.time_remaining())
+            content = await self.answer(message, context.time_remaining(), connection)
         except ServingError as error:
             await refuse(context, error)
             raise  # abort has raised already
+        context.add_done_callback(lambda _: self.unread.release(connection, len(content)))
+        return content
 
     async def stream(self, messages: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
         """One answer for each request, in order; one that fails does not end the stream. A server that stops ends it."""
-        under_way: asyncio.Queue[asyncio.Task[bytes] | None] = asyncio.Queue(STREAM_WINDOW)
-        tasks: set[asyncio.Task[bytes]] = set()
+        connection = context.peer()
+        under_way: asyncio.Queue[asyncio.Task[StreamAnswer] | None] = asyncio.Queue(STREAM_WINDOW)
+        tasks: set[asyncio.Task[StreamAnswer]] = set()  # whose answers were not sent yet
 
         async def read() -> None:
             async for message in messages:
-                task = asyncio.create_task(self.stream_answer(message, context.time_remaining()))
+                task = asyncio.create_task(self.stream_answer(message, context.time_remaining(), connection))
                 tasks.add(task)
-                task.add_done_callback(tasks.discard)
                 await under_way.put(task)
             await under_way.put(None)
 
@@ -78,21 +85,31 @@ class Inference:
         ender = asyncio.create_task(end_with_the_server())
         try:
             while (task := await under_way.get()) is not None:
-                yield await task
+                content, error = await task
+                yield write_stream_response(content, error)
+                tasks.discard(task)
+                self.unread.release(connection, len(content))
         finally:
             for pending in (reader, ender, *tasks):
                 pending.cancel()
+            for task in tasks:
+                if task.done() and not task.cancelled() and not task.exception():
+                    self.unread.release(connection, len(task.result()[0]))
 
-    async def stream_answer(self, message: bytes, remaining: float | None) -> bytes:
+    async def stream_answer(self, message: bytes, remaining: float | None, connection: str) -> StreamAnswer:
         try:
-            return write_stream_response(await self.answer(message, remaining))
+            return await self.answer(message, remaining, connection), ""
         except ServingError as error:
-            return write_stream_response(error=f"{error.code}: {error}")
+            return b"", f"{error.code}: {error}"
 
-    async def answer(self, message: bytes, remaining: float | None) -> bytes:
-        """A serialized ModelInferResponse for a serialized ModelInferRequest, with `remaining` seconds to go."""
+    async def answer(self, message: bytes, remaining: float | None, connection: str) -> bytes:
+        """A serialized ModelInferResponse for a serialized ModelInferRequest, with `remaining` seconds to go.
+
+        It counts as unread until the caller releases it.
+        """
         arrived = time.monotonic()
         try:
+            self.unread.check(connection)
             request, copies = read_request(message, self.engine.settings)
         except ServingError as error:
             self.engine.refuse("", "", error, time.monotonic() - arrived)
@@ -103,9 +120,15 @@ class Inference:
             request.deadline = arrived + remaining
         response = await self.engine.infer(request)
         try:
-            return write_response(response)
+            content = write_response(response)
         except TypeError as error:
             raise ModelFailed(f"the model's output cannot be sent: {error}") from None
+        try:
+            self.unread.hold(connection, len(content))
+        except ServingError as error:
+            self.engine.refuse(response.model, response.version, error, time.monotonic() - arrived)
+            raise
+        return content
 
 
 def small_call(engine: Engine, name: str, call: Call) -> grpc.RpcMethodHandler:
