@@ -17,7 +17,7 @@ from internals.serving.payloads.copies import Followed, follow
 from internals.serving.payloads.lengths import base64, base64_mime
 from internals.serving.payloads.paths import PATHS, Step, message, raw_bytes, tensor_from
 
-IMAGE = np.random.default_rng(0).random((3, 64, 64), dtype=np.float32)
+IMAGE = np.random.default_rng(0).random((3, 128, 128), dtype=np.float32)
 
 
 def watched(name: str) -> Followed:

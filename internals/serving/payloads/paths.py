@@ -7,7 +7,7 @@ is how long the body is, and what happens before and after. `copies.follow` walk
 The first three are what tutorials do, with Flask or without; "protobuf" is what anyone does who takes the generated classes;
 "protobuf, ours" is what `internals.serving` does; "raw" has no message around the numbers, and so cannot say what they are.
 
-How the real one differs: web frameworks add copies of their own; Flask, for one, reads the body in pieces and joins them.
+How the real one differs: web frameworks keep more than they need; Flask's `request.json` has the text beside the parsed object.
 """
 
 from __future__ import annotations
