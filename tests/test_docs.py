@@ -14,7 +14,7 @@ import viz
 ROOT = Path(__file__).parent.parent
 OVERVIEWS = (
     "internals/machine_code", "internals/machine_code/vector_math", "internals/aten/compiled",
-    "internals/aten/compiled/convolution", "internals/profiler",
+    "internals/aten/compiled/convolution", "internals/profiler", "internals/serving/payloads",
 )  # fmt: skip
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 

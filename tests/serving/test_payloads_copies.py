@@ -129,7 +129,7 @@ def test_our_allocators_memory_is_counted() -> None:
 
 
 def test_what_cannot_be_followed() -> None:
-    with pytest.raises(ValueError, match="contiguous array of at least 4096 bytes, got 49152 bytes, strides"):
+    with pytest.raises(ValueError, match="contiguous array of at least 4096 bytes, got 196608 bytes, strides"):
         follow(PATHS["raw"], IMAGE.T)
     with pytest.raises(ValueError, match="at least 4096 bytes, got 16 bytes"):
         follow(PATHS["raw"], np.zeros(4, np.float32))
