@@ -15,9 +15,11 @@ import pytest
 
 import internals as torch
 from internals import nn
+from internals.jit.runtime.convolution_group import group_of
 from internals.serialization.errors import ArchiveError
 from internals.serving.errors import ModelFailed
 from internals.serving.models.model_file import FileIsChanging, load_model, read_path, read_whole
+from internals.serving.models.row_counts import next_count, row_counts
 from internals.serving.models.served_model import LONGEST_MESSAGE, ServedModel, named_tensors, one_line
 from internals.serving.settings import Settings
 from tests.serving import models_support as nets
@@ -49,6 +51,7 @@ def test_names_of_results():
         ("text", "a str"),
         ((torch.zeros(1), 3), "'OUTPUT__1' is a int, which is no tensor"),
         ({"a": [torch.zeros(1)]}, "'a' is a list, which has others inside"),
+        (torch.zeros(1, dtype=torch.complex64), "'OUTPUT__0' is .*complex64, which has no name in the protocol"),
         ({1: torch.zeros(1)}, "keys are not all texts"),
     ],
 )
@@ -195,6 +198,26 @@ def test_optimised_it_answers_the_same():
     plain, fast = served(nets.mlp()), served(nets.mlp(), optimize=True, max_batch=4)
     assert torch.allclose(plain.run([x])["OUTPUT__0"], fast.run([x])["OUTPUT__0"], atol=1e-6)
     assert fast.notes == ()
+
+
+def test_row_counts():
+    assert row_counts(32) == (1, 3, 10, 32) and row_counts(4) == (1, 2, 3, 4) and row_counts(1) == (1,)
+    assert [next_count(n, (1, 3, 10)) for n in (0, 1, 2, 3, 4, 10, 11)] == [1, 1, 3, 3, 10, 10, 11]
+
+
+def test_optimised_convolutions_are_built_for_few_row_counts():
+    """All of them before the first request; and the rows that fill up are not seen."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    model = served(net, optimize=True, max_batch=8, inputs=("input:FP32:-1,3,9,9",))
+    assert model._row_counts == (1, 2, 4, 8) and model.notes == ()
+    (node,) = model._program.function.graph.findAllNodes("prim::ConvolutionGroup")
+    built = list(group_of(node).networks)
+    assert len(built) == 4
+    for rows in (1, 3, 5, 7, 8, 2, 6):
+        x = torch.randn(rows, 3, 9, 9)
+        assert torch.allclose(model.run([x])["OUTPUT__0"], net(x).detach(), atol=1e-5)
+    assert list(group_of(node).networks) == built
 
 
 def test_what_cannot_be_optimised_is_served_as_it_is():

@@ -71,6 +71,10 @@ class Program:
         """The same, by what `jit.optimize` makes of it; None if that cannot take it."""
         return None
 
+    def packs_convolutions(self) -> bool:
+        """Whether it is laid out anew for inputs of other sizes."""
+        return False
+
 
 class CompiledProgram(Program):
     """A scripted or traced module or function, or one from an archive."""
@@ -103,6 +107,9 @@ class CompiledProgram(Program):
         other = copy(self)
         other._run = torch.jit.optimize(self.module)
         return other
+
+    def packs_convolutions(self) -> bool:
+        return _packs_convolutions(self._run)
 
 
 class ExportedModel(Program):
@@ -164,6 +171,9 @@ class PythonProgram(Program):
         other.function = torch.jit.optimize(self.function)
         return other
 
+    def packs_convolutions(self) -> bool:
+        return _packs_convolutions(self.function)
+
 
 PYTHON_NUMBERS: dict[Any, dtype] = {
     int: torch.int64,
@@ -189,6 +199,11 @@ def names_of_results(result: Type | None) -> tuple[str, ...]:
     if isinstance(result, TupleType) and all(isinstance(t, TensorType) for t in result.elements):
         return result.names or tuple(f"OUTPUT__{i}" for i in range(len(result.elements)))
     return ()
+
+
+def _packs_convolutions(compiled: Any) -> bool:
+    graph = compiled.graph if isinstance(compiled, ScriptModule) else None
+    return graph is not None and graph.findNode("prim::ConvolutionGroup") is not None
 
 
 def _parameter(argument: Argument) -> Parameter:

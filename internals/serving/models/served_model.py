@@ -10,9 +10,9 @@ functions guard what they compile. The first run is had alone, because it is the
 What a model returns gets names: the keys of a dict, the fields of a named tuple, else `OUTPUT__0`, `OUTPUT__1`, ... A result that
 is not made of tensors, or has them inside lists inside of others, cannot be sent, and is an error that says so.
 
-When it is made, the model is run a few times on zeros (`trial.py`): that tells its outputs, and everything that is compiled
-or laid out at the first call is there when the first client comes. With `optimize` that is done again for one row and for a full
-batch, because packed convolutions are laid out for the sizes of their inputs.
+When it is made, the model is run a few times on zeros (`trial.py`): that tells its outputs, and everything that is compiled or
+laid out at the first call is there when the first client comes. With `optimize` that is done again, for as many rows as it will
+be run with (`row_counts.py`).
 
 Mirrors `ModelInstanceState` of Triton's `pytorch_backend` and the handler of TorchServe (`ts/torch_handler/base_handler.py`).
 
@@ -37,6 +37,7 @@ from ..settings import Settings
 from .facts import Facts, facts_of
 from .model_file import load_model, read_path
 from .program import Parameter, Program, names_of_results, program_of
+from .row_counts import filled_up, next_count, row_counts
 from .signature import Declared, Signature, TensorSpec, parse_input
 from .trial import Trial, WrongResult, try_on_zeros
 
@@ -91,6 +92,7 @@ class ServedModel:
         self.platform, self.max_rows = program.platform, program.max_rows
         self._program, self._first, self._has_run = program, threading.Lock(), False
         self._numbers: list[int] = []
+        self._row_counts: tuple[int, ...] = ()
         self._output_names: tuple[str, ...] = ()
         notes: list[str] = []
         parameters, specs = _inputs(program, declared, settings, name)
@@ -117,6 +119,14 @@ class ServedModel:
             inputs = [
                 _number(t, self.signature.inputs[i].name) if i in self._numbers else t for i, t in enumerate(inputs)
             ]
+        if self._row_counts:
+            rows = int(inputs[0].shape[0])
+            wanted = next_count(rows, self._row_counts)
+            if 0 < rows < wanted:
+                return {name: t[:rows] for name, t in self._run(filled_up(inputs, rows, wanted)).items()}
+        return self._run(inputs)
+
+    def _run(self, inputs: Sequence[Any]) -> dict[str, Tensor]:
         if not self._has_run:
             with self._first:
                 result = self._compute(inputs)
@@ -149,12 +159,16 @@ class ServedModel:
                 notes.append("it is not optimised: jit.optimize takes modules and functions, not exported programs")
                 return
             self._program = optimized
-            for rows in (1, settings.max_batch) if self.batchable else (1,):
+            most = min(settings.max_batch, self.max_rows or settings.max_batch)
+            counts: tuple[int, ...] = (1, most) if self.batchable else (1,)
+            if self.batchable and trial.has_rows and optimized.packs_convolutions():
+                counts = self._row_counts = row_counts(most)
+            for rows in counts:
                 zeros = trial.zeros(rows)
                 if zeros is not None:
-                    self.run(zeros)
+                    self._run(zeros)
         except Exception as error:
-            self._program = plain
+            self._program, self._row_counts = plain, ()
             notes.append(f"it runs as it is, optimised it fails: {one_line(error)}")
 
     def __repr__(self) -> str:
@@ -164,8 +178,8 @@ class ServedModel:
 def named_tensors(result: Any) -> dict[str, Tensor]:
     """What a model returned, by name; None among the results is an output that is not there. Raises WrongResult."""
     if isinstance(result, Tensor):
-        return {"OUTPUT__0": result}
-    if isinstance(result, Mapping):
+        named: dict[str, Any] = {"OUTPUT__0": result}
+    elif isinstance(result, Mapping):
         if not all(isinstance(key, str) for key in result):
             raise WrongResult("the model returned a dict whose keys are not all texts: outputs need names")
         named = dict(result)
@@ -182,6 +196,8 @@ def named_tensors(result: Any) -> dict[str, Tensor]:
             raise WrongResult(
                 f"the model's output '{name}' is a {type(value).__name__}, which {what}: only tensors can be sent"
             )
+        if value is not None and value.dtype not in DATATYPES:
+            raise WrongResult(f"the model's output '{name}' is {value.dtype}, which has no name in the protocol")
     return {name: value for name, value in named.items() if value is not None}
 
 
@@ -223,6 +239,10 @@ def _inputs(
     for p in parameters:
         if p.number is not None:
             specs.append(TensorSpec(p.name, p.number, (1,)))
+        elif p.dtype is not None and p.dtype not in DATATYPES:
+            raise TypeError(
+                f"the input '{p.name}' is {p.dtype}, which has no name in the protocol, so no client can send it"
+            )
         else:
             specs.append(_filled(said.get(p.name, TensorSpec(p.name)), TensorSpec(p.name, p.dtype, p.sizes)))
     return parameters, specs
