@@ -147,7 +147,7 @@ class Walker:
         raw_field = Field(number, wire_type, start, at, value_at, value_at + size)
         if wire_type == WireType.LEN and schema is not None and schema.type == MESSAGE:
             return self.message(raw_field, schema, depth)
-        if wire_type == WireType.LEN and schema is not None and schema.is_repeated and schema.type in SCALARS:
+        if wire_type == WireType.LEN and schema is not None and schema.type in SCALARS and is_repeated(schema):
             return self.packed(raw_field, schema)
         raw_bytes = bytes(self.data[value_at : value_at + size])
         return described(replace(raw_field, value=raw_bytes), schema)
@@ -224,6 +224,11 @@ class Walker:
 def find(descriptor: Any, number: int) -> Any:
     """The schema's field of this number, None if it has none."""
     return descriptor.fields_by_number.get(number) if descriptor is not None else None
+
+
+def is_repeated(schema: Any) -> bool:
+    """Whether the schema says `repeated`; descriptors of protobuf before 6.31 have a label for it, 3."""
+    return bool(schema.is_repeated if hasattr(schema, "is_repeated") else schema.label == 3)
 
 
 def described(field: Field, schema: Any) -> Field:
