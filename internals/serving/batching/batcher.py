@@ -159,16 +159,19 @@ class Batcher:
     def _run(
         self, batch: list[Waiting], key: object, number: int, began: float, loop: asyncio.AbstractEventLoop
     ) -> None:
-        """In a worker's thread, which has to live on whatever happens: nobody else would answer the next batch."""
-        outcomes: list[Outcome]
-        try:
-            outcomes = self.execution.run([waiting.request.inputs for waiting in batch], key)
-        except BaseException as error:
-            outcomes = [ModelFailed(f"{type(error).__name__}: {error}") for _ in batch]
+        """In a worker's thread."""
+        outcomes = self._compute(batch, key)
         try:
             loop.call_soon_threadsafe(self._finish, batch, outcomes, number, began)
         except RuntimeError:  # the loop was closed: the server's patience was over
             pass
+
+    def _compute(self, batch: list[Waiting], key: object) -> list[Outcome]:
+        """An outcome for each, whatever happens: the thread has to live on, nobody else would answer the next batch."""
+        try:
+            return self.execution.run([waiting.request.inputs for waiting in batch], key)
+        except BaseException as error:
+            return [ModelFailed(f"{type(error).__name__}: {error}") for _ in batch]
 
     def _finish(self, batch: list[Waiting], outcomes: list[Outcome], number: int, began: float) -> None:
         now = asyncio.get_running_loop().time()

@@ -27,7 +27,7 @@ from ..observe.metrics import Metrics
 from ..settings import Settings
 from ..two_https.clock import run
 from .batcher import Batcher
-from .lanes import Waiting
+from .lanes import Waiting, rows_of
 from .record import Recorder
 
 
@@ -63,8 +63,8 @@ class RehearsedBatcher(Batcher):
     def _run(
         self, batch: list[Waiting], key: object, number: int, began: float, loop: asyncio.AbstractEventLoop
     ) -> None:
-        outcomes = self.execution.run([waiting.request.inputs for waiting in batch], key)
-        rows = sum(next(iter(waiting.request.inputs.values())).shape[0] for waiting in batch)
+        outcomes = self._compute(batch, key)
+        rows = sum(rows_of(waiting.request.inputs) or 1 for waiting in batch)
         loop.call_later((self.a + self.b * rows) / 1000, self._finish, batch, outcomes, number, began)
 
 
