@@ -9,6 +9,7 @@ import threading
 import weakref
 import zipfile
 from collections import OrderedDict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,9 @@ from internals.serving.models.served_model import LONGEST_MESSAGE, ServedModel, 
 from internals.serving.settings import Settings
 from tests.serving import models_support as nets
 from tests.support import oracle, to_numpy
+
+
+ARCHIVES = Path(__file__).parent.parent / "archives"
 
 
 def served(function, **settings):
@@ -93,7 +97,7 @@ def test_arguments_between_those_with_defaults():
 @pytest.mark.parametrize(("archive", "argument"), [("containers", "xs"), ("strings", "who")])
 def test_arguments_that_no_request_can_bring(archive, argument):
     with pytest.raises(TypeError, match=f"'{argument}' of forward is a .*, which no request can bring"):
-        ServedModel(f"tests/archives/torchscript/{archive}.pt", "m")
+        ServedModel(ARCHIVES / f"torchscript/{archive}.pt", "m")
 
 
 # Errors
@@ -176,18 +180,18 @@ def test_a_trace_that_remembers_its_rows():
 
 
 def test_an_exported_program_knows_how_many_rows():
-    model = ServedModel("tests/archives/pt2/small.pt2", "small")
+    model = ServedModel(ARCHIVES / "pt2/small.pt2", "small")
     assert model.max_rows == 64 and model.batchable and model.platform == "internals_exported_program"
     assert str(model.signature) == "x: FP32 [-1, 4]  ->  OUTPUT__0: FP32 [-1, 2]"
     with pytest.raises(ModelFailed, match="Guard failed"):
         model.run([torch.zeros(65, 4)])
-    fixed = ServedModel("tests/archives/pt2/views.pt2", "views")
+    fixed = ServedModel(ARCHIVES / "pt2/views.pt2", "views")
     assert not fixed.batchable and str(fixed.signature.inputs[0]) == "x: FP32 [4]"
 
 
 def test_an_exported_program_with_operators_that_are_not_known():
     with pytest.raises(NotImplementedError, match="twice"):
-        ServedModel("tests/archives/pt2/unknown.pt2", "unknown")
+        ServedModel(ARCHIVES / "pt2/unknown.pt2", "unknown")
 
 
 # Optimised
@@ -207,6 +211,7 @@ def test_row_counts():
 
 def test_optimised_convolutions_are_built_for_few_row_counts():
     """All of them before the first request; and the rows that fill up are not seen."""
+    pytest.importorskip("llvmlite", reason="kernels of convolutions are compiled with LLVM")
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
     model = served(net, optimize=True, max_batch=8, inputs=("input:FP32:-1,3,9,9",))
@@ -221,7 +226,7 @@ def test_optimised_convolutions_are_built_for_few_row_counts():
 
 
 def test_what_cannot_be_optimised_is_served_as_it_is():
-    model = ServedModel("tests/archives/pt2/small.pt2", "small", settings=Settings(optimize=True))
+    model = ServedModel(ARCHIVES / "pt2/small.pt2", "small", settings=Settings(optimize=True))
     assert "not optimised" in model.notes[0]
     assert model.run([torch.zeros(2, 4)])["OUTPUT__0"].shape == (2, 2)
 
@@ -290,10 +295,10 @@ def test_half_a_file_is_no_model(part):
         load_model(data[: int(part * len(data))], "m.pt")
 
 
-@pytest.mark.parametrize("path", ["tests/archives/torch_save/state_dict.pt", "tests/archives/torch_save/values.pt"])
-def test_a_state_dict_is_no_model(path):
+@pytest.mark.parametrize("name", ["state_dict.pt", "values.pt"])
+def test_a_state_dict_is_no_model(name):
     with pytest.raises(ArchiveError, match="torch.save"):
-        ServedModel(path, "m")
+        ServedModel(ARCHIVES / "torch_save" / name, "m")
 
 
 def test_a_pickle_is_never_run(tmp_path):
