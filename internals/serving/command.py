@@ -63,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
     )
     batching.add_argument("--max-delay", type=float, metavar="MS", help="milliseconds to wait for company at most (2)")
     batching.add_argument("--workers", type=int, help="threads that run batches (1)")
+    batching.add_argument("--threads", type=int, help="threads inside an operator (1)")
     batching.add_argument(
         "--pad", action="store_const", const=True, help="fill up with zeros what differs in other sizes"
     )
@@ -81,7 +82,9 @@ def parser() -> argparse.ArgumentParser:
     security.add_argument("--tls-key", type=Path, metavar="PEM", help="and its key")
     security.add_argument("--tls-client-ca", type=Path, metavar="PEM", help="who must have signed the clients' (mTLS)")
     security.add_argument("--token-file", type=Path, metavar="FILE", help="with the token that clients must send")
-    security.add_argument("--model-dir", type=Path, metavar="DIR", help="the only folder to load from (that of MODEL)")
+    security.add_argument(
+        "--model-dir", type=Path, metavar="DIR", help="the only folder to load from; MODEL must be in it"
+    )
     security.add_argument("--control", action="store_const", const=True, help="let clients load and unload models")
     security.add_argument(
         "--no-reflection", dest="reflection", action="store_const", const=False, help="hide the schema"
@@ -120,10 +123,13 @@ def make_settings(options: dict[str, Any]) -> Settings:
     path: Path = options["model"]
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
-    folder = path if path.is_dir() else path.parent
+    folder = given.get("model_dir")
+    if folder is not None and not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{path} is not in --model-dir {folder}, the only folder to load from")
     if path.is_dir() and options["name"]:
         raise ValueError("--name is for a single file: the models of a folder have their own names")
-    given.setdefault("model_dir", folder)
+    if path.is_dir():
+        given["model_dir"] = path
     if options["token_file"]:
         given["token"] = options["token_file"].read_text(encoding="utf-8").strip()
     elif os.environ.get("INTERNALS_SERVE_TOKEN"):
@@ -134,6 +140,8 @@ def make_settings(options: dict[str, Any]) -> Settings:
 
 async def run(server: Server) -> int:
     """Serves until a signal."""
+    from .models.reload import reload_on_hangup
+
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
@@ -146,9 +154,7 @@ async def run(server: Server) -> int:
         loop.add_signal_handler(number, on_stop)
     await server.start()
     assert server.engine is not None
-    if hasattr(signal, "SIGHUP"):
-        repository = server.engine.repository
-        loop.add_signal_handler(signal.SIGHUP, lambda: asyncio.ensure_future(repository.refresh()))
+    reload_on_hangup(server.engine.repository)
     names = ", ".join(
         f"{name} {version}" for name, version, state, _ in server.engine.repository.index() if state == "READY"
     )

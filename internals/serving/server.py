@@ -20,6 +20,7 @@ from typing import Any
 
 from .batching.record import Recorder
 from .engine import Engine
+from .models.reload import watch
 from .observe.logs import Log
 from .settings import Settings
 from .transport.grpc_server import GrpcServer
@@ -29,7 +30,7 @@ Models = Mapping[str, Any]
 
 
 class Server:
-    """Serves `models`: by name, modules (or any function of tensors) or paths of archives; and what is in `settings.model_dir`.
+    """Serves `models`: by name, modules (or any function of tensors) or paths of archives. Without any, what is in `model_dir`.
 
     `grpc_address` and `http_address` are where it listens, "127.0.0.1:8001".
     """
@@ -40,6 +41,7 @@ class Server:
         self.log = log or Log(self.settings.log, secrets=(self.settings.token,))
         self.engine: Engine | None = None
         self.grpc_address = self.http_address = self.metrics_address = ""
+        self._watch: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Raises what loading a model raises, and OSError when a port is taken."""
@@ -48,12 +50,15 @@ class Server:
         try:
             for name, model in self.models.items():
                 await self.add(name, model)
-            await engine.repository.load_all()
+            if not self.models:
+                await engine.repository.load_all()
             self.http_address, self.metrics_address = await self.http.start()
             self.grpc_address = await self.grpc.start()
         except BaseException:
             await self.stop(0)
             raise
+        if self.settings.watch is not None:
+            self._watch = asyncio.create_task(watch(engine.repository, self.settings.watch))
         where = {"grpc": self.grpc_address, "http": self.http_address, "metrics": self.metrics_address}
         self.log.event("listening", **where, tls=self.settings.tls_cert is not None)
 
@@ -63,8 +68,10 @@ class Server:
         grace = self.settings.grace if grace is None else grace
         self.log.event("stopping", grace=grace)
         self.engine.stopping.set()
+        if self._watch is not None:
+            self._watch.cancel()
         await self.grpc.stop(grace)
-        await self.http.stop(grace)
+        await self.http.stop()
         try:
             await asyncio.wait_for(self.engine.close(), max(grace, 0.01))
         except TimeoutError:

@@ -50,7 +50,8 @@ class HttpServer:
             ) from None
         return f"{bracketed(settings.host)}:{runner.addresses[0][1]}"
 
-    async def stop(self, grace: float) -> None:
+    async def stop(self) -> None:
+        """Finishes what was accepted, within the settings' `grace`, and closes."""
         for runner in self.runners:
             await runner.cleanup()
 
