@@ -26,7 +26,6 @@ from internals.serving.settings import Settings
 from tests.serving import models_support as nets
 from tests.support import oracle, to_numpy
 
-
 ARCHIVES = Path(__file__).parent.parent / "archives"
 
 
