@@ -90,7 +90,7 @@ def test_a_block_belongs_to_one_thread_and_nothing_is_miscounted() -> None:
 
     def look() -> None:
         for _ in range(100):
-            assert all(n >= 0 for n in allocator.memory_stats().values())
+            assert allocator.memory_stats()["segment.all.allocated"] >= 0
             assert all(row["state"] in ("active", "cached") for row in allocator.snapshot())
             allocator.empty_cache()
             with allocator.record_history():

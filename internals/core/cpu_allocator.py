@@ -163,7 +163,8 @@ class CachingAllocator(Allocator):
     def memory_stats(self) -> dict[str, int]:
         """Counters under the keys of `torch.cuda.memory_stats()`; bytes are those of the size classes.
 
-        The numbers of blocks and segments have no peak: nobody keeps it.
+        The numbers of blocks and segments have no peak: nobody keeps it. While other threads allocate, they are of slightly
+        different moments.
         """
         s = self.stats
         blocks = list(self.blocks.values())
