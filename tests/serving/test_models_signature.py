@@ -218,6 +218,12 @@ def test_a_declaration_makes_outputs_known():
     )
 
 
+def test_a_declaration_of_terabytes_is_not_tried():
+    model = ServedModel.from_module(nn.ReLU(), "m", settings=Settings(inputs=("input:FP32:-1,1000000,1000000",)))
+    assert str(model.signature.inputs[0]) == "input: FP32 [-1, 1000000, 1000000]"
+    assert "larger than what is tried" in model.notes[0]
+
+
 def test_a_declaration_of_no_input_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="no input 'y', which was declared; it has input"):
         described(nets.mlp(), inputs=("y:FP32:-1,6",))

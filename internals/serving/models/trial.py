@@ -31,6 +31,7 @@ FREE = (32, 28, 64, 224, 8, 16, 128, 299)  # what to try for a size that is open
 MOST_RANKS = 3  # how many numbers of dimensions to try
 MOST_COMBINATIONS = 12
 MOST_ELEMENTS = 1 << 24  # of one input: more is not worth it, for three dimensions of 299
+TOO_LARGE = "its inputs are larger than what is tried"
 
 Run = Callable[[Sequence[Any]], Mapping[str, Any]]
 Shapes = tuple[tuple[int, ...], ...]
@@ -71,7 +72,7 @@ def try_on_zeros(run: Run, inputs: Sequence[TensorSpec], facts: Sequence[Facts])
         )
     found = search.first(candidates)
     if found is None:
-        return Trial(search.inputs, why_not=search.wrong or f"it does not run on zeros: {search.error}")
+        return Trial(search.inputs, why_not=search.wrong or f"it does not run on zeros: {search.error or TOO_LARGE}")
     shapes, free, result = found
     # An embedding's rank is only known if no other runs.
     is_open = [
@@ -155,10 +156,7 @@ def _candidates(spec: TensorSpec, facts: Facts) -> list[tuple[int, ...]]:
 
 def _free_sizes(shapes: Shapes) -> Iterator[int]:
     """What to try for sizes that are open; the first size is rows, and no matter here."""
-    if not any(-1 in shape[1:] for shape in shapes):
-        yield 1
-        return
-    for size in FREE:
+    for size in FREE if any(-1 in shape[1:] for shape in shapes) else (1,):
         if all(_numel(_filled(shape, 2, size)) <= MOST_ELEMENTS for shape in shapes):
             yield size
 
