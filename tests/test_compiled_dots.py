@@ -46,7 +46,8 @@ def serves(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(
-    ("rows", "terms", "columns"), [(64, 784, 128), (33, 1001, 130), (16, 512, 512), (128, 256, 129)]
+    ("rows", "terms", "columns"),
+    [(64, 784, 128), (33, 1001, 130), (16, 512, 512), (128, 256, 129), (2, 1024, 1024), (3, 1001, 800)],
 )
 def test_linear_of_few_rows(rows: int, terms: int, columns: int, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     said = serves(monkeypatch)

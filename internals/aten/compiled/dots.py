@@ -29,6 +29,7 @@ from .typed import FLOATS
 WORTH_IT = 1 << 15  # elements of w
 LEAST_WORK = 1 << 20  # multiplications: for fewer OpenBLAS has a loop of its own that does not copy either
 LEAST_TERMS = 128  # so that adding up the numbers of a vector counts little
+FEWEST_ROWS = 2  # for one row BLAS has a loop that does not copy (gemv)
 MOST_ROWS = 128  # more rows of x are worth the copy that BLAS makes
 MOST_BYTES = 1 << 19  # of x, which is read once for every six rows of w and has to stay in the cache
 GRAIN = 1 << 18  # the fewest multiplications that are worth a thread of their own
@@ -58,8 +59,8 @@ def _plan(x: Geometry, w: Geometry, bias: Geometry | None, at_any_size: bool) ->
     is_large = rows * terms * columns >= LEAST_WORK and terms >= LEAST_TERMS
     if not at_any_size and not (is_large and rows <= MOST_ROWS and x.nbytes <= MOST_BYTES):
         return None
-    used = tile(x.dtype)
-    if rows < used.rows or columns < used.columns or not available(x.dtype):
+    used = tile(x.dtype, rows)
+    if rows < FEWEST_ROWS or columns < used.columns or not available(used):
         return None
     items, grain = -(-columns // used.columns), max(1, GRAIN // (rows * terms * used.columns))
     numbers = rows, columns, terms, x.strides[0], w.strides[1], 0 if bias is None else bias.strides[0], columns
@@ -67,16 +68,17 @@ def _plan(x: Geometry, w: Geometry, bias: Geometry | None, at_any_size: bool) ->
 
 
 @once
-def tile(dtype: dtype) -> Tile:
-    """The tile that fills the registers of this CPU."""
+def tile(dtype: dtype, rows: int) -> Tile:
+    """The tile that fills the registers of this CPU; with fewer rows where x has no more."""
     _, registers = vector_registers()
-    return Tile(register_for(dtype), *((4, 6) if registers == 32 else (3, 4)))
+    most, columns = (4, 6) if registers == 32 else (3, 4)
+    return Tile(register_for(dtype), min(rows, most), columns)
 
 
 @once
-def available(dtype: dtype) -> bool:
-    """Whether there is machine code for this dtype. Warns, once, where it could not be compiled."""
-    return compiles(lambda: _entry(tile(dtype)), "products go by BLAS, some more slowly")
+def available(tile: Tile) -> bool:
+    """Whether there is machine code for this tile. Warns, once, where it could not be compiled."""
+    return compiles(lambda: _entry(tile), "products go by BLAS, some more slowly")
 
 
 @once
