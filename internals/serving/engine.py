@@ -39,7 +39,7 @@ class Engine:
         return not self.stopping.is_set()
 
     def make_batcher(self, model: ServedModel) -> Batcher:
-        return Batcher(model, self.settings, self.metrics)
+        return Batcher(model, self.settings, self.metrics, self.log.event)
 
     async def infer(self, request: InferRequest) -> InferResponse:
         """The model's outputs for this request, those that it asks for. Raises ServingError."""

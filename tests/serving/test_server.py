@@ -175,6 +175,20 @@ def test_one_bad_request_fails_alone(serve: Serve) -> None:
             assert torch.allclose(answer, torch.full((1, 4), float(i)).sqrt())
 
 
+def test_a_model_whose_rows_depend_on_each_other_is_found_out(serve: Serve) -> None:
+    server = serve({"softmax": lambda x: x.softmax(0)}, max_batch=8, max_delay=50.0)
+    xs = [torch.full((1, 4), float(i)) for i in range(8)]
+
+    async def all_at_once() -> list[Any]:
+        async with serving.AsyncClient(server.grpc_address) as client:
+            return await asyncio.gather(*(client.infer("softmax", x) for x in xs))
+
+    for _ in range(2):  # the second time they are not even tried together
+        assert all(y.tolist() == [[1.0] * 4] for y in asyncio.run(all_at_once()))
+    said = [line for line in server.log.stream.getvalue().splitlines() if "model_not_batched" in line]
+    assert len(said) == 1 and "a row's result depends on the other rows of the batch" in said[0]
+
+
 def test_deadline_and_cancellation_come_before_compute(serve: Serve) -> None:
     gate = Gate()
     server = serve({"gate": gate}, max_batch=1)

@@ -19,8 +19,9 @@ sizes, priorities and a timeout policy for each.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from internals import Tensor
 
@@ -40,14 +41,22 @@ ALONE = "alone"  # the lane of requests without rows: each counts as a full batc
 class Batcher:
     """The waiting room of one model. `await submit(request)` returns the outputs of the request's own rows.
 
-    `recorder`, if set, is told of everything. Must be used in one event loop.
+    `report(event, **fields)` hears of "model_not_batched", and why. `recorder`, if set, is told of everything. Must be used in
+    one event loop.
     """
 
-    def __init__(self, model: ServedModel, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        model: ServedModel,
+        settings: Settings,
+        metrics: Metrics,
+        report: Callable[..., Any] = lambda *a, **k: None,
+    ) -> None:
         self.model, self.settings, self.metrics = model, settings, metrics
         self.max_batch = min(settings.max_batch, model.max_rows or settings.max_batch)
         executed = partial(metrics.execution, model.name, model.version)
-        self.execution = Execution(model, executed, batching=self.max_batch > 1 and model.batchable)
+        gave_up = partial(report, "model_not_batched", model=model.name, version=model.version)
+        self.execution = Execution(model, executed, gave_up, batching=self.max_batch > 1 and model.batchable)
         self.workers = Workers(settings.workers, f"{model.name}-{model.version}")
         self.lanes: dict[object, Lane] = {}
         self.queued = self.queued_bytes = self.running = 0

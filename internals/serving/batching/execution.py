@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 from ..errors import ModelFailed, ServingError
 from ..models.served_model import ServedModel
@@ -22,17 +23,20 @@ from .lanes import rows_of
 from .proof import has_rows, rows_are_independent
 
 Outcome = Inputs | ServingError
+MOST_PROOFS = 256  # kinds of batches that are looked at; a client may send shapes without end
 
 
 @dataclass
 class Execution:
     """How batches of one model are run.
 
-    `executed(requests, rows, seconds)` is called, in the worker's thread, for each run of the model that answers somebody.
+    In the worker's thread, `executed(requests, rows, seconds)` is called for each run of the model that answers somebody, and
+    `gave_up(why=...)` once, when the model turns out not to take batches.
     """
 
     model: ServedModel
     executed: Callable[[int, int, float], None]
+    gave_up: Callable[..., Any]
     batching: bool = True
     why_not: str = ""
     proven: set[Hashable] = field(default_factory=set)
@@ -54,7 +58,7 @@ class Execution:
         shares = split(outputs, requests, joined)
         padded = padding(requests, joined)
         kind = (key, padded)
-        if kind not in self.proven:
+        if kind not in self.proven and len(self.proven) < MOST_PROOFS:
             if not rows_are_independent(self.model, requests, shares, look_at_all=bool(padded)):
                 what = "padding" if padded else "the other rows of the batch"
                 return self.give_up(f"a row's result depends on {what}", requests)
@@ -80,5 +84,7 @@ class Execution:
         return outcomes
 
     def give_up(self, why: str, requests: Sequence[Inputs]) -> list[Outcome]:
-        self.batching, self.why_not = False, why
+        if self.batching:
+            self.batching, self.why_not = False, why
+            self.gave_up(why=why)
         return [self.alone(inputs) for inputs in requests]
