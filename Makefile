@@ -14,7 +14,7 @@ export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda notebooks bench bench-env bench-full bench-gpu lock clean
+.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda notebooks bench bench-env bench-full bench-serving bench-gpu lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -59,6 +59,9 @@ bench: bench-env ## time against numpy, PyTorch and others, in .venv-bench: rati
 
 bench-full: bench-env ## the same with all cases and more rounds (an hour); shown in docs/performance.md
 	@$(BENCH) -m benchmarks --full --save $(ARGS); status=$$?; $(BENCH) -m benchmarks.report && exit $$status
+
+bench-serving: setup ## the server under load, and clients that misbehave (20 minutes); shown in docs/serving.md
+	@$(RUN) -m benchmarks.serving --full --save $(ARGS)
 
 bench-gpu: cuda ## time the CUDA backend on a real GPU: against its bandwidth, its matmul, and PyTorch
 	@$(RUN) -m benchmarks.cuda $(ARGS)

@@ -57,7 +57,7 @@ class GrpcServer:
         return f"{bracketed(self.settings.host)}:{port}"
 
     async def stop(self, grace: float) -> None:
-        """Finishes what was accepted. Calls that gRPC has, but has not handed over yet, would be cancelled: they are refused first."""
+        """Finishes what was accepted. Calls that gRPC has but has not handed over yet it would cancel: first they are refused."""
         await self.tell(False)
         await asyncio.sleep(min(grace, FAREWELL))
         await self.server.stop(grace)
