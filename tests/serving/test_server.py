@@ -20,6 +20,7 @@ from internals.serving.protocol.schema import open_inference
 from tests.serving.models_to_serve import Gate, refuses_negatives
 
 Serve = Callable[..., Any]
+X = torch.zeros(1, 8)
 
 
 def outcomes(server: Any, model: str) -> dict[str, float]:
@@ -234,6 +235,19 @@ def test_a_full_queue_says_so_at_once(serve: Serve) -> None:
     refused = [a for a in answers if isinstance(a, Exception)]
     assert len(refused) == 5 and all("RESOURCE_EXHAUSTED: 3 requests" in str(a) for a in refused)
     assert outcomes(server, "gate") == {"ok": 4, "resource_exhausted": 5}
+
+
+def test_a_crowd_over_one_new_connection_is_answered_or_told_to_come_later(serve: Serve, mlp: Any) -> None:
+    server = serve({"mlp": mlp})
+
+    async def all_at_once() -> list[Any]:
+        async with serving.AsyncClient(server.grpc_address) as client:
+            return await asyncio.gather(*(client.infer("mlp", X) for _ in range(800)), return_exceptions=True)
+
+    answers = asyncio.run(all_at_once())
+    refused = {answer.status.name for answer in answers if isinstance(answer, Exception)}
+    assert refused <= {"RESOURCE_EXHAUSTED"}
+    assert sum(not isinstance(answer, Exception) for answer in answers) >= 256
 
 
 def test_a_message_that_is_too_large_is_refused(serve: Serve, mlp: Any) -> None:

@@ -20,7 +20,7 @@ from ..protocol.schema import open_inference
 from .grpc_service import SERVICE, handlers
 from .security import TokenInterceptor, server_credentials
 
-CALLS = 128  # at a time over one connection; a client's further ones wait there, at the client
+PENDING = 12_800  # calls that gRPC keeps until our event loop comes to hear of them
 FAREWELL = 0.05  # seconds in which a server that stops still says "unavailable", before it only hangs up
 
 
@@ -77,9 +77,10 @@ def options(max_message_bytes: int) -> list[tuple[str, Any]]:
         ("grpc.so_reuseport", 0),  # or a second server would silently share the port
         ("grpc.http2.max_frame_size", 1 << 20),
         ("grpc.http2.lookahead_bytes", 1 << 20),
-        ("grpc.max_concurrent_streams", CALLS),
-        ("grpc.server.max_pending_requests", 100 * CALLS),  # above it gRPC cancels calls by chance, whosever they are
-        ("grpc.server.max_pending_requests_hard_limit", 300 * CALLS),
+        # Above these gRPC cancels calls by chance, whosever they are. Calls over one connection have no limit of their own
+        # (grpc.max_concurrent_streams): a new client does not know it yet, and loses what it sends beyond it.
+        ("grpc.server.max_pending_requests", PENDING),
+        ("grpc.server.max_pending_requests_hard_limit", 3 * PENDING),
     ]
 
 
