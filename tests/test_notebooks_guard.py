@@ -41,6 +41,7 @@ EXPECTED = [
     "23_how_fast",
     "24_payloads",
     "25_two_https",
+    "26_batching",
 ]
 
 

@@ -73,7 +73,7 @@ def test_what_became_of_each_request() -> None:
 def test_text_by_order() -> None:
     assert viz.batching(story()).text().splitlines() == [
         "batching",
-        "    6 requests, 2 batches of 3 rows on average",
+        "    6 requests, 2 batches of 3 rows",
         "    nothing was computed for 3: 1 refused, 1 too late, 1 gave up",
         "    request 0  1 row   ..#######    batch 0",
         "    request 1  2 rows   .#######    batch 0",

@@ -110,7 +110,8 @@ class Batching(Picture):
         batches = "1 batch" if len(self.batches) == 1 else f"{len(self.batches)} batches"
         facts = [f"{plural(len(self.requests) + self.hidden, 'request')}, {batches}"]
         if self.batches:
-            facts[0] += f" of {number(rows / len(self.batches))} rows on average"
+            average = f"{number(round(rows / len(self.batches), 1))} row" + ("" if rows == len(self.batches) else "s")
+            facts[0] += f" of {average}" + (" on average" if len({batch.rows for batch in self.batches}) > 1 else "")
         found = [a.outcome for a in self.requests]
         without = [f"{found.count(kind)} {words}" for kind, words in SHORT.items() if kind in found]
         if without:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viz.canvas import Canvas, text_width
+from viz.canvas import Box, Canvas, text_width
 from viz.rooms.batching import OUTCOMES, RUNNING, SHORT, WAITING, Asked, Batch, Batching, milli
 from viz.rooms.chart import ticks
 from viz.text import plural
@@ -93,12 +93,11 @@ def _batch(canvas: Canvas, b: Batching, batch: Batch, left: float, scale: float,
         tall = each * (rows if batch.rows <= ROWS_APART else 1)
         if at > y:
             canvas.line([(x, at), (x + width, at)], RUNNING, 0.8)
-        box = canvas.rect(x, at, width, tall, None, None)
-        canvas.label(box, str(member), 10)
+        canvas.label(Box(x, at, width, tall), str(member), 10)
         at += tall
     note = plural(batch.rows, "row")
     for words in (f"{batch.name}: {note}", note, str(batch.rows)):
-        if text_width(words, 9.5) <= max(width, 9):
+        if text_width(words, 9.5) <= max(width - 8, 7):
             canvas.text(x, y + height + 11, words, 9.5, paint="muted")
             break
 
