@@ -309,3 +309,18 @@ def test_a_size_that_only_looks_like_the_padded_one_is_not_cut() -> None:
             assert_right(five_classes.function, xs, outcomes)
 
     with_batcher(five_classes, test, pad=True, max_delay=5)
+
+
+def test_more_kinds_than_are_remembered_are_still_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("internals.serving.batching.execution.MOST_PROOFS", 3)
+    model = Model(lambda x: x - x.mean(0) if x.shape[1] == 9 else x * 2)
+
+    async def test(batcher: Batcher) -> None:
+        for width in (1, 2, 3, 4, 5, 9):
+            xs = different(3, 1, width)
+            outcomes = await asyncio.gather(*(batcher.submit(request(x)) for x in xs))
+            assert_right(model.function, xs, outcomes)
+            assert len(batcher.execution.proven) <= 3
+        assert not batcher.execution.batching
+
+    with_batcher(model, test, max_delay=5)
