@@ -68,6 +68,7 @@ def make_runner(app: web.Application) -> web.AppRunner:
     return web.AppRunner(
         app,
         handler_cancellation=True,
+        auto_decompress=False,  # rest_bodies does it: aiohttp forgets to tell a handler that waits of a deflated body cut short
         keepalive_timeout=IDLE,
         shutdown_timeout=app[ENGINE].settings.grace,
         access_log=None,
@@ -87,8 +88,7 @@ async def infer(request: web.Request) -> web.StreamResponse:
             asked = read_request(body, header_length, model, version, signature, engine.settings, arrived)
             del body
     except ServingError as error:  # the engine has not seen it
-        engine.log.failure(model, version, "", error)
-        engine.metrics.request(model, version, error.code.lower(), time.monotonic() - arrived)
+        engine.refuse(model, version, error, time.monotonic() - arrived)
         raise
     if timeout is not None:
         by_header = arrived + timeout

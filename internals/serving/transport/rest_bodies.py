@@ -6,8 +6,8 @@ a few bytes early, such that the tensors lie at a multiple of 16 whatever the le
 are. On the way out nothing is put together: each tensor's memory is given to the socket, in slices, and the next slice when
 the client has taken the last one, so that a slow reader costs no more memory than its answer has.
 
-Nothing here trusts what a client says of lengths. The limit is on the bytes that are there, after gzip's expansion, whose pieces
-are small; all bodies together have a limit too; and a client that falls silent is not waited for.
+Nothing here trusts what a client says of lengths. The limit is on the bytes that are there, after gzip's expansion, which is done
+here in small pieces; all bodies together have a limit too; and a client that falls silent is not waited for.
 
 Mirrors the `evbuffer`s in Triton's HTTP server (`HTTPAPIServer::InferRequestClass`, `server/src/http_server.cc`).
 
@@ -19,6 +19,7 @@ encrypts into memory of its own.
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
@@ -28,9 +29,12 @@ from ..errors import InvalidRequest, QueueFull, TooLarge
 from ..settings import Settings
 
 ALIGNMENT = 16  # where bytearrays start; no element is larger
-ENCODINGS = ("identity", "gzip", "deflate")  # of request bodies
+ENCODINGS = {"identity": 0, "gzip": 31, "deflate": 15}  # of request bodies; what zlib calls the format (wbits)
 SILENCE = 30.0  # seconds without a byte, after which a client is given up
-SLICE = 256 * 1024  # bytes that go to the socket at a time
+SLICE = 256 * 1024  # bytes that are expanded, or go to the socket, at a time
+MISCODED = (
+    "the body is cut short, or not encoded as Transfer-Encoding and Content-Encoding say: send it with Content-Length"
+)
 
 
 class Bodies:
@@ -48,12 +52,12 @@ class Bodies:
         Raises TooLarge or QueueFull, InvalidRequest when it is cut short or not what its headers say, HTTPException for a
         client that is silent (408) or compresses in an unknown way (415).
         """
-        check_encoding(request)
+        encoding_of(request)
         self.check_size(request.content_length or 0)
         body = bytearray(-header_length % ALIGNMENT)
         lead = counted = len(body)
         try:
-            while piece := await next_piece(request):
+            async for piece in pieces(request):
                 self.check_size(len(body) - lead + len(piece))
                 self.held += len(piece)
                 counted += len(piece)
@@ -73,6 +77,26 @@ class Bodies:
             )
 
 
+async def pieces(request: web.Request) -> AsyncIterator[bytes]:
+    """What arrives, decompressed: of a bomb no more than `SLICE` at a time."""
+    wbits = ENCODINGS[encoding_of(request)]
+    if not wbits:
+        while arrived := await next_piece(request):
+            yield arrived
+        return
+    unpack, empty = zlib.decompressobj(wbits), True
+    try:
+        while arrived := await next_piece(request):
+            empty = False
+            yield (piece := unpack.decompress(arrived, SLICE))
+            while unpack.unconsumed_tail or len(piece) == SLICE:
+                yield (piece := unpack.decompress(unpack.unconsumed_tail, SLICE))
+    except zlib.error:
+        raise InvalidRequest(MISCODED) from None
+    if unpack.unused_data or not (unpack.eof or empty):
+        raise InvalidRequest(MISCODED)
+
+
 async def next_piece(request: web.Request) -> bytes:
     """What has arrived since; b"" at the end."""
     try:
@@ -81,17 +105,17 @@ async def next_piece(request: web.Request) -> bytes:
     except TimeoutError:
         raise web.HTTPRequestTimeout(text=f"nothing of the body came for {SILENCE:g} seconds") from None
     except web.RequestPayloadError:
-        raise InvalidRequest(
-            "the body is cut short, or not encoded as Transfer-Encoding and Content-Encoding say: send it with Content-Length"
-        ) from None
+        raise InvalidRequest(MISCODED) from None
 
 
-def check_encoding(request: web.Request) -> None:
+def encoding_of(request: web.Request) -> str:
+    """The body's Content-Encoding. Raises HTTPUnsupportedMediaType for one that is not known here."""
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ENCODINGS:
         raise web.HTTPUnsupportedMediaType(
             text=f"a body may be encoded as {', '.join(ENCODINGS)}, not as '{encoding[:50]}'"
         )
+    return encoding
 
 
 async def expectation(request: web.Request) -> None:
@@ -102,7 +126,7 @@ async def expectation(request: web.Request) -> None:
     expected = request.headers.get("Expect", "")
     if expected.lower() != "100-continue":
         raise web.HTTPExpectationFailed(text=f"'Expect: {expected[:50]}' cannot be met; '100-continue' can")
-    check_encoding(request)
+    encoding_of(request)
     request.app[BODIES].check_size(request.content_length or 0)
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     request.writer.output_size = 0  # the answer's own bytes are counted from here
