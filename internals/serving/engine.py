@@ -15,7 +15,7 @@ from time import perf_counter
 from internals import Tensor
 
 from .batching.batcher import Batcher
-from .errors import InvalidRequest, ServingError, Unavailable
+from .errors import InvalidRequest, PermissionDenied, ServingError, Unavailable
 from .inference import InferRequest, InferResponse
 from .models.repository import ModelRepository
 from .models.served_model import ServedModel
@@ -37,6 +37,11 @@ class Engine:
     @property
     def accepting(self) -> bool:
         return not self.stopping.is_set()
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests are accepted, and no model is being loaded for the first time."""
+        return self.accepting and all(known.state != "LOADING" for known in self.repository.index())
 
     def make_batcher(self, model: ServedModel) -> Batcher:
         return Batcher(model, self.settings, self.metrics, self.log.event)
@@ -69,6 +74,11 @@ class Engine:
         """Counts and logs a request that a transport could not even read."""
         self.log.failure(model, version, "", error)
         self.metrics.request(model, version, error.code.lower(), seconds)
+
+    def check_control(self) -> None:
+        """Raises PermissionDenied unless clients may load and unload models."""
+        if not self.settings.control:
+            raise PermissionDenied("this server does not load or unload models for clients: start it with --control")
 
     async def close(self) -> None:
         """Answers what was accepted, and lets the models go."""

@@ -18,11 +18,12 @@ from aiohttp import web
 
 import internals
 from internals import Tensor
+from internals.serving.engine import Engine
 from internals.serving.errors import ModelNotFound
 from internals.serving.inference import InferRequest, InferResponse
 from internals.serving.models.signature import Signature, TensorSpec
+from internals.serving.models.table import ModelState
 from internals.serving.observe.logs import Log
-from internals.serving.observe.metrics import Metrics
 from internals.serving.settings import Settings
 from internals.serving.transport.rest import make_app, make_metrics_app, make_runner
 from internals.serving.transport.rest_requests import HEADER_LENGTH
@@ -44,31 +45,38 @@ class Models:
     def __init__(self, functions: dict[str, Function], signatures: dict[str, Signature]) -> None:
         self.functions, self.signatures = functions, signatures
         self.loaded: list[str] = []
+        self.loading: list[ModelState] = []
 
     def get(self, name: str, version: str = "") -> Any:
         if name not in self.functions or version not in ("", "1"):
             raise ModelNotFound(
                 f"there is no model '{name}' of version '{version}'; there are {', '.join(self.functions)}"
             )
-        return SimpleNamespace(model=SimpleNamespace(signature=self.signatures.get(name, Signature())))
+        model = SimpleNamespace(signature=self.signatures.get(name, Signature()), platform="a function")
+        return SimpleNamespace(model=model)
 
-    def index(self) -> list[tuple[str, str, str, str]]:
-        return [*((name, "1", "READY", "") for name in self.functions), ("broken", "1", "UNAVAILABLE", "no archive")]
+    def versions(self, name: str) -> tuple[str, ...]:
+        return ("1",) if name in self.functions else ()
+
+    def index(self) -> list[ModelState]:
+        ready = [ModelState(name, "1", "READY") for name in self.functions]
+        return [*ready, ModelState("broken", "1", "UNAVAILABLE", "no archive"), *self.loading]
 
     async def load(self, name: str) -> None:
         self.loaded.append(name)
 
     async def unload(self, name: str) -> None:
+        self.get(name)
         del self.functions[name]
 
 
-class SmallEngine:
-    """As much of an `Engine` as the transport sees. `seen` are the requests, `inputs` those of the last one."""
+class SmallEngine(Engine):
+    """An engine that calls functions. `seen` are the requests, `inputs` those of the last one."""
 
     def __init__(self, functions: dict[str, Function], signatures: dict[str, Signature], settings: Settings) -> None:
-        self.settings, self.metrics, self.accepting = settings, Metrics(), True
         self.written = io.StringIO()
-        self.log = Log("json", self.written, secrets=(settings.token,), failures_per_second=1_000_000)
+        log = Log("json", self.written, secrets=(settings.token,), failures_per_second=1_000_000)
+        super().__init__(settings, log)
         self.repository = Models(functions, signatures)
         self.seen: list[InferRequest] = []
 

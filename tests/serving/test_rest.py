@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="the extra `serving` is not installed")
 
 import internals
+from internals.serving.models.table import ModelState
 from internals.serving.settings import Settings
 from tests.serving.rest_support import FUNCTIONS, MLP, RestServer, as_json, wait_until, waiting
 
@@ -42,7 +43,7 @@ def test_the_server_describes_itself(server: RestServer) -> None:
 def test_live_and_ready_until_it_shuts_down(server: RestServer) -> None:
     assert server.ask("GET", "/v2/health/live").json() == {"live": True}
     assert server.ask("GET", "/v2/health/ready").json() == {"ready": True}
-    server.engine.accepting = False
+    server.engine.stopping.set()
     try:
         assert server.ask("GET", "/v2/health/live").status == 200
         for path in ("/v2/health/ready", "/v2/models/double/ready"):
@@ -50,7 +51,17 @@ def test_live_and_ready_until_it_shuts_down(server: RestServer) -> None:
             assert answer.status == 503
             assert answer.error == "the server is shutting down"
     finally:
-        server.engine.accepting = True
+        server.engine.stopping.clear()
+
+
+def test_it_is_not_ready_while_a_model_is_loaded_for_the_first_time(server: RestServer) -> None:
+    loading = server.engine.repository.loading
+    loading.append(ModelState("new", "1", "LOADING"))
+    try:
+        answer = server.ask("GET", "/v2/health/ready")
+        assert (answer.status, answer.error) == (503, "a model is being loaded")
+    finally:
+        loading.clear()
 
 
 @pytest.mark.parametrize("path", ["/v2/models/double", "/v2/models/double/versions/1"])
@@ -60,7 +71,7 @@ def test_a_model_describes_itself(server: RestServer, path: str) -> None:
     assert answer.json() == {
         "name": "double",
         "versions": ["1"],
-        "platform": "internals",
+        "platform": "a function",
         "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 3]}],
         "outputs": [{"name": "y", "datatype": "FP32", "shape": [-1, 3]}],
     }

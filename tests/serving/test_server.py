@@ -99,6 +99,7 @@ def test_tritons_client_unmodified(serve: Serve, mlp: Any) -> None:
     assert not client.is_model_ready("none")
     assert client.get_server_metadata().name == "internals"
     metadata = client.get_model_metadata("mlp", as_json=True)
+    assert metadata["platform"] == "internals_python" and metadata["versions"] == ["1"]
     assert metadata["inputs"] == [{"name": "input", "datatype": "FP32", "shape": ["-1", "8"]}]
     assert metadata["outputs"] == [{"name": "OUTPUT__0", "datatype": "FP32", "shape": ["-1", "3"]}]
     x = np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32)

@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..engine import Engine
-from ..errors import PermissionDenied, ServingError
-from ..protocol.datatypes import datatype_of
+from ..errors import ServingError
 from ..protocol.schema import open_inference
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 NAME = "internals"
 EXTENSIONS = ("binary_tensor_data", "model_repository", "statistics")
-CONTROL_OFF = "this server does not load or unload models for clients: start it with --control"
 
 
 async def server_live(engine: Engine, request: Any) -> Any:
@@ -29,8 +27,7 @@ async def server_live(engine: Engine, request: Any) -> Any:
 
 
 async def server_ready(engine: Engine, request: Any) -> Any:
-    ready = engine.accepting and all(state != "LOADING" for _, _, state, _ in engine.repository.index())
-    return open_inference().ServerReadyResponse(ready=ready)
+    return open_inference().ServerReadyResponse(ready=engine.ready)
 
 
 async def server_metadata(engine: Engine, request: Any) -> Any:
@@ -50,10 +47,8 @@ async def model_ready(engine: Engine, request: Any) -> Any:
 
 async def model_metadata(engine: Engine, request: Any) -> Any:
     model = engine.repository.get(request.name, request.version).model
-    answer = open_inference().ModelMetadataResponse(name=model.name, platform=NAME)
-    answer.versions.extend(
-        v for name, v, state, _ in engine.repository.index() if name == model.name and state == "READY"
-    )
+    answer = open_inference().ModelMetadataResponse(name=model.name, platform=model.platform)
+    answer.versions.extend(engine.repository.versions(model.name))
     for spec in model.signature.inputs:
         answer.inputs.add(**described(spec))
     for spec in model.signature.outputs:
@@ -80,15 +75,13 @@ async def repository_index(engine: Engine, request: Any) -> Any:
 
 
 async def repository_model_load(engine: Engine, request: Any) -> Any:
-    if not engine.settings.control:
-        raise PermissionDenied(CONTROL_OFF)
+    engine.check_control()
     await engine.repository.load(request.model_name)
     return open_inference().RepositoryModelLoadResponse()
 
 
 async def repository_model_unload(engine: Engine, request: Any) -> Any:
-    if not engine.settings.control:
-        raise PermissionDenied(CONTROL_OFF)
+    engine.check_control()
     await engine.repository.unload(request.model_name)
     return open_inference().RepositoryModelUnloadResponse()
 
@@ -108,8 +101,7 @@ CALLS = {
 
 def described(spec: TensorSpec) -> dict[str, Any]:
     """A TensorMetadata. What is not known is left out: no datatype, and -1 for a shape of any rank."""
-    datatype = "" if spec.dtype is None else datatype_of(spec.dtype)
-    return {"name": spec.name, "datatype": datatype, "shape": (-1,) if spec.shape is None else spec.shape}
+    return {"name": spec.name, "datatype": spec.datatype, "shape": (-1,) if spec.shape is None else spec.shape}
 
 
 def fill_statistics(answer: Any, engine: Engine) -> None:

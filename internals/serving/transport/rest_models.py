@@ -16,20 +16,18 @@ from aiohttp import web
 
 import internals
 
-from ..errors import InvalidRequest, ModelNotFound, NotSupported, PermissionDenied, Unavailable
+from ..errors import InvalidRequest, NotSupported, Unavailable
 from .rest_bodies import BODIES
 from .rest_errors import ENGINE, json_response
 
 if TYPE_CHECKING:
-    from ..engine import Engine
     from ..models.signature import TensorSpec
 
 EXTENSIONS = ["binary_tensor_data", "model_repository"]
-PLATFORM = "internals"
 
 
 def routes() -> list[web.RouteDef]:
-    model = r"/v2/models/{name}"
+    model = "/v2/models/{name}"
     return [
         web.get("/v2", server_metadata),
         web.get("/v2/", server_metadata),
@@ -54,23 +52,22 @@ async def live(request: web.Request) -> web.Response:
 
 
 async def ready(request: web.Request) -> web.Response:
-    """200 while requests are accepted, 503 from the moment on that the server shuts down."""
-    if not request.app[ENGINE].accepting:
-        raise Unavailable("the server is shutting down")
+    """200 while requests are accepted; 503 while a model is loaded for the first time, and once the server shuts down."""
+    engine = request.app[ENGINE]
+    if not engine.ready:
+        raise Unavailable("a model is being loaded" if engine.accepting else "the server is shutting down")
     return json_response({"ready": True})
 
 
 async def model_metadata(request: web.Request) -> web.Response:
     engine, name = request.app[ENGINE], request.match_info["name"]
-    signature = engine.repository.get(name, request.match_info.get("version", "")).model.signature
+    model = engine.repository.get(name, request.match_info.get("version", "")).model
     described = {
         "name": name,
-        "versions": [
-            version for other, version, state, _ in engine.repository.index() if other == name and state == "READY"
-        ],
-        "platform": PLATFORM,
-        "inputs": [describe(spec) for spec in signature.inputs],
-        "outputs": [describe(spec) for spec in signature.outputs],
+        "versions": list(engine.repository.versions(name)),
+        "platform": model.platform,
+        "inputs": [describe(spec) for spec in model.signature.inputs],
+        "outputs": [describe(spec) for spec in model.signature.outputs],
     }
     return json_response(described)
 
@@ -107,7 +104,8 @@ async def repository_index(request: web.Request) -> web.Response:
 
 async def load(request: web.Request) -> web.Response:
     """Loads the model's file anew. 403 unless the operator allows it (`control`)."""
-    engine = controlled(request)
+    engine = request.app[ENGINE]
+    engine.check_control()
     if (await small_json(request)).get("parameters"):
         raise NotSupported("a model is loaded from the server's own folder: configurations and files are not accepted")
     await engine.repository.load(request.match_info["name"])
@@ -116,21 +114,11 @@ async def load(request: web.Request) -> web.Response:
 
 async def unload(request: web.Request) -> web.Response:
     """Lets the model go, once it has answered what it accepted. 403 unless the operator allows it (`control`)."""
-    engine, name = controlled(request), request.match_info["name"]
-    await small_json(request)
-    if all(name != other for other, *_ in engine.repository.index()):
-        raise ModelNotFound(f"there is no model '{name[:100]}' to unload")
-    await engine.repository.unload(name)
-    return json_response({})
-
-
-def controlled(request: web.Request) -> Engine:
     engine = request.app[ENGINE]
-    if not engine.settings.control:
-        raise PermissionDenied(
-            "models are not loaded and unloaded over the wire here: the server was started without --control"
-        )
-    return engine
+    engine.check_control()
+    await small_json(request)
+    await engine.repository.unload(request.match_info["name"])
+    return json_response({})
 
 
 async def small_json(request: web.Request) -> dict[str, Any]:
