@@ -9,10 +9,10 @@ import pytest
 
 prometheus_client = pytest.importorskip("prometheus_client", reason="the extra `serving` is not installed")
 
-from prometheus_client.parser import text_string_to_metric_families  # noqa: E402
+from prometheus_client.parser import text_string_to_metric_families
 
-from internals.serving.observe import metrics  # noqa: E402
-from internals.serving.observe.metrics import Metrics  # noqa: E402
+from internals.serving.observe import metrics
+from internals.serving.observe.metrics import Metrics
 
 
 def samples(m: Metrics) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
