@@ -37,7 +37,7 @@ def rows_are_independent(
     """Whether the first and the last request, or all, get alone what they got in the batch."""
     for i in range(0, len(requests), 1 if look_at_all else len(requests) - 1):
         try:
-            alone = model.run(list(requests[i].values()))
+            alone = model.run([t.clone() for t in requests[i].values()])  # a model may write on its inputs
         except BaseException:  # batch normalization in training mode does not take one row
             return False
         if alone.keys() != shares[i].keys() or not all(close(alone[name], shares[i][name]) for name in alone):

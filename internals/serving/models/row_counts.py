@@ -5,7 +5,8 @@ it is built again, which takes from tenths of a second to many seconds, and only
 rows. So such a model is run with four counts only, 1, 3, 10 and 32 for batches of 32 at most, all of them built before the
 first request; a batch of 5 runs as 10, five of them zeros whose results are cut off.
 
-Rows must not depend on each other for that; where they do, batches are not run at all (`batching/proof.py`).
+Rows must not depend on each other for that. So it is tried, before the first request, whether other rows in the place of the
+zeros make a difference; where they do, nothing is filled up.
 
 How the real one differs: TensorRT calls these optimisation profiles, and CUDA graphs are captured for some batch sizes in the
 same way (vLLM's `cudagraph_capture_sizes`); Triton fills up batches for them if `preferred_batch_size` and the client say so.
@@ -13,7 +14,8 @@ same way (vLLM's `cudagraph_capture_sizes`); Triton fills up batches for them if
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import internals as torch
 from internals import Tensor
@@ -34,3 +36,27 @@ def next_count(rows: int, counts: Sequence[int]) -> int:
 def filled_up(inputs: Sequence[Tensor], rows: int, wanted: int) -> list[Tensor]:
     """The inputs with rows of zeros after their own."""
     return [torch.cat([t, t.new_zeros([wanted - rows, *t.shape[1:]])]) for t in inputs]
+
+
+def others_do_not_matter(
+    run: Callable[[Sequence[Any]], Mapping[str, Any]], zeros: Callable[[int], list[Any] | None], counts: Sequence[int]
+) -> bool:
+    """Whether the first rows of a batch get the same beside rows of zeros as beside others. An experiment, not a theorem.
+
+    `zeros(rows)` are inputs for `run`, whose sizes are taken; where there are none, nothing can be tried and the answer is yes.
+    """
+    wanted = next((count for count in counts if count > 1), 1)
+    inputs = zeros(wanted)
+    if inputs is None or wanted == 1:
+        return True
+    generator = torch.Generator().manual_seed(0)
+    others = [torch.randn(t.shape, generator=generator).to(t.dtype) if t.is_floating_point() else t for t in inputs]
+    beside_zeros = filled_up([t[:1] for t in others], 1, wanted)
+    alone, together = run(beside_zeros), run(others)
+    return alone.keys() == together.keys() and all(_close(alone[name][:1], together[name][:1]) for name in alone)
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    if not a.is_floating_point() or not a.numel():
+        return torch.equal(a, b)
+    return a.shape == b.shape and torch.allclose(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()), equal_nan=True)

@@ -22,6 +22,7 @@ How the real one differs: Triton makes one instance for each GPU or thread and w
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,11 +38,12 @@ from ..settings import Settings
 from .facts import Facts, facts_of
 from .model_file import load_model, read_path
 from .program import Parameter, Program, names_of_results, program_of
-from .row_counts import filled_up, next_count, row_counts
+from .row_counts import filled_up, next_count, others_do_not_matter, row_counts
 from .signature import Declared, Signature, TensorSpec, parse_input
 from .trial import Trial, WrongResult, try_on_zeros
 
 LONGEST_MESSAGE = 400
+LISTING = re.compile(r".*^Traceback of TorchScript[^\n]*\n(?:[ ][^\n]*\n|\n)*(.*)", re.DOTALL | re.MULTILINE)
 
 
 class ServedModel:
@@ -167,6 +169,9 @@ class ServedModel:
                 zeros = trial.zeros(rows)
                 if zeros is not None:
                     self._run(zeros)
+            if self._row_counts and not others_do_not_matter(self._run, trial.zeros, self._row_counts):
+                self._row_counts = ()
+                notes.append("its rows depend on each other, so it is laid out anew for each number of rows")
         except Exception as error:
             self._program, self._row_counts = plain, ()
             notes.append(f"it runs as it is, optimised it fails: {one_line(error)}")
@@ -203,11 +208,11 @@ def named_tensors(result: Any) -> dict[str, Tensor]:
 
 def one_line(error: BaseException) -> str:
     """The message of an error without the listing that the JIT puts around it."""
-    text = str(error)
-    if "Traceback of TorchScript" in text:
-        text = text.strip().rpartition("\n")[2].removeprefix("RuntimeError: ")
+    listed = LISTING.search(text := str(error))
+    if listed:  # it names the kind of error itself
+        text = listed[1].removeprefix("builtins.").removeprefix("RuntimeError: ")
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split()) or type(error).__name__
-    if not isinstance(error, RuntimeError) and not isinstance(error, ModelFailed) and text != type(error).__name__:
+    if not listed and not isinstance(error, (RuntimeError, ModelFailed)) and text != type(error).__name__:
         text = f"{type(error).__name__}: {text}"
     return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 3]}..."
 
