@@ -15,7 +15,7 @@ import viz
 from tests.viz_support import assert_good, same_in_two_processes
 from viz.canvas import Rect
 from viz.rooms.batching import REQUESTS_AT_MOST, scene
-from viz.rooms.batching_canvas import tracks_of
+from viz.rooms.batching_canvas import cells_of, tracks_of
 from viz.rooms.batching_steps import Queue
 from viz.stepper import Stepper
 
@@ -216,6 +216,7 @@ def test_very_many_requests_are_cut() -> None:
     picture = viz.batching(Recorder(events))
     assert len(picture.requests) == REQUESTS_AT_MOST and "only the first 40 requests are shown" in picture.text()
     assert picture.batches[0].rows == REQUESTS_AT_MOST + 5
+    assert [words for words, _ in cells_of(picture.batches[0], 120)] == [*map(str, range(11)), "+34"]
     assert_good(picture)
     steps = viz.batching_steps(Recorder(events), limit=6)
     assert len(steps.frames) == 6 and "40 more not shown" in steps.text()

@@ -86,20 +86,27 @@ def _batch(canvas: Canvas, b: Batching, batch: Batch, left: float, scale: float,
     own = height_of(batch)
     tip = f"{batch.name}: {plural(batch.rows, 'row')} of {', '.join(f'request {n}' for n, _ in batch.members)}"
     canvas.rect(x, y, width, own, f"{RUNNING}-soft", RUNNING, 2, tip=tip)
-    shown = batch.members[:ROWS_APART]
-    each = own / (batch.rows if batch.rows <= ROWS_APART else len(shown))
     at = y
-    for member, rows in shown:
-        tall = each * (rows if batch.rows <= ROWS_APART else 1)
+    for words, tall in cells_of(batch, own):
         if at > y:
             canvas.line([(x, at), (x + width, at)], RUNNING, 0.8)
-        canvas.label(Box(x, at, width, tall), str(member), 10)
+        canvas.label(Box(x, at, width, tall), words, 10, pad=1)
         at += tall
     note = plural(batch.rows, "row")
-    for words in (f"{batch.name}: {note}", note, str(batch.rows)):
-        if text_width(words, 9.5) <= max(width - 8, 7):
+    for words, spare in ((f"{batch.name}: {note}", 8), (note, 8), (str(batch.rows), 0)):
+        if text_width(words, 9.5) + spare <= max(width, 9):
             canvas.text(x, y + height + 11, words, 9.5, paint="muted")
             break
+
+
+def cells_of(batch: Batch, height: float) -> list[tuple[str, float]]:
+    """What stands in the box of a batch, and how tall: each request by its rows; of many, each the same, and how many more."""
+    if batch.rows <= ROWS_APART:
+        return [(str(member), height * rows / batch.rows) for member, rows in batch.members]
+    words = [str(member) for member, _ in batch.members]
+    if len(words) > ROWS_APART:
+        words = [*words[: ROWS_APART - 1], f"+{len(words) - ROWS_APART + 1}"]
+    return [(word, height / len(words)) for word in words]
 
 
 def tracks_of(b: Batching) -> list[list[Batch]]:
