@@ -5,19 +5,21 @@ what it accepted (for `grace` seconds at most), and closes. As a context manager
 its own, with its own event loop: that is for notebooks and tests. `python -m internals serve` gives it the whole
 process.
 
-Mirrors `TritonServer` and `main.cc` of Triton, KServe's `model_server.py`.
+Mirrors `InferenceServer::Init` and `Stop` of Triton (`core/src/server.cc`) and its `main.cc`, KServe's `model_server.py`.
 
-How the real one differs: Triton waits for its models first and closes its ports last, too; KServe starts several
-processes.
+How the real one differs: Triton, too, waits for its models first, but keeps its ports open until they are done; KServe
+can start several processes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
+from .batching.batcher import Batcher
 from .batching.record import Recorder
 from .engine import Engine
 from .models.reload import watch
@@ -26,6 +28,7 @@ from .settings import Settings
 from .transport.grpc_server import GrpcServer
 from .transport.http_server import HttpServer
 
+LEEWAY = 0.5  # seconds to close what is idle, even after the grace is over
 Models = Mapping[str, Any]
 
 
@@ -70,12 +73,13 @@ class Server:
         self.engine.stopping.set()
         if self._watch is not None:
             self._watch.cancel()
+        until = time.monotonic() + grace
         await self.grpc.stop(grace)
-        await self.http.stop()
-        try:
-            await asyncio.wait_for(self.engine.close(), max(grace, 0.01))
-        except TimeoutError:
-            self.log.event("gave up", why=f"a model still runs after {grace} s")
+        for closing in (self.http.stop(), self.engine.close()):
+            try:
+                await asyncio.wait_for(closing, max(until - time.monotonic(), LEEWAY))
+            except TimeoutError:
+                self.log.event("gave up", why=f"a model still runs after {grace} s")
         self.log.event("stopped")
         self.log.close()
 
@@ -88,6 +92,7 @@ class Server:
         """A recorder of what the batcher of this model does from now on."""
         assert self.engine is not None
         batcher = self.engine.repository.get(name, version).batcher
+        assert isinstance(batcher, Batcher)
         batcher.recorder = Recorder()
         return batcher.recorder
 
