@@ -43,7 +43,7 @@ Inputs = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
 class RemoteError(ServingError):
     """What the server answered instead of tensors. `status` is the `grpc.StatusCode`."""
 
-    def __init__(self, error: Any) -> None:
+    def __init__(self, error: grpc.RpcError) -> None:
         self.status = error.code()
         super().__init__(f"{self.status.name}: {error.details()}")
 
@@ -59,13 +59,21 @@ class Client:
         self.metadata = metadata(token)
 
     def infer(
-        self, model: str, inputs: Inputs, *, version: str = "", timeout: float | None = None, **options: Any
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        version: str = "",
+        id: str = "",
+        outputs: Sequence[str] = (),
+        timeout: float | None = None,
     ) -> Any:
         """The model's outputs: a tensor, a tuple of several, or a dict when the inputs were one.
 
-        `inputs` are by name, or in the model's order. `timeout` is in seconds. Raises RemoteError.
+        `inputs` are by name, or in the model's order. `outputs` are those wanted, () all; `timeout` is in seconds. Raises
+        RemoteError.
         """
-        message = write_request(model, inputs, version, **options)
+        message = write_request(model, inputs, version, id, outputs)
         call = self.channel.unary_unary(f"{METHOD}ModelInfer")
         try:
             answer = call(message, timeout=timeout, metadata=self.metadata)
@@ -105,10 +113,17 @@ class AsyncClient:
         self.model_infer = self.channel.unary_unary(f"{METHOD}ModelInfer")
 
     async def infer(
-        self, model: str, inputs: Inputs, *, version: str = "", timeout: float | None = None, **options: Any
+        self,
+        model: str,
+        inputs: Inputs,
+        *,
+        version: str = "",
+        id: str = "",
+        outputs: Sequence[str] = (),
+        timeout: float | None = None,
     ) -> Any:
         """As `Client.infer`. Cancelling the task takes the request back."""
-        message = write_request(model, inputs, version, **options)
+        message = write_request(model, inputs, version, id, outputs)
         return as_asked(read_response(await self.send(message, timeout)), inputs)
 
     async def send(self, message: bytes, timeout: float | None = None) -> bytes:

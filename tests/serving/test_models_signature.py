@@ -11,7 +11,7 @@ from internals import nn
 from internals.serialization.errors import ArchiveError
 from internals.serving.models.facts import Facts, combined, facts_of
 from internals.serving.models.served_model import ServedModel
-from internals.serving.models.signature import Signature, TensorSpec, parse_input, parse_serving_json
+from internals.serving.models.signature import TensorSpec, parse_input, parse_serving_json
 from internals.serving.settings import Settings
 from tests.serving import models_support as nets
 
@@ -70,13 +70,6 @@ def test_a_wrong_serving_json_is_named(text, names):
     with pytest.raises(ArchiveError, match=names) as error:
         parse_serving_json(text.encode(), "m.pt")
     assert "serving.json" in str(error.value) and "m.pt" in str(error.value)
-
-
-def test_positions_by_name_and_as_triton_counts():
-    signature = Signature((TensorSpec("ids"), TensorSpec("mask")))
-    assert [signature.position(name) for name in ("ids", "mask", "INPUT__0", "INPUT__1", "INPUT__2", "x")] == [
-        0, 1, 0, 1, None, None,
-    ]  # fmt: skip
 
 
 # The program tells

@@ -16,7 +16,7 @@ A file that cannot be loaded changes nothing: what was there goes on answering, 
 All methods belong to the event loop's thread. Between `get` and `submit` there must be no `await`: then the entry is the
 current one, and a batcher finishes what was submitted before it drained.
 
-Mirrors Triton's `ModelRepositoryManager` and `ModelLifeCycle` (`core/src/model_lifecycle.cc`).
+Mirrors Triton's `ModelRepositoryManager` and `ModelLifeCycle` (`core/src/model_repository_manager/`).
 
 How the real one differs: Triton serves only the newest version unless a policy says more, loads several models at a time, and
 knows models made of others (ensembles), which have to be loaded in order.
@@ -28,27 +28,14 @@ import asyncio
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
-
-from internals import Tensor
+from typing import Any
 
 from ..errors import Unavailable
-from ..inference import InferRequest
 from ..settings import Settings
 from .folder import ModelFolder, check_name, check_version
 from .model_file import FileIsChanging, Stamp, read_path, read_whole, stamp_of
 from .served_model import ServedModel, one_line
-from .table import Entry, Key, ModelState, Table
-
-
-class Batches(Protocol):
-    """What the repository and the engine need of a batcher."""
-
-    queued: int
-
-    async def submit(self, request: InferRequest) -> dict[str, Tensor]: ...
-
-    async def drain(self) -> None: ...
+from .table import Batches, Entry, Key, ModelState, Table
 
 
 class ModelRepository:

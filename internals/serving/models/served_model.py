@@ -68,7 +68,7 @@ class ServedModel:
     ) -> None:
         path = Path(path)
         model, declared = load_model(read_path(path)[0] if data is None else data, path.name)
-        self._set_up(program_of(model), name, version, settings or Settings(), declared, path)
+        self._set_up(program_of(model), name, version, settings or Settings(), declared)
 
     @classmethod
     def from_module(
@@ -84,13 +84,11 @@ class ServedModel:
         A module is put into evaluation mode, as `module.eval()` does.
         """
         served = cls.__new__(cls)
-        served._set_up(program_of(module), name, version, settings or Settings(), declared or Declared(), None)
+        served._set_up(program_of(module), name, version, settings or Settings(), declared or Declared())
         return served
 
-    def _set_up(
-        self, program: Program, name: str, version: str, settings: Settings, declared: Declared, path: Path | None
-    ) -> None:
-        self.name, self.version, self.path = name, version, path
+    def _set_up(self, program: Program, name: str, version: str, settings: Settings, declared: Declared) -> None:
+        self.name, self.version = name, version
         self.platform, self.max_rows = program.platform, program.max_rows
         self._program, self._first, self._has_run = program, threading.Lock(), False
         self._numbers: list[int] = []

@@ -30,9 +30,9 @@ from internals.serialization.errors import ArchiveError
 from internals.serialization.json_node import JsonNode
 
 from ..protocol.datatypes import DATATYPES, DTYPES
+from ..protocol.policies import MAX_DIMS
 
 SERVING_JSON = "serving.json"
-MAX_DIMS = 64
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,6 @@ class Signature:
 
     inputs: tuple[TensorSpec, ...] = ()
     outputs: tuple[TensorSpec, ...] = ()
-
-    def position(self, name: str) -> int | None:
-        """Which input is called so: by its own name, or as Triton counts them, `INPUT__1`. None if there is none."""
-        for i, spec in enumerate(self.inputs):
-            if name in (spec.name, f"INPUT__{i}"):
-                return i
-        return None
 
     def __str__(self) -> str:
         inputs, outputs = ("; ".join(map(str, specs)) or "not known" for specs in (self.inputs, self.outputs))

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
+
+from internals import Tensor
 
 from ..errors import ModelNotFound, ServingError, Unavailable
+from ..inference import InferRequest
 from .folder import listed
 from .model_file import Stamp
 from .served_model import ServedModel
@@ -24,12 +27,20 @@ State = Literal["READY", "LOADING", "UNAVAILABLE"]
 Key = tuple[str, str]  # name, version
 
 
+class Batches(Protocol):
+    """What the repository and the engine need of a batcher."""
+
+    async def submit(self, request: InferRequest) -> dict[str, Tensor]: ...
+
+    async def drain(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A model that answers, and the batcher where its requests wait (`repository.Batches`)."""
+    """A model that answers, and the batcher where its requests wait."""
 
     model: ServedModel
-    batcher: Any
+    batcher: Batches
 
 
 class ModelState(NamedTuple):

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any
 
 import internals as torch
@@ -157,7 +158,7 @@ def _candidates(spec: TensorSpec, facts: Facts) -> list[tuple[int, ...]]:
 def _free_sizes(shapes: Shapes) -> Iterator[int]:
     """What to try for sizes that are open; the first size is rows, and no matter here."""
     for size in FREE if any(-1 in shape[1:] for shape in shapes) else (1,):
-        if all(_numel(_filled(shape, 2, size)) <= MOST_ELEMENTS for shape in shapes):
+        if all(prod(_filled(shape, 2, size)) <= MOST_ELEMENTS for shape in shapes):
             yield size
 
 
@@ -168,13 +169,6 @@ def _zeros(inputs: Sequence[TensorSpec], shapes: Shapes, rows: int, free: int) -
 
 def _filled(shape: tuple[int, ...], rows: int, free: int) -> tuple[int, ...]:
     return tuple((free if d else rows) if size == -1 else size for d, size in enumerate(shape))
-
-
-def _numel(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
 
 
 def _rows(t: Any) -> int | None:

@@ -24,7 +24,7 @@ from ..inference import InferRequest, InferResponse, Parameter
 from ..settings import Settings
 from . import wire
 from .datatypes import datatype_of
-from .policies import tensor_from_elements, tensor_from_memory
+from .policies import check_header, tensor_from_elements, tensor_from_memory
 from .schema import open_inference
 
 RAW_INPUT_CONTENTS, RAW_OUTPUT_CONTENTS = 7, 6  # their numbers in open_inference.proto
@@ -104,7 +104,7 @@ def read_contents(given: Any, settings: Settings) -> Tensor:
     """An input whose elements are fields."""
     kind = CONTENTS.get(given.datatype)
     if kind is None:
-        tensor_from_elements([], given.datatype, (0,), given.name, settings)  # names a datatype that there is not
+        check_header(given.datatype, (), given.name)  # raises for one that is served in no way
         raise InvalidRequest(f"input '{given.name}': {given.datatype} comes in raw_input_contents only")
     filled = [field.name for field, _ in given.contents.ListFields()]
     if filled not in ([], [kind]):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from internals import Tensor
+from internals.core.dtype import dtype
 from internals.interop import borrow_array
 
 from ..errors import InvalidRequest
@@ -41,15 +42,15 @@ def tensor_from_memory(
     `memory` holds the elements row-major and little-endian. Raises InvalidRequest, which names the input, for an unknown
     datatype, sizes that are negative or do not fit the bytes, BOOL bytes other than 0 and 1, and what the NaN policy rejects.
     """
-    dtype = check_header(datatype, shape, name)
+    found = check_header(datatype, shape, name)
     memory = memoryview(memory)
-    wanted = prod(shape) * dtype.itemsize
+    wanted = prod(shape) * found.itemsize
     if wanted != memory.nbytes:
         held = f"{memory.nbytes} bytes"
         raise InvalidRequest(
             f"input '{name}': {datatype} {list(shape)} takes {wanted} bytes, the request has {held} for it"
         )
-    array = np.frombuffer(memory, dtype.np).reshape(shape) if wanted else np.empty(shape, dtype.np)
+    array = np.frombuffer(memory, found.np).reshape(shape) if wanted else np.empty(shape, found.np)
     zero_copy = array.flags.aligned
     if not zero_copy:
         array = array.copy()
@@ -59,39 +60,39 @@ def tensor_from_memory(
 
 def tensor_from_elements(elements: Any, datatype: str, shape: Sequence[int], name: str, settings: Settings) -> Tensor:
     """A tensor of numbers that are not laid out in memory yet, such as a JSON list or a repeated field: always a copy."""
-    dtype = check_header(datatype, shape, name)
+    found = check_header(datatype, shape, name)
     try:
         array = np.asarray(elements)
     except ValueError:
         raise InvalidRequest(f"input '{name}': its rows are not equally long") from None
     if array.size == 0:
-        array = array.astype(dtype.np)
-    if array.dtype.kind not in {"b": "b", "f": "fiu"}.get(np.dtype(dtype.np).kind, "iu"):
+        array = array.astype(found.np)
+    if array.dtype.kind not in {"b": "b", "f": "fiu"}.get(np.dtype(found.np).kind, "iu"):
         raise InvalidRequest(f"input '{name}': its elements are not all of the datatype {datatype}")
     if array.size != prod(shape):
         raise InvalidRequest(
             f"input '{name}': {list(shape)} has {prod(shape)} elements, the request has {array.size} for it"
         )
     with np.errstate(over="ignore"):
-        converted = array.astype(dtype.np).reshape(shape)
+        converted = array.astype(found.np).reshape(shape)
     if converted.dtype.kind in "iu" and not np.array_equal(converted.reshape(-1), array.reshape(-1)):
         raise InvalidRequest(f"input '{name}': an element does not fit the datatype {datatype}")
     check_elements(converted, datatype, name, settings)
     return borrow_array(converted)
 
 
-def check_header(datatype: str, shape: Sequence[int], name: str) -> Any:
+def check_header(datatype: str, shape: Sequence[int], name: str) -> dtype:
     """The dtype, once datatype and sizes make sense."""
-    dtype = DTYPES.get(datatype)
-    if dtype is None:
+    known = DTYPES.get(datatype)
+    if known is None:
         raise InvalidRequest(f"input '{name}': datatype '{datatype}' is not served; these are: {', '.join(DTYPES)}")
     if len(shape) > MAX_DIMS or any(size < 0 for size in shape):
         raise InvalidRequest(
             f"input '{name}': shape {list(shape)[:MAX_DIMS]}: sizes are 0 or more, and at most {MAX_DIMS}"
         )
-    if prod(size for size in shape if size) * dtype.itemsize >= 1 << 63:  # also when another size is 0
+    if prod(size for size in shape if size) * known.itemsize >= 1 << 63:  # also when another size is 0
         raise InvalidRequest(f"input '{name}': shape {list(shape)} is larger than any memory")
-    return dtype
+    return known
 
 
 def check_elements(array: np.ndarray, datatype: str, name: str, settings: Settings) -> None:

@@ -18,9 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
-MAX_FIELDS = (
-    4096  # fields of a message's top level: no honest request comes near, and a hostile one would keep us walking
-)
+MAX_FIELDS = 4096  # at a message's top level: no honest request comes near, and a hostile one would keep us walking
 CUT_SHORT = "the message ends in the middle of a field"
 
 

@@ -2,18 +2,17 @@
 
 Mirrors `server/src/http_server.cc` of Triton.
 
-How the real one differs: Triton has three ports, for gRPC, REST and metrics; there as here any of them can be closed
-to the world.
+How the real one differs: Triton has three ports, for gRPC (8001), REST (8000) and metrics (8002).
 """
 
 from __future__ import annotations
 
 import ssl
-from typing import Any
 
 from aiohttp import web
 
 from ..engine import Engine
+from ..settings import Settings
 from .grpc_server import bracketed
 from .rest import make_app, make_metrics_app, make_runner
 from .security import token_middleware
@@ -56,7 +55,7 @@ class HttpServer:
             await runner.cleanup()
 
 
-def ssl_context(settings: Any) -> ssl.SSLContext | None:
+def ssl_context(settings: Settings) -> ssl.SSLContext | None:
     """TLS as for gRPC, or None for plain text."""
     if settings.tls_cert is None:
         return None

@@ -25,7 +25,7 @@ OPEN_CALLS = (  # whether it is alive is for anyone to ask, such as a load balan
 OPEN_PATHS = ("/v2/health/live", "/v2/health/ready")
 
 
-def server_credentials(settings: Settings) -> Any:
+def server_credentials(settings: Settings) -> grpc.ServerCredentials | None:
     """gRPC's credentials, or None for plain text."""
     if settings.tls_cert is None or settings.tls_key is None:
         return None

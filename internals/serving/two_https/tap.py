@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import TracebackType
 
@@ -71,8 +71,8 @@ class Tap:
                 for frame in readers[sent].feed(data):
                     yield sent, frame
 
-    def _start(self, function: object, *args: object) -> None:
-        thread = threading.Thread(target=function, args=args, daemon=True)  # type: ignore[arg-type]
+    def _start(self, function: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=function, args=args, daemon=True)
         self._threads.append(thread)
         thread.start()
 
