@@ -69,12 +69,24 @@ def first_raw(request: Any) -> Any:
     return request.raw_input_contents[0][:4]
 
 
-BASE64_SERVER = (
-    Step("json.loads", json.loads, look=lambda body: body["b64"][:4]),
-    Step('["b64"]', lambda body: body["b64"]),
-    Step("b64decode", base64.b64decode),
-    Step("np.frombuffer, from_numpy", tensor_from),
-)
+def through_base64(name: str, encode: Callable[[bytes], bytes]) -> Path:
+    return Path(
+        name,
+        (
+            Step("array.tobytes()", lambda array: array.tobytes()),
+            Step(encode.__name__, encode),
+            Step('decode("ascii")', lambda letters: letters.decode("ascii")),
+            Step("json.dumps", lambda text: json.dumps({"b64": text})),
+            Step("encode", str.encode),
+        ),
+        (
+            Step("json.loads", json.loads, look=lambda body: body["b64"][:4]),
+            Step('["b64"]', lambda body: body["b64"]),
+            Step("b64decode", base64.b64decode),
+            Step("np.frombuffer, from_numpy", tensor_from),
+        ),
+    )
+
 
 PATHS = {
     path.name: path
@@ -91,28 +103,8 @@ PATHS = {
                 Step("np.array, from_numpy", lambda body: borrow_array(np.array(body["data"], np.float32))),
             ),
         ),
-        Path(
-            "JSON, base64 in lines",
-            (
-                Step("array.tobytes()", lambda array: array.tobytes()),
-                Step("encodebytes", base64.encodebytes),
-                Step('decode("ascii")', lambda letters: letters.decode("ascii")),
-                Step("json.dumps", lambda text: json.dumps({"b64": text})),
-                Step("encode", str.encode),
-            ),
-            BASE64_SERVER,
-        ),
-        Path(
-            "JSON, base64",
-            (
-                Step("array.tobytes()", lambda array: array.tobytes()),
-                Step("b64encode", base64.b64encode),
-                Step('decode("ascii")', lambda letters: letters.decode("ascii")),
-                Step("json.dumps", lambda text: json.dumps({"b64": text})),
-                Step("encode", str.encode),
-            ),
-            BASE64_SERVER,
-        ),
+        through_base64("JSON, base64 in lines", base64.encodebytes),
+        through_base64("JSON, base64", base64.b64encode),
         Path(
             "protobuf",
             (

@@ -24,7 +24,7 @@ import h2.connection
 import h2.events
 import h2.settings
 
-from .frames import PREFACE, FrameReader
+from .frames import PREFACE, Frame, FrameReader
 from .recording import Ask, Recorder
 from .wire import LOOPBACK, Wire, connect
 from .work import Headers
@@ -91,11 +91,7 @@ class Http2Client:
                     f"the server closed before {[ask.name for ask in self._asks.values()]} were complete"
                 )
             for frame in self._in.feed(data):
-                name = self._asks[frame.stream].name if frame.stream in self._asks else ""
-                self.recorder.piece(
-                    self.number, False, frame.name, frame.stream, frame.nbytes, name, frame.flag_names, frame.headers,
-                    frame.raw,
-                )  # fmt: skip
+                self._note(frame, sent=False)
             events = self._h2.receive_data(data)
             self._over |= {e.stream_id for e in events if isinstance(e, ENDINGS) and e.stream_id is not None}
             for event in events:
@@ -156,11 +152,12 @@ class Http2Client:
         data = self._h2.data_to_send()
         self._wire.write(data)
         for frame in self._out.feed(data):
-            name = self._asks[frame.stream].name if frame.stream in self._asks else ""
-            self.recorder.piece(
-                self.number, True, frame.name, frame.stream, frame.nbytes, name, frame.flag_names, frame.headers,
-                frame.raw,
-            )  # fmt: skip
+            self._note(frame, sent=True)
+
+    def _note(self, frame: Frame, sent: bool) -> None:
+        name = self._asks[frame.stream].name if frame.stream in self._asks else ""
+        what = (frame.name, frame.stream, frame.nbytes, name, frame.flag_names, frame.headers, frame.raw)
+        self.recorder.piece(self.number, sent, *what)
 
     def close(self) -> None:
         if self._wire is not None:

@@ -8,6 +8,7 @@ responseStart, responseEnd), without the server's side, which they cannot see.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -163,8 +164,6 @@ class Clock:
     """Milliseconds since it was made, on the clock of the loop that runs."""
 
     def __init__(self) -> None:
-        import asyncio
-
         self._loop = asyncio.get_running_loop()
         self._start = self._loop.time()
 
