@@ -14,7 +14,9 @@ import viz
 ROOT = Path(__file__).parent.parent
 OVERVIEWS = (
     "internals/machine_code", "internals/machine_code/vector_math", "internals/aten/compiled",
-    "internals/aten/compiled/convolution", "internals/profiler", "internals/serving/payloads",
+    "internals/aten/compiled/convolution", "internals/profiler", "internals/serving", "internals/serving/batching",
+    "internals/serving/models", "internals/serving/observe", "internals/serving/payloads", "internals/serving/protocol",
+    "internals/serving/transport", "internals/serving/two_https",
 )  # fmt: skip
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 

@@ -14,9 +14,9 @@ A request's way, from the wire to the model and back:
 - `batching/`: the request waits for company, and is run with others in a worker's thread
 - `models/`: archives from one folder, with versions; loaded, replaced and let go while requests keep coming
 
-And around it: `server.py` (start, stop), `command.py` (options), `settings.py`, `observe/` (metrics, log),
-`client.py`, `errors.py`. Beside it, for the notebooks: `payloads/` (what base64 costs) and `two_https/` (HTTP/1.1
-against HTTP/2).
+What is handed on from one to the next is in `inference.py` and `errors.py`. Around it: `server.py` (start, stop),
+`command.py` (options), `settings.py`, `observe/` (metrics, log), `client.py`. Beside it, for the notebooks: `payloads/`
+(what base64 costs) and `two_https/` (HTTP/1.1 against HTTP/2).
 
 Needs the extra `serving`: `pip install -e .[serving]`. `internals` itself never imports this package.
 

@@ -5,7 +5,7 @@ wrong and what to do; it never carries a traceback or the content of a tensor.
 
 Mirrors the error handling of Triton's `TRITONSERVER_Error` and KServe's `kserve/errors.py`.
 
-How the real one differs: Triton has nine codes and maps them in each front end; there a full queue is UNAVAILABLE.
+How the real one differs: Triton has eight codes and maps them in each front end; there a full queue is UNAVAILABLE.
 """
 
 from __future__ import annotations

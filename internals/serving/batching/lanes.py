@@ -6,8 +6,8 @@ it is in a hurry.
 
 Mirrors `PriorityQueue` and `PolicyQueue` of Triton's `scheduler_utils.cc`.
 
-How the real one differs: Triton's queues have priorities, and one shape each only when padding ("ragged batching") is
-off.
+How the real one differs: Triton has one queue for each priority. A request of another shape ends the batch there, unless
+its input allows "ragged batching": then elements are put one behind the other, and the model is told where each begins.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ all of them are: what filling does to an answer, and which of its sizes have to 
 It is an experiment, not a theorem: a model that divides by the largest number of the batch, and first meets two equal
 requests, passes.
 
-How the real one differs: Triton, TorchServe and KServe believe the configuration (`max_batch_size` > 0).
+How the real one differs: Triton, TorchServe and KServe believe the configuration (`max_batch_size` of Triton's).
 """
 
 from __future__ import annotations

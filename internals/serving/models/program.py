@@ -11,7 +11,7 @@ a model is refused when it is loaded, not when the first client calls.
 Mirrors Triton's libtorch backend, `ModelInstanceState::SetInputTensors` (`triton-inference-server/pytorch_backend`).
 
 How the real one differs: it passes all inputs by position and may make dicts of tensors; it runs TorchScript and Python, and
-since PyTorch 2 what AOTInductor compiled.
+since 2025 what AOTInductor compiled.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ first request; a batch of 5 runs as 10, five of them zeros whose results are cut
 Rows must not depend on each other for that. So it is tried, before the first request, whether other rows in the place of the
 zeros make a difference; where they do, nothing is filled up.
 
-How the real one differs: TensorRT calls these optimisation profiles, and CUDA graphs are captured for some batch sizes in the
-same way (vLLM's `cudagraph_capture_sizes`); Triton fills up batches for them if `preferred_batch_size` and the client say so.
+How the real one differs: TensorRT has optimisation profiles for ranges of sizes, and CUDA graphs are captured for some batch
+sizes in the same way (vLLM's `cudagraph_capture_sizes`). Triton fills up no batches; its TensorRT backend runs a smaller batch
+with a larger graph where `graph_lower_bound` allows it.
 """
 
 from __future__ import annotations

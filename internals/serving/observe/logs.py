@@ -8,11 +8,11 @@ that fails ten thousand times a second must not fill the disk. The others are co
 
 What never gets into a line: a tensor, or any other object or buffer (only its type is named: contents belong to users), nor one
 that a model printed into its error; whatever is passed under a name like `token`; and the `secrets` themselves, wherever they
-occur. Nor can a client write lines of its own by
-putting a newline into a model's name: control characters are escaped, and long text is cut.
+occur. Nor can a client write lines of its own by putting a newline into a model's name: control characters are escaped, and long
+text is cut.
 
 How the real one differs: Triton logs in the style of glog (`I1121 22:33:00.123456 1 server.cc:674] ...`), with levels of
-verbosity that go as far as writing whole tensors.
+verbosity.
 """
 
 from __future__ import annotations

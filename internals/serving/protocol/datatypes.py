@@ -1,9 +1,9 @@
 """The names that the Open Inference Protocol gives to element types: `FP32` is `float32`.
 
-`BYTES`, strings with a length before each, is the one type of the protocol that no tensor here has.
+What the protocol has and no tensor here: `UINT16`, `UINT32`, `UINT64`, and `BYTES`, strings with a length before each.
 
 How the real one differs: PyTorch's `ScalarType` has no such names; Triton's backend for it keeps the same table in
-`libtorch_utils.cc`.
+`libtorch_utils.cc`, and Triton adds `BF16` to the protocol's types.
 """
 
 from __future__ import annotations

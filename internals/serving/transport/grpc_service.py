@@ -9,7 +9,8 @@ may take together is bounded by `unread.py`.
 
 Mirrors `server/src/grpc/infer_handler.cc` and `stream_infer_handler.cc` of Triton, `kserve/protocol/grpc/servicer.py`.
 
-How the real one differs: Triton's streams answer in the order of completion unless the model asks for more.
+How the real one differs: Triton's streams keep the order too, but for decoupled models, which answer a request as often as
+they like and when they like.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from .unread import Unread
 SERVICE = "inference.GRPCInferenceService"
 STREAM_WINDOW = 32
 
-Context = Any  # grpc.aio.ServicerContext
 StreamAnswer = tuple[bytes, str]  # a serialized ModelInferResponse, or what went wrong
 Call = Callable[[Engine, Any], Awaitable[Any]]
 
@@ -53,7 +53,7 @@ class Inference:
         self.engine = engine
         self.unread = Unread(engine.settings.max_queue_bytes)
 
-    async def infer(self, message: bytes, context: Context) -> bytes:
+    async def infer(self, message: bytes, context: grpc.aio.ServicerContext) -> bytes:
         connection = context.peer()
         try:
             content = await self.answer(message, context.time_remaining(), connection)
@@ -63,7 +63,7 @@ class Inference:
         context.add_done_callback(lambda _: self.unread.release(connection, len(content)))
         return content
 
-    async def stream(self, messages: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
+    async def stream(self, messages: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> AsyncIterator[bytes]:
         """One answer for each request, in order; one that fails does not end the stream. A server that stops ends it."""
         connection = context.peer()
         under_way: asyncio.Queue[asyncio.Task[StreamAnswer] | None] = asyncio.Queue(STREAM_WINDOW)
@@ -135,7 +135,7 @@ def small_call(engine: Engine, name: str, call: Call) -> grpc.RpcMethodHandler:
     """A call whose messages protobuf reads and writes: `name` + "Request" to `name` + "Response"."""
     request_type = getattr(open_inference(), f"{name}Request")
 
-    async def handle(message: bytes, context: Context) -> bytes:
+    async def handle(message: bytes, context: grpc.aio.ServicerContext) -> bytes:
         try:
             try:
                 request = request_type.FromString(message)
@@ -150,5 +150,5 @@ def small_call(engine: Engine, name: str, call: Call) -> grpc.RpcMethodHandler:
     return grpc.unary_unary_rpc_method_handler(handle)
 
 
-async def refuse(context: Context, error: ServingError) -> None:
+async def refuse(context: grpc.aio.ServicerContext, error: ServingError) -> None:
     await context.abort(grpc.StatusCode[error.code], str(error))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 IDLE = 75.0  # seconds that a connection is kept for the next request
 
-# aiohttp logs requests that are no HTTP together with their bytes, among which a token may be: it is given a logger of no use.
+# aiohttp logs requests that are no HTTP together with their bytes, among which a token may be.
 silent = logging.Logger("internals.serving.http", logging.CRITICAL + 1)
 
 

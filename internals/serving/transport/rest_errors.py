@@ -5,7 +5,7 @@ message, which might quote a request.
 
 Mirrors `EVBufferAddErrorJson` of Triton (`server/src/http_server.cc`).
 
-How the real one differs: Triton answers an unknown address with an empty 404, and most refusals with 400.
+How the real one differs: Triton has 404, 500, 501 and 503, and 400 for all the rest; a queue that is full is 503.
 """
 
 from __future__ import annotations

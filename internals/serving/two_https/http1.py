@@ -8,8 +8,9 @@ answers says which request they belong to, so their order must say it. That is a
 Whether the server already *works* on the second request while the first is being worked on is its own business. `ahead` is how
 many of a connection it has in hand at a time. Nearly all servers have one.
 
-How the real one differs: h11, which reads and writes the text here, is what uvicorn uses. nginx, gunicorn and uvicorn also close
-idle connections, stream bodies (and chunk them), and limit how long a client may take to say what it wants.
+How the real one differs: h11, which reads and writes the text here, is what uvicorn uses where httptools is missing. nginx,
+gunicorn and uvicorn also close idle connections, stream bodies (and chunk them), and limit how long a client may take to say what
+it wants.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One end of a TCP connection: bytes in, bytes out. Both HTTPs of this package are written on top of it.
 
-    server = await listen(serve)                 # serve(wire) runs for each connection
-    wire = await connect(server.port)
-    wire.write(b"GET / HTTP/1.1\\r\\n\\r\\n"); data = await wire.read()
+    async with listen(serve) as server:          # serve(wire) runs for each connection
+        wire = await connect(server.port)
+        wire.write(b"GET / HTTP/1.1\\r\\n\\r\\n"); data = await wire.read()
 
 or, for a client that knows nothing of asyncio, `with running(serve) as port: ...`.
 
