@@ -58,7 +58,7 @@ EFFORT: tuple[dict[str, Any], ...] = (  # for a curve
     {"seconds": 2.0, "rounds": 1},
     {"seconds": 4.0, "rounds": 3},
 )
-IMAGES = ({"rounds": 10}, {"rounds": 40}, {"rounds": 200})
+IMAGES = ({"rounds": 5}, {"rounds": 20}, {"rounds": 40})
 
 
 def main(arguments: list[str] | None = None) -> int:

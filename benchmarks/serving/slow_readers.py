@@ -81,15 +81,10 @@ class NoReader:
         self.stream = self.connection.ask(self.body, "ModelStreamInfer", end=False) if one_stream else None
 
     def ask(self, count: int) -> None:
-        """Asks so often, or as often as the server's window and its limit of calls have room for."""
+        """Asks so often, or as often as the server's window for the stream has room for."""
         message = impolite.framed(self.body)
         for _ in range(count):
             if self.stream is None:
-                if (
-                    self.connection.h2.open_outbound_streams
-                    >= self.connection.h2.remote_settings.max_concurrent_streams
-                ):
-                    return
                 self.connection.ask(self.body)
             elif self.connection.h2.local_flow_control_window(self.stream) >= len(message):
                 self.connection.more(self.stream, message)

@@ -28,7 +28,7 @@ from benchmarks.serving.vanishing import vanishing
 
 FEW: list[tuple[Any, dict[str, Any]]] = [
     (many_clients, {"clients": 40, "turns": 5}),
-    (slow_readers, {"readers": 5, "seconds": 3.0}),
+    (slow_readers, {"readers": 5, "seconds": 1.5}),
     (vanishing, {"count": 15, "processes": 1}),
     (malformed, {"count": 400}),
     (oversized, {"clients": 2, "mebibytes": 8}),
