@@ -127,6 +127,7 @@ def test_inputs_are_arranged_by_the_signature() -> None:
     for inputs, why in [
         ({"a": a}, "input 'b' is missing; the model takes a, b"),
         ({"a": a, "b": b, "c": a}, "no input 'c'; it has a, b"),
+        ({"a": a, "b": b, "INPUT__0": a}, "there twice, by its name and by its number: a, b, INPUT__0"),
         ({"a": b, "b": b}, "input 'a' is INT64, the model takes FP32"),
         ({"a": torch.zeros(1, 3), "b": b}, r"input 'a' has the shape \[1, 3\], the model takes \[-1, 2\]"),
         ({"a": torch.zeros(2), "b": b}, r"shape \[2\], the model takes \[-1, 2\]"),

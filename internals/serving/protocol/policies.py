@@ -107,7 +107,7 @@ def check_elements(array: np.ndarray, datatype: str, name: str, settings: Settin
 def arrange(inputs: Mapping[str, Tensor], signature: Signature) -> dict[str, Tensor]:
     """The inputs by their declared names and in declared order; Triton's `INPUT__0` is the first of them.
 
-    Raises InvalidRequest for an input that is missing, unknown, or of another datatype or shape than declared.
+    Raises InvalidRequest for an input that is missing, unknown, there twice, or of another datatype or shape than declared.
     """
     declared = signature.inputs
     names = [spec.name for spec in declared]
@@ -116,6 +116,8 @@ def arrange(inputs: Mapping[str, Tensor], signature: Signature) -> dict[str, Ten
     else:
         aliases = {f"INPUT__{i}": name for i, name in enumerate(names)}
         arranged = {aliases.get(name, name): tensor for name, tensor in inputs.items()}
+        if len(arranged) < len(inputs):
+            raise InvalidRequest(f"an input is there twice, by its name and by its number: {', '.join(inputs)}")
         for name in arranged:
             if name not in names:
                 raise InvalidRequest(f"the model has no input '{name}'; it has {', '.join(names) or 'none'}")
