@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import viz
@@ -192,6 +192,7 @@ def recording_of(fates: list[tuple[str, int]]) -> Recorder:
     return Recorder(events)
 
 
+@settings(max_examples=30)  # each draws dozens of pictures
 @given(FATES, st.sampled_from(["order", "time"]))
 def test_any_recording_is_a_good_picture(fates: list[tuple[str, int]], by: str) -> None:
     recording = recording_of(fates)

@@ -162,10 +162,10 @@ def number(tensor: Any) -> float:
 
 
 def run(test: Callable[[Path], Any]) -> Callable[..., None]:
-    """An asynchronous test of a folder, with an event loop of its own."""
+    """An asynchronous test of a folder, with an event loop of its own. What it waits for has a minute to happen."""
 
     def wrapper(tmp_path: Path) -> None:
-        asyncio.run(test(tmp_path))
+        asyncio.run(asyncio.wait_for(test(tmp_path), 60))
 
     wrapper.__name__, wrapper.__doc__ = test.__name__, test.__doc__
     return wrapper

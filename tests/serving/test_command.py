@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("grpc")
+pytest.importorskip("grpc", reason="the extra `serving` is not installed")
 
 import internals as torch
 from internals import serving

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("grpc_tools")
+pytest.importorskip("grpc_tools", reason="the extra `serving` is not installed")
 
 import internals as torch
 from internals.serving.client import read_response, write_request

@@ -100,8 +100,7 @@ async def test_loading_does_not_block_the_loop_and_is_said(folder):
             return x
 
     adding = asyncio.create_task(repo.add("slow", Slow()))
-    while not entered.is_set():
-        await asyncio.sleep(0.001)
+    assert await asyncio.to_thread(entered.wait, 60)
     with pytest.raises(Unavailable, match="'slow' is being loaded"):
         repo.get("slow")
     assert ("slow", "1", "LOADING", "") in repo.index()

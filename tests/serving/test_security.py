@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-grpc = pytest.importorskip("grpc")
-trustme = pytest.importorskip("trustme")
+grpc = pytest.importorskip("grpc", reason="the extra `serving` is not installed")
+trustme = pytest.importorskip("trustme", reason="the extra `test` is not installed")
 
 import internals as torch
 from internals import serving

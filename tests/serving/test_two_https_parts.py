@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("h2", reason="needs the extra 'serving'")
-pytest.importorskip("h11", reason="needs the extra 'serving'")
+pytest.importorskip("h2", reason="the extra `serving` is not installed")
+pytest.importorskip("h11", reason="the extra `serving` is not installed")
 
 import hpack
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("grpc_tools")
+pytest.importorskip("grpc_tools", reason="the extra `serving` is not installed")
 
 from internals.serving.protocol import wire
 from internals.serving.protocol.schema import compile_schema, open_inference
