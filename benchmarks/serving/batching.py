@@ -19,7 +19,7 @@ from benchmarks.serving.load import Request, Task
 from benchmarks.serving.process import ServerProcess
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
-WARM = 0.5  # seconds before it counts
+WARM = 1.0  # seconds before it counts
 PROCESSES = 2  # of clients
 
 
