@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
 
 from .batching.batcher import Batcher
 from .batching.record import Recorder
@@ -30,6 +30,7 @@ from .transport.http_server import HttpServer
 
 LEEWAY = 0.5  # seconds to close what is idle, even after the grace is over
 Models = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class Server:
@@ -111,7 +112,7 @@ class Server:
         self.call(self.stop())
         self._end_thread()
 
-    def call(self, coroutine: Any) -> Any:
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine in the server's thread, and returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 

@@ -14,7 +14,7 @@ model, Triton's `model_analyzer` measures them all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ class RehearsedBatcher(Batcher):
 class AtOnce:
     """Workers without threads."""
 
-    def submit(self, job: Any) -> None:
+    def submit(self, job: Callable[[], None]) -> None:
         job()
 
     def stop(self) -> None:

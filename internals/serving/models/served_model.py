@@ -288,7 +288,7 @@ def _filled(spec: TensorSpec, other: TensorSpec) -> TensorSpec:
     return replace(spec, dtype=spec.dtype or other.dtype, shape=other.shape if spec.shape is None else spec.shape)
 
 
-def _number(tensor: Any, name: str) -> Any:
+def _number(tensor: Tensor, name: str) -> Any:
     if tensor.numel() != 1:
         raise ModelFailed(
             f"the input '{name}' is a number: it is sent as a tensor of one element, not of {tensor.numel()}"

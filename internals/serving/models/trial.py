@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import Any
 
 import internals as torch
+from internals import Tensor
 
 from ..errors import ModelFailed
 from .facts import Facts
@@ -34,7 +34,7 @@ MOST_COMBINATIONS = 12
 MOST_ELEMENTS = 1 << 24  # of one input: more is not worth it, for three dimensions of 299
 TOO_LARGE = "its inputs are larger than what is tried"
 
-Run = Callable[[Sequence[Any]], Mapping[str, Any]]
+Run = Callable[[Sequence[Tensor]], Mapping[str, Tensor]]
 Shapes = tuple[tuple[int, ...], ...]
 
 
@@ -56,7 +56,7 @@ class Trial:
     free: int = 0
     why_not: str = ""
 
-    def zeros(self, rows: int) -> list[Any] | None:
+    def zeros(self, rows: int) -> list[Tensor] | None:
         """Inputs that the model runs on; None if none are known."""
         return None if self.shapes is None else _zeros(self.inputs, self.shapes, rows, self.free)
 
@@ -98,7 +98,7 @@ class _Search:
     error: str = ""
     wrong: str = ""
 
-    def first(self, candidates: Sequence[Sequence[tuple[int, ...]]]) -> tuple[Shapes, int, Mapping[str, Any]] | None:
+    def first(self, candidates: Sequence[Sequence[tuple[int, ...]]]) -> tuple[Shapes, int, Mapping[str, Tensor]] | None:
         """The first shapes, and size for what is open in them, on which the model runs; and what it returns."""
         combinations = sorted(product(*candidates), key=lambda shapes: sum(map(len, shapes)))
         for shapes in combinations[:MOST_COMBINATIONS]:
@@ -110,7 +110,7 @@ class _Search:
                     return None
         return None
 
-    def attempt(self, shapes: Shapes, free: int, rows: int) -> Mapping[str, Any] | None:
+    def attempt(self, shapes: Shapes, free: int, rows: int) -> Mapping[str, Tensor] | None:
         try:
             return self.run(_zeros(self.inputs, shapes, rows, free))
         except WrongResult as error:
@@ -122,7 +122,9 @@ class _Search:
     def runs(self, shapes: Shapes, free: int) -> bool:
         return self.attempt(shapes, free, 2) is not None
 
-    def outputs(self, shapes: Shapes, free: int, two: Mapping[str, Any]) -> tuple[tuple[TensorSpec, ...], bool | None]:
+    def outputs(
+        self, shapes: Shapes, free: int, two: Mapping[str, Tensor]
+    ) -> tuple[tuple[TensorSpec, ...], bool | None]:
         """The outputs' specs, and whether their rows are the inputs'."""
         unsure = tuple(TensorSpec(name, t.dtype) for name, t in two.items())
         if not any(shape and shape[0] == -1 for shape in shapes):  # sizes are fixed
@@ -162,7 +164,7 @@ def _free_sizes(shapes: Shapes) -> Iterator[int]:
             yield size
 
 
-def _zeros(inputs: Sequence[TensorSpec], shapes: Shapes, rows: int, free: int) -> list[Any]:
+def _zeros(inputs: Sequence[TensorSpec], shapes: Shapes, rows: int, free: int) -> list[Tensor]:
     dtypes = (spec.dtype if spec.dtype is not None else torch.float32 for spec in inputs)
     return [torch.zeros(_filled(shape, rows, free), dtype=dtype) for dtype, shape in zip(dtypes, shapes)]
 
@@ -171,11 +173,11 @@ def _filled(shape: tuple[int, ...], rows: int, free: int) -> tuple[int, ...]:
     return tuple((free if d else rows) if size == -1 else size for d, size in enumerate(shape))
 
 
-def _rows(t: Any) -> int | None:
+def _rows(t: Tensor) -> int | None:
     return int(t.shape[0]) if t.dim() else None
 
 
-def _same_sizes(tensors: Sequence[Any]) -> tuple[int, ...] | None:
+def _same_sizes(tensors: Sequence[Tensor]) -> tuple[int, ...] | None:
     """The sizes that all have, -1 where they differ; None if they do not have equally many dimensions."""
     if len({t.dim() for t in tensors}) != 1:
         return None

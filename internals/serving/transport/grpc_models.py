@@ -105,7 +105,7 @@ def described(spec: TensorSpec) -> dict[str, Any]:
 
 
 def fill_statistics(answer: Any, engine: Engine) -> None:
-    """What the metrics counted, in the protocol's words; durations in nanoseconds."""
+    """What the metrics counted, in the protocol's words; nanoseconds of failed requests are among those of `success`."""
     labels = {"model": answer.name, "version": answer.version}
     value = engine.metrics.value
     answer.inference_count = int(value("internals_execution_rows_sum", **labels))

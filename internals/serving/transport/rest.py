@@ -20,9 +20,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from ..errors import ServingError
 from ..observe.metrics import CONTENT_TYPE
@@ -41,7 +42,7 @@ IDLE = 75.0  # seconds that a connection is kept for the next request
 silent = logging.Logger("internals.serving.http", logging.CRITICAL + 1)
 
 
-def make_app(engine: Engine, middlewares: Iterable[Any] = ()) -> web.Application:
+def make_app(engine: Engine, middlewares: Iterable[Middleware] = ()) -> web.Application:
     """REST for the models of an engine, and `GET /metrics`. The middlewares see requests first."""
     app = web.Application(middlewares=[errors_as_json, *middlewares])
     app[ENGINE], app[BODIES] = engine, Bodies(engine.settings)
@@ -53,7 +54,7 @@ def make_app(engine: Engine, middlewares: Iterable[Any] = ()) -> web.Application
     return app
 
 
-def make_metrics_app(engine: Engine, middlewares: Iterable[Any] = ()) -> web.Application:
+def make_metrics_app(engine: Engine, middlewares: Iterable[Middleware] = ()) -> web.Application:
     """`GET /metrics` alone, and whether the server is alive, for a port of their own."""
     app = web.Application(middlewares=[errors_as_json, *middlewares])
     app[ENGINE] = engine

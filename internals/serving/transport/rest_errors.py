@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from ..errors import ServingError, Unauthenticated
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..engine import Engine
 
 ENGINE: web.AppKey[Engine] = web.AppKey("engine")
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @web.middleware

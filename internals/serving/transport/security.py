@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from ..errors import Unauthenticated
 from ..settings import Settings
@@ -58,11 +59,11 @@ async def refuse(request: Any, context: Any) -> None:
     await context.abort(grpc.StatusCode.UNAUTHENTICATED, NEEDED)
 
 
-def token_middleware(token: str) -> Any:
+def token_middleware(token: str) -> Middleware:
     """The same for REST and metrics."""
 
     @web.middleware
-    async def check(request: web.Request, handler: Any) -> Any:
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path not in OPEN_PATHS and not same_token(request.headers.get("Authorization"), token):
             raise Unauthenticated(NEEDED)
         return await handler(request)
