@@ -80,7 +80,7 @@ class Server:
             try:
                 await asyncio.wait_for(closing, max(until - time.monotonic(), LEEWAY))
             except TimeoutError:
-                self.log.event("gave up", why=f"a model still runs after {grace} s")
+                self.log.event("gave_up", why=f"a model still runs after {grace} s")
         self.log.event("stopped")
         self.log.close()
 

@@ -65,7 +65,7 @@ def test_a_server_from_start_to_sigterm(archive: Path) -> None:
         _, log = process.communicate(timeout=30)
     assert process.returncode == 0
     events = [json.loads(entry)["event"] for entry in log.splitlines()]
-    assert events == ["model_loaded", "listening", "request failed", "stopping", "stopped"]
+    assert events == ["model_loaded", "listening", "request_failed", "stopping", "stopped"]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP here")

@@ -148,7 +148,7 @@ def test_a_failure_says_what_was_wrong_with_which_request() -> None:
     (line,) = lines(stream)
     del line["time"]
     assert line == {
-        "event": "request failed",
+        "event": "request_failed",
         "model": "mlp",
         "version": "2",
         "id": "r-17",
@@ -169,7 +169,7 @@ def test_failures_are_written_so_often_and_then_counted() -> None:
     written = lines(stream)
     assert [line["id"] for line in written] == ["0", "1", "2", "9"]
     assert [line.get("not_logged") for line in written] == [None, None, None, 6]
-    assert {line["event"] for line in written} == {"request failed"}
+    assert {line["event"] for line in written} == {"request_failed"}
 
 
 def test_events_are_not_limited_and_closing_tells_what_was_left_out() -> None:
@@ -181,7 +181,7 @@ def test_events_are_not_limited_and_closing_tells_what_was_left_out() -> None:
     log.close()
     log.close()
     written = lines(stream)
-    assert [line["event"] for line in written] == ["request failed", *["loaded"] * 5, "requests failed"]
+    assert [line["event"] for line in written] == ["request_failed", *["loaded"] * 5, "requests_failed"]
     assert written[-1]["not_logged"] == 4
 
 

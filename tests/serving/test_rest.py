@@ -200,7 +200,7 @@ def test_an_accident_of_the_server_is_500_and_says_nothing_of_the_request(server
     assert answer.status == 500
     assert answer.error == "the server made an error of its own; its log says where"
     line = json.loads(server.engine.written.getvalue().splitlines()[-1])
-    assert (line["event"], line["type"]) == ("internal error", "RuntimeError")
+    assert (line["event"], line["type"]) == ("internal_error", "RuntimeError")
     assert line["where"].startswith("fail:")
     assert "31337" not in server.engine.written.getvalue()
 

@@ -115,4 +115,4 @@ def test_bytes_of_the_whole_request_are_changed(server: RestServer, start: int, 
 def test_after_all_that_it_serves(server: RestServer) -> None:
     answer = server.infer("double", {"inputs": [as_json(X, "FP32")]})
     assert answer.json()["outputs"][0]["data"] == [0, 2, 4, 6, 8, 10]
-    assert "internal error" not in server.engine.written.getvalue()
+    assert "internal_error" not in server.engine.written.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -273,6 +274,22 @@ def test_stopping_answers_what_was_accepted_and_nothing_else(serve: Serve) -> No
         gate.open.set()
         assert [a.result()[0, 0].item() for a in accepted] == [0.0, 2.0, 4.0, 6.0, 8.0]
         stopped.result(20)
+
+
+def test_a_model_that_does_not_come_back_is_given_up_after_the_grace(serve: Serve) -> None:
+    gate = Gate()
+    server = serve({"gate": gate}, grace=0.05)
+    gate.hold()
+    with serving.Client(server.grpc_address) as client, ThreadPoolExecutor(1) as pool:
+        accepted = pool.submit(client.infer, "gate", X, timeout=20)
+        gate.entered.acquire()
+        server.call(server.stop())
+        with pytest.raises(serving.RemoteError):
+            accepted.result()
+    gate.open.set()
+    events = [json.loads(line) for line in server.log.stream.getvalue().splitlines()]
+    assert [event["event"] for event in events][-2:] == ["gave_up", "stopped"]
+    assert events[-2]["why"] == "a model still runs after 0.05 s"
 
 
 def test_an_open_stream_does_not_hold_the_server_up(serve: Serve, mlp: Any) -> None:

@@ -90,7 +90,7 @@ class Log:
             if self._not_logged:
                 fields["not_logged"] = self._not_logged
                 self._not_logged = 0
-            self._write(self._line("request failed", fields))
+            self._write(self._line("request_failed", fields))
             return True
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Log:
         with self._lock:
             count, self._not_logged = self._not_logged, 0
             if count:
-                self._write(self._line("requests failed", {"not_logged": count}))
+                self._write(self._line("requests_failed", {"not_logged": count}))
 
     def _line(self, event: str, fields: dict[str, Any]) -> str:
         time_of_day = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

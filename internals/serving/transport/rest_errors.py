@@ -50,7 +50,7 @@ def answer_to(request: web.Request, error: Exception) -> web.Response:
         return error_response(error.status, error.text or error.reason)
     where = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{where.name}:{where.lineno}"
-    request.app[ENGINE].log.event("internal error", path=request.path, type=type(error).__name__, where=place)
+    request.app[ENGINE].log.event("internal_error", path=request.path, type=type(error).__name__, where=place)
     return error_response(500, "the server made an error of its own; its log says where")
 
 
