@@ -15,7 +15,7 @@ pytest.importorskip("aiohttp", reason="the extra `serving` is not installed")
 from benchmarks.serving import __main__ as runner
 from benchmarks.serving import load, models, page, record
 from benchmarks.serving.batching import curve, gain
-from benchmarks.serving.finding import Finding
+from benchmarks.serving.finding import Finding, milliseconds
 from benchmarks.serving.image import BASE64, BINARY, LISTS, PROTOBUF, image
 from benchmarks.serving.load import Answer
 
@@ -97,6 +97,11 @@ def test_percentiles_and_statuses() -> None:
     assert [load.percentile([3.0, 1.0, 2.0, 4.0], percent) for percent in (0, 50, 99, 100)] == [1.0, 3.0, 4.0, 4.0]
     answers = [Answer(0, 1, status, True) for status in ("OK", "UNAVAILABLE", "OK")]
     assert list(load.statuses(answers).items()) == [("OK", 2), ("UNAVAILABLE", 1)]
+
+
+def test_times_are_said_with_three_digits() -> None:
+    said = [milliseconds(seconds) for seconds in (0.00012, 0.0123456, 0.9994, 0.9999, 1.9321)]
+    assert said == ["0.12 ms", "12.3 ms", "999 ms", "1 s", "1.93 s"]
 
 
 def test_a_finding_tells_who_was_answered_wrong() -> None:

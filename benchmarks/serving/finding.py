@@ -66,4 +66,5 @@ def lasting(server: ServerProcess, seconds: float) -> Request:
 
 
 def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:.3g} ms"
+    """With three digits that count."""
+    return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
