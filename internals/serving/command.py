@@ -2,7 +2,7 @@
 
 Every option is a field of `Settings`. Standard output says in one line where it listens, once it does; the log goes
 to standard error. SIGHUP looks for changed files at once. After SIGTERM the server finishes what it accepted and ends
-with status 0; a second one ends it at once.
+with status 0; a second one ends it at once, and so does one that comes before it listens.
 
 Mirrors `tritonserver --model-repository`, `torchserve --start`.
 
@@ -22,6 +22,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .errors import ServingError
+
 if TYPE_CHECKING:
     from .server import Server
     from .settings import Settings
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         if error.name is None or error.name.partition(".")[0] == "internals":
             raise
         print(MISSING_EXTRA.format(name=error.name), file=sys.stderr)
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError, ServingError) as error:  # what Server.start raises
         print(f"serve: {error}", file=sys.stderr)
     return 1
 
@@ -104,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def serve(options: dict[str, Any]) -> int:
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own lines would be among ours, one for each failed handshake
     import internals
 
     from .server import Server
@@ -123,6 +126,8 @@ def make_settings(options: dict[str, Any]) -> Settings:
     path: Path = options["model"]
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
+    if not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} is neither a regular file nor a folder")
     folder = given.get("model_dir")
     if folder is not None and not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{path} is not in --model-dir {folder}, the only folder to load from")
@@ -132,8 +137,8 @@ def make_settings(options: dict[str, Any]) -> Settings:
         given["model_dir"] = path
     if options["token_file"]:
         given["token"] = options["token_file"].read_text(encoding="utf-8").strip()
-    elif os.environ.get("INTERNALS_SERVE_TOKEN"):
-        given["token"] = os.environ["INTERNALS_SERVE_TOKEN"]
+    elif (token := os.environ.get("INTERNALS_SERVE_TOKEN")) is not None:  # empty: refused, rather than serve anybody
+        given["token"] = token.strip()
     given["inputs"] = tuple(given.get("inputs", ()))
     return Settings(**given)
 
@@ -144,15 +149,20 @@ async def run(server: Server) -> int:
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
+    listening = False
 
     def on_stop() -> None:
         if stop.is_set():
             os._exit(1)
+        if not listening:  # a model may be loading in a thread that nobody can stop, and nothing was accepted
+            server.log.event("stopped", why="a signal came before the server listened")
+            os._exit(0)
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_stop)
     await server.start()
+    listening = True
     assert server.engine is not None
     reload_on_hangup(server.engine.repository)
     names = ", ".join(
@@ -160,7 +170,11 @@ async def run(server: Server) -> int:
     )
     scheme = "https" if server.settings.tls_cert else "http"
     rest = f"REST {scheme}://{server.http_address}/v2, metrics {scheme}://{server.metrics_address}/metrics"
-    print(f"serving {names or 'no model yet'}: gRPC {server.grpc_address}, {rest}", flush=True)
+    try:
+        print(f"serving {names or 'no model yet'}: gRPC {server.grpc_address}, {rest}", flush=True)
+    except OSError:  # whoever read it has gone: the log says it too
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())  # or what models print would fail them
     await stop.wait()
     await server.stop()
     return 0

@@ -91,8 +91,8 @@ class Settings:
         require(both, "tls_cert", self.tls_cert, "a certificate and its key go together")
         needed = bool(self.tls_cert) or not self.tls_client_ca
         require(needed, "tls_client_ca", self.tls_client_ca, "it needs tls_cert and tls_key")
-        printable = self.token is None or (bool(self.token) and self.token.isascii())
-        require(printable, "token", "...", "it is ASCII and not empty")
+        sendable = self.token is None or (bool(self.token) and self.token.isascii() and self.token.isprintable())
+        require(sendable, "token", "...", "it is one line of ASCII, and not empty")
 
 
 def require(fine: bool, name: str, value: object, why: str) -> None:

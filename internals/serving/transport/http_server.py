@@ -7,7 +7,10 @@ How the real one differs: Triton has three ports, for gRPC (8001), REST (8000) a
 
 from __future__ import annotations
 
+import errno
+import os
 import ssl
+from collections.abc import Callable
 
 from aiohttp import web
 
@@ -44,9 +47,10 @@ class HttpServer:
         try:
             await site.start()
         except OSError as error:
-            raise OSError(
-                f"HTTP cannot listen at {settings.host}:{port} ({error.strerror}): {option} chooses another port"
-            ) from None
+            of_the_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+            why = os.strerror(error.errno) if isinstance(error.errno, int) and error.errno > 0 else error.strerror
+            hint = f"{option} chooses another port" if of_the_port else "--host chooses the address"
+            raise OSError(f"HTTP cannot listen at {bracketed(settings.host)}:{port} ({why}): {hint}") from None
         return f"{bracketed(settings.host)}:{runner.addresses[0][1]}"
 
     async def stop(self) -> None:
@@ -59,9 +63,31 @@ def ssl_context(settings: Settings) -> ssl.SSLContext | None:
     """TLS as for gRPC, or None for plain text."""
     if settings.tls_cert is None:
         return None
+    files = {"--tls-cert": settings.tls_cert, "--tls-key": settings.tls_key, "--tls-client-ca": settings.tls_client_ca}
+    for option, path in files.items():
+        if path is not None and not os.access(path, os.R_OK):
+            raise OSError(f"{option} {path}: {'it may not be read' if path.exists() else os.strerror(errno.ENOENT)}")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(settings.tls_cert, settings.tls_key)
+    cert, key, authority = files.values()
+    try:
+        context.load_cert_chain(settings.tls_cert, settings.tls_key, password=refuse_password(settings))
+    except ssl.SSLError as error:
+        raise ValueError(f"--tls-cert {cert} and --tls-key {key} are no certificate and key in PEM: {error}") from None
     if settings.tls_client_ca is not None:
-        context.load_verify_locations(settings.tls_client_ca)
+        try:
+            context.load_verify_locations(settings.tls_client_ca)
+        except ssl.SSLError as error:
+            raise ValueError(f"--tls-client-ca {authority} has no certificates in PEM: {error}") from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+def refuse_password(settings: Settings) -> Callable[[], str]:
+    """OpenSSL would ask for it at the terminal, and wait."""
+
+    def refuse() -> str:
+        raise ValueError(
+            f"--tls-key {settings.tls_key} has a password: a server needs a key without one, such as a secret file"
+        )
+
+    return refuse
