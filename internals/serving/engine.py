@@ -10,7 +10,9 @@ How the real one differs: Triton's is a C library with callbacks; ensembles, seq
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from time import perf_counter
+from typing import TypeVar
 
 from internals import Tensor
 
@@ -23,6 +25,8 @@ from .observe.logs import Log
 from .observe.metrics import Metrics
 from .protocol.policies import arrange
 from .settings import Settings
+
+Answer = TypeVar("Answer")
 
 
 class Engine:
@@ -40,16 +44,21 @@ class Engine:
 
     @property
     def ready(self) -> bool:
-        """Whether requests are accepted, and no model is being loaded for the first time."""
-        return self.accepting and all(known.state != "LOADING" for known in self.repository.index())
+        """Whether requests are accepted, and no model is being loaded for the first time: one with an older version answers."""
+        loading = {known.name for known in self.repository.index() if known.state == "LOADING"}
+        return self.accepting and all(self.repository.versions(name) for name in loading)
 
     def make_batcher(self, model: ServedModel) -> Batcher:
         return Batcher(model, self.settings, self.metrics, self.log.event)
 
     async def infer(self, request: InferRequest) -> InferResponse:
         """The model's outputs for this request, those that it asks for. Raises ServingError."""
+        return await self.answer(request, lambda response: response)
+
+    async def answer(self, request: InferRequest, write: Callable[[InferResponse], Answer]) -> Answer:
+        """What the transport's `write` makes of the response. Only then was the request answered, and is it counted as "ok"."""
         began = perf_counter()
-        version, outcome = request.version, "ok"
+        version, outcome = request.version, "internal"
         try:
             if not self.accepting:
                 raise Unavailable("the server is shutting down")
@@ -59,7 +68,9 @@ class Engine:
             outputs = await entry.batcher.submit(request)
             if request.outputs:
                 outputs = {name: chosen(outputs, name) for name in request.outputs}
-            return InferResponse(request.model, version, outputs, request.id)
+            answer = write(InferResponse(request.model, version, outputs, request.id))
+            outcome = "ok"
+            return answer
         except ServingError as error:
             outcome = error.code.lower()
             self.log.failure(request.model, version, request.id, error)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import grpc
@@ -25,6 +26,7 @@ from google.protobuf.message import DecodeError
 
 from ..engine import Engine
 from ..errors import InvalidRequest, ModelFailed, ServingError
+from ..inference import InferResponse
 from ..protocol.messages import read_request, write_response, write_stream_response
 from ..protocol.schema import open_inference
 from . import grpc_models
@@ -118,16 +120,14 @@ class Inference:
             self.engine.metrics.input(zero_copy, nbytes)
         if remaining is not None:
             request.deadline = arrived + remaining
-        response = await self.engine.infer(request)
+        return await self.engine.answer(request, partial(self.write, connection))
+
+    def write(self, connection: str, response: InferResponse) -> bytes:
         try:
             content = write_response(response)
         except TypeError as error:
             raise ModelFailed(f"the model's output cannot be sent: {error}") from None
-        try:
-            self.unread.hold(connection, len(content))
-        except ServingError as error:
-            self.engine.refuse(response.model, response.version, error, time.monotonic() - arrived)
-            raise
+        self.unread.hold(connection, len(content))
         return content
 
 
