@@ -324,3 +324,23 @@ def test_more_kinds_than_are_remembered_are_still_proved(monkeypatch: pytest.Mon
         assert not batcher.execution.batching
 
     with_batcher(model, test, max_delay=5)
+
+
+@pytest.mark.parametrize("function", [lambda x: x / x.max(), lambda x: x - x.mean(0)], ids=["largest", "mean"])
+def test_equal_requests_do_not_prove_anything(function: Callable[..., Any]) -> None:
+    xs = [torch.tensor([[1.0, 2.0]])] * 3
+    outcomes, _, execution = together(Model(function), xs)
+    assert_right(function, xs, outcomes)
+    assert not execution.batching
+
+
+def test_equal_requests_do_not_condemn_anything() -> None:
+    def picky(x: torch.Tensor) -> torch.Tensor:
+        if (x != 1).any():
+            raise ModelFailed("only ones")
+        return x * 2
+
+    for function in (picky, torch.tanh):
+        outcomes, _, execution = together(Model(function), [torch.ones(1, 3)] * 3)
+        assert_right(function, [torch.ones(1, 3)] * 3, outcomes)
+        assert execution.batching
