@@ -17,7 +17,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import ServingError
 
 if TYPE_CHECKING:
+    from .observe.logs import Log
     from .server import Server
     from .settings import Settings
 
@@ -159,6 +160,7 @@ async def run(server: Server) -> int:
             os._exit(0)
         stop.set()
 
+    loop.set_exception_handler(loop_errors(server.log))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_stop)
     await server.start()
@@ -178,3 +180,19 @@ async def run(server: Server) -> int:
     await stop.wait()
     await server.stop()
     return 0
+
+
+def loop_errors(log: Log) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """Writes what goes wrong outside of requests into the log, once a second at most.
+
+    asyncio itself would print a traceback each time; when no more files may be opened, thousands in a second.
+    """
+    next_time = 0.0
+
+    def tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal next_time
+        if loop.time() >= next_time:
+            next_time = loop.time() + 1
+            log.event("loop_error", message=context["message"], type=type(context.get("exception")).__name__)
+
+    return tell

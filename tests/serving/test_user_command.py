@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +158,34 @@ def test_a_signal_while_models_are_loaded_ends_it_at_once(archive: Path, number:
         finally:
             process.kill()
     assert process.returncode == 0 and '"stopped"' in log and "Traceback" not in log, log
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of open files to set")
+def test_without_files_to_open_it_says_so_once_a_second_and_goes_on(archive: Path) -> None:
+    program = (
+        "import resource, sys\n"
+        "from internals.serving.command import main\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
+        f"raise SystemExit(main([{str(archive)!r}, *{FREE}]))"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, process.communicate()[1]
+            host, port = re.findall(r"http://([\d.]+):(\d+)/v2", line)[0]
+            with ExitStack() as connections:
+                for _ in range(60):
+                    connections.enter_context(socket.create_connection((host, int(port)), timeout=10))
+                time.sleep(0.5)
+            with socket.create_connection((host, int(port)), timeout=10) as connection:
+                connection.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+            process.send_signal(signal.SIGTERM)
+            _, log = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    events = [json.loads(entry) for entry in log.splitlines()]
+    told = [event for event in events if event["event"] == "loop_error"]
+    assert 1 <= len(told) <= 60 and told[0]["message"] == "socket.accept() out of system resource"
