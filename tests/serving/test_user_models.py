@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,3 +74,15 @@ def test_rows_of_zeros_are_not_added_where_rows_depend_on_each_other() -> None:
         expected = module(x)
     (found,) = model.run([x]).values()
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_program_with_an_operator_that_is_not_known_does_not_load(tmp_path: Path) -> None:
+    """PyTorch compiles when it loads; a model that can never answer must not be told to be ready."""
+    module = torch.jit.script(Raises())
+    torch.jit.save(module, tmp_path / "fine.pt")
+    with zipfile.ZipFile(tmp_path / "fine.pt") as fine, zipfile.ZipFile(tmp_path / "odd.pt", "w") as odd:
+        for record in fine.infolist():
+            data = fine.read(record)
+            odd.writestr(record, data.replace(b"torch.gt(", b"torch.gq(") if record.filename.endswith(".py") else data)
+    with pytest.raises(RuntimeError, match="Unknown builtin op: aten::gq"):
+        ServedModel(tmp_path / "odd.pt", "odd")

@@ -69,7 +69,7 @@ def read_whole(file: BinaryIO, name: str) -> tuple[bytes, Stamp]:
 def load_model(data: bytes, file_name: str) -> tuple[Any, Declared]:
     """The module or exported program in the bytes of a `.pt` or `.pt2` file, and what its `serving.json` declares.
 
-    Raises ArchiveError for what is no such archive, or a damaged one.
+    Raises ArchiveError for what is no such archive, a damaged one, or one that calls what is not known here.
     """
     check_records(data, file_name)
     try:
@@ -77,6 +77,7 @@ def load_model(data: bytes, file_name: str) -> tuple[Any, Declared]:
             return export.load(io.BytesIO(data)), Declared()
         extra = {SERVING_JSON: b""}
         module = jit.load(io.BytesIO(data), map_location="cpu", _extra_files=extra)
+        _ = module.inlined_graph  # compiles all that `forward` calls, which would wait for the first request otherwise
         return module, parse_serving_json(extra[SERVING_JSON], file_name)
     except ArchiveError as error:
         raise ArchiveError(error.message, archive=file_name, record=error.record) from None
