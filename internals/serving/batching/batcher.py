@@ -112,7 +112,7 @@ class Batcher:
             left = request.deadline - now
             if left <= 0:
                 raise DeadlineExceeded("the deadline had passed when the request arrived")
-            due = min(due, now + max(left - 2 * self.estimate, left / 2))
+            due = min(due, now + max(min(left - 2 * self.estimate, left / 2), 0.0))
         waiting = Waiting(request, rows or self.max_batch, nbytes, now, due, loop.create_future())
         key = lane_key(request.inputs, settings.pad) if rows else ALONE
         lane = self.lanes.get(key)

@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError
 
 from internals import Tensor
 
-from ..errors import InvalidRequest
+from ..errors import InvalidRequest, NotSupported
 from ..inference import InferRequest, InferResponse, Parameter
 from ..settings import Settings
 from . import wire
@@ -44,7 +44,7 @@ CONTENTS = {
 def read_request(message: bytes, settings: Settings) -> tuple[InferRequest, list[tuple[bool, int]]]:
     """A serialized ModelInferRequest; and of each input whether it stayed where it was, and its bytes.
 
-    Raises InvalidRequest when it is not one, or contradicts itself.
+    Raises InvalidRequest when it is not one, or contradicts itself; NotSupported for shared memory and classification.
     """
     try:
         head, raw = wire.take_out(message, RAW_INPUT_CONTENTS)
@@ -66,6 +66,9 @@ def read_request(message: bytes, settings: Settings) -> tuple[InferRequest, list
             tensor, zero_copy = tensor_from_memory(raw[i], given.datatype, given.shape, given.name, settings)
         inputs[given.name] = tensor
         copies.append((zero_copy, tensor.nbytes))
+    for what, given in (*(("input", i) for i in said.inputs), *(("output", o) for o in said.outputs)):
+        if given.parameters:
+            refuse_extensions(given.parameters, f"{what} '{given.name}'")
     request = InferRequest(
         model=said.model_name,
         version=said.model_version,
@@ -118,3 +121,19 @@ def read_parameter(value: Any) -> Parameter:
     kind = value.WhichOneof("parameter_choice")
     found: Parameter = getattr(value, kind) if kind else ""
     return found
+
+
+def refuse_extensions(parameters: Any, what: str) -> None:
+    """Triton's, which would change the answer: to pass over them would be to give another one than was asked for."""
+    if any(name.startswith("shared_memory") for name in parameters):
+        raise NotSupported(f"{what}: shared memory is not served: send the tensor in raw_input_contents")
+    if "classification" in parameters and read_parameter(parameters["classification"]):
+        raise NotSupported(f"{what}: classification is not served: take the scores, and their largest")
+
+
+def timeout_of(request: InferRequest) -> float | None:
+    """Seconds that the request's parameter `timeout`, in microseconds, gives it; None for no limit. Raises InvalidRequest."""
+    timeout = request.parameters.get("timeout", 0)
+    if type(timeout) is not int or timeout < 0:
+        raise InvalidRequest("the parameter 'timeout' is an integer of microseconds, 0 for no limit")
+    return timeout / 1e6 if timeout else None

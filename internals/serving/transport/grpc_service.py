@@ -27,7 +27,7 @@ from google.protobuf.message import DecodeError
 from ..engine import Engine
 from ..errors import InvalidRequest, ModelFailed, ServingError
 from ..inference import InferResponse
-from ..protocol.messages import read_request, write_response, write_stream_response
+from ..protocol.messages import read_request, timeout_of, write_response, write_stream_response
 from ..protocol.schema import open_inference
 from . import grpc_models
 from .unread import Unread
@@ -113,13 +113,14 @@ class Inference:
         try:
             self.unread.check(connection)
             request, copies = read_request(message, self.engine.settings)
+            limits = [seconds for seconds in (remaining, timeout_of(request)) if seconds is not None]
         except ServingError as error:
             self.engine.refuse("", "", error, time.monotonic() - arrived)
             raise
         for zero_copy, nbytes in copies:
             self.engine.metrics.input(zero_copy, nbytes)
-        if remaining is not None:
-            request.deadline = arrived + remaining
+        if limits:
+            request.deadline = arrived + min(limits)
         return await self.engine.answer(request, partial(self.write, connection))
 
     def write(self, connection: str, response: InferResponse) -> bytes:
