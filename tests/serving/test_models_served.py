@@ -20,7 +20,7 @@ from internals.jit.runtime.convolution_group import group_of
 from internals.serialization.errors import ArchiveError
 from internals.serving.errors import ModelFailed
 from internals.serving.models.model_file import FileIsChanging, load_model, read_path, read_whole
-from internals.serving.models.row_counts import next_count, row_counts
+from internals.serving.models.row_counts import next_count, row_counts, rows_to_run
 from internals.serving.models.served_model import LONGEST_MESSAGE, ServedModel, named_tensors, one_line
 from internals.serving.settings import Settings
 from tests.serving import models_support as nets
@@ -206,6 +206,12 @@ def test_optimised_it_answers_the_same():
 def test_row_counts():
     assert row_counts(32) == (1, 3, 10, 32) and row_counts(4) == (1, 2, 3, 4) and row_counts(1) == (1,)
     assert [next_count(n, (1, 3, 10)) for n in (0, 1, 2, 3, 4, 10, 11)] == [1, 1, 3, 3, 10, 10, 11]
+
+
+def test_of_the_rows_that_wait_as_many_are_run_as_waste_little():
+    waiting = (1, 2, 3, 5, 7, 8, 10, 16, 23, 24, 32)
+    assert [rows_to_run(n, (1, 3, 10, 32)) for n in waiting] == [1, 1, 3, 3, 3, 8, 10, 10, 10, 24, 32]
+    assert [rows_to_run(n, ()) for n in waiting] == list(waiting)
 
 
 def test_optimised_convolutions_are_built_for_few_row_counts():

@@ -151,7 +151,8 @@ class Batcher:
             for waiting in gone:
                 self._take_out(waiting, "left" if waiting.future.done() else "expired")
             return
-        batch = lane.take(self.max_batch)
+        rows = self.model.rows_to_run(min(lane.rows, self.max_batch)) if self.execution.batching else self.max_batch
+        batch = lane.take(rows)
         if not lane.line:
             del self.lanes[lane.key]
         for waiting in batch:

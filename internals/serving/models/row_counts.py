@@ -3,7 +3,8 @@
 An optimised network with convolutions has its buffers, and the order of its loops, for inputs of certain sizes; for other sizes
 it is built again, which takes from tenths of a second to many seconds, and only a few are kept. Batches come with any number of
 rows. So such a model is run with four counts only, 1, 3, 10 and 32 for batches of 32 at most, all of them built before the
-first request; a batch of 5 runs as 10, five of them zeros whose results are cut off.
+first request; a batch of 8 runs as 10, two of them zeros whose results are cut off. Zeros cost as much as rows: when 16 wait,
+10 of them are run, and then the others with those that have come (`rows_to_run`), rather than all of them as 32.
 
 Rows must not depend on each other for that. So it is tried, before the first request, whether other rows in the place of the
 zeros make a difference; where they do, nothing is filled up.
@@ -32,6 +33,12 @@ def row_counts(most: int, count: int = MOST_NETWORKS) -> tuple[int, ...]:
 def next_count(rows: int, counts: Sequence[int]) -> int:
     """The smallest of the counts that has room for so many rows; the number itself if none has."""
     return next((count for count in counts if count >= rows), rows)
+
+
+def rows_to_run(waiting: int, counts: Sequence[int]) -> int:
+    """How many of the rows that wait should run at once: all, unless more than a quarter of the batch would be filled up."""
+    below = max((count for count in counts if count <= waiting), default=waiting)
+    return waiting if 4 * waiting >= 3 * next_count(waiting, counts) else below
 
 
 def filled_up(inputs: Sequence[Tensor], rows: int, wanted: int) -> list[Tensor]:

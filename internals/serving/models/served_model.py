@@ -38,7 +38,7 @@ from ..settings import Settings
 from .facts import Facts, facts_of
 from .model_file import load_model, read_path
 from .program import Parameter, Program, names_of_results, program_of
-from .row_counts import filled_up, next_count, others_do_not_matter, row_counts
+from .row_counts import filled_up, next_count, others_do_not_matter, row_counts, rows_to_run
 from .signature import Declared, Signature, TensorSpec, parse_input
 from .trial import Trial, WrongResult, try_on_zeros
 
@@ -125,6 +125,10 @@ class ServedModel:
             if 0 < rows < wanted:
                 return {name: t[:rows] for name, t in self._run(filled_up(inputs, rows, wanted)).items()}
         return self._run(inputs)
+
+    def rows_to_run(self, waiting: int) -> int:
+        """How many of so many rows that wait are best run at once."""
+        return rows_to_run(waiting, self._row_counts)
 
     def _run(self, inputs: Sequence[Any]) -> dict[str, Tensor]:
         if not self._has_run:
