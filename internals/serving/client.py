@@ -54,7 +54,7 @@ class Client:
     `root_certificates` (a PEM file, for TLS), `certificate` and `key` (for mTLS), `token`: as the server wants them.
     """
 
-    def __init__(self, address: str, token: str | None = None, **tls: Path) -> None:
+    def __init__(self, address: str, token: str | None = None, **tls: Path | str) -> None:
         self.channel = open_channel(grpc, address, tls)
         self.metadata = metadata(token)
 
@@ -107,7 +107,7 @@ class Client:
 class AsyncClient:
     """The same for `async` code: `async with AsyncClient(address) as client: await client.infer("mlp", x)`."""
 
-    def __init__(self, address: str, token: str | None = None, **tls: Path) -> None:
+    def __init__(self, address: str, token: str | None = None, **tls: Path | str) -> None:
         self.channel = open_channel(grpc.aio, address, tls)
         self.metadata = metadata(token)
         self.model_infer = self.channel.unary_unary(f"{METHOD}ModelInfer")
@@ -187,10 +187,13 @@ def read_response(message: bytes) -> dict[str, Tensor]:
 
 
 def named_inputs(inputs: Inputs) -> Mapping[str, Tensor]:
-    if isinstance(inputs, Mapping):
-        return inputs
-    tensors = [inputs] if isinstance(inputs, Tensor) else inputs
-    return {f"INPUT__{i}": tensor for i, tensor in enumerate(tensors)}
+    if not isinstance(inputs, Mapping):
+        tensors = inputs if isinstance(inputs, Sequence) else [inputs]
+        inputs = {f"INPUT__{i}": tensor for i, tensor in enumerate(tensors)}
+    for name, tensor in inputs.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"the input '{name}' is of type {type(tensor).__name__}, not a tensor: make it one first")
+    return inputs
 
 
 def as_asked(outputs: dict[str, Tensor], inputs: Inputs) -> Any:
@@ -203,9 +206,12 @@ def metadata(token: str | None) -> tuple[tuple[str, str], ...]:
     return () if token is None else (("authorization", f"Bearer {token}"),)
 
 
-def open_channel(library: Any, address: str, tls: Mapping[str, Path]) -> Any:
+def open_channel(library: Any, address: str, tls: Mapping[str, Path | str]) -> Any:
     if not tls:
         return library.insecure_channel(address, options=OPTIONS)
     names = ("root_certificates", "key", "certificate")
-    content = [tls[name].read_bytes() if name in tls else None for name in names]
+    for name in tls:
+        if name not in names:
+            raise TypeError(f"a client has no option '{name}'; for TLS it has {', '.join(names)}")
+    content = [Path(tls[name]).read_bytes() if name in tls else None for name in names]
     return library.secure_channel(address, grpc.ssl_channel_credentials(*content), options=OPTIONS)

@@ -46,9 +46,11 @@ class Server:
         self.engine: Engine | None = None
         self.grpc_address = self.http_address = self.metrics_address = ""
         self._watch: asyncio.Task[None] | None = None
+        self._runs = False
 
     async def start(self) -> None:
-        """Raises what loading a model raises, and OSError when a port is taken."""
+        """Raises what loading a model raises, OSError when a port is taken, and RuntimeError when it runs already."""
+        self._check_stopped()
         self.engine = engine = Engine(self.settings, self.log)
         self.grpc, self.http = GrpcServer(engine), HttpServer(engine)
         try:
@@ -58,6 +60,7 @@ class Server:
                 await engine.repository.load_all()
             self.http_address, self.metrics_address = await self.http.start()
             self.grpc_address = await self.grpc.start()
+            self._runs = True
         except BaseException:
             await self.stop(0)
             raise
@@ -72,6 +75,7 @@ class Server:
         grace = self.settings.grace if grace is None else grace
         self.log.event("stopping", grace=grace)
         self.engine.stopping.set()
+        self._runs = False
         if self._watch is not None:
             self._watch.cancel()
         until = time.monotonic() + grace
@@ -97,7 +101,12 @@ class Server:
         batcher.recorder = Recorder()
         return batcher.recorder
 
+    def _check_stopped(self) -> None:
+        if self._runs:
+            raise RuntimeError(f"this server runs already, at {self.grpc_address}: make another one")
+
     def __enter__(self) -> Server:
+        self._check_stopped()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="internals.serving", daemon=True)
         self._thread.start()
