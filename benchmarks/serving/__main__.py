@@ -50,8 +50,8 @@ CURVES: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "MLP 784-2048-2048-10": ("mlp", 64, ()),
     "MLP 784-2048-2048-10, optimised": ("mlp", 64, ("--optimize",)),
     "MLP 784-128-128-10": ("mlp-small", 64, ()),
-    "ResNet-18, 3 x 224 x 224": ("resnet18", 16, ("--optimize",)),
-    "ResNet-18, 3 x 224 x 224, as it is": ("resnet18", 16, ()),
+    "ResNet-18, 3 x 224 x 224, optimised": ("resnet18", 16, ("--optimize",)),
+    "ResNet-18, 3 x 224 x 224": ("resnet18", 16, ()),
 }
 EFFORT: tuple[dict[str, Any], ...] = (  # for a curve
     {"sizes": (1, 8, 64), "seconds": 1.0, "rounds": 1},
