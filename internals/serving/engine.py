@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TypeVar
 
 from internals import Tensor
@@ -26,6 +26,7 @@ from .observe.metrics import Metrics
 from .protocol.policies import arrange
 from .settings import Settings
 
+LEEWAY = 0.05  # seconds that the deadline of gRPC's clock may come before ours
 Answer = TypeVar("Answer")
 
 
@@ -76,7 +77,8 @@ class Engine:
             self.log.failure(request.model, version, request.id, error)
             raise
         except asyncio.CancelledError:
-            outcome = "cancelled"
+            late = request.deadline is not None and monotonic() > request.deadline - LEEWAY
+            outcome = "deadline_exceeded" if late else "cancelled"  # gRPC cancels what is late, too
             raise
         finally:
             self.metrics.request(request.model, version, outcome, perf_counter() - began)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,3 +70,22 @@ def test_a_newer_version_that_is_loading_does_not_make_the_server_unready(
         await engine.close()
 
     asyncio.run(main())
+
+
+def test_a_deadline_that_passes_while_the_model_runs_counts_as_one(serve: Callable[..., Any]) -> None:
+    """gRPC cancels such a call; its client saw DEADLINE_EXCEEDED."""
+    go_on = threading.Event()
+
+    def waits(x: torch.Tensor) -> torch.Tensor:
+        assert go_on.wait(20)
+        return x
+
+    server = serve({"waits": waits}, max_delay=0.0)
+    with serving.Client(server.grpc_address) as client:
+        with pytest.raises(serving.RemoteError, match="DEADLINE_EXCEEDED"):
+            client.infer("waits", torch.zeros(1, 2), timeout=0.2)
+        end = time.monotonic() + 20
+        while not (counted := outcomes(server.engine.metrics, "waits")) and time.monotonic() < end:
+            time.sleep(0.01)
+        go_on.set()
+    assert counted == {"deadline_exceeded": 1.0}
