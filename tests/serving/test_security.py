@@ -122,10 +122,23 @@ def test_nothing_without_the_token_but_signs_of_life(serve: Serve, mlp: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "header", [None, "", "Bearer", "Bearer ", TOKEN, f"bearer {TOKEN}", f"Bearer  {TOKEN}", b"\xff", "Bearer \udcff"]
+    "header",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        TOKEN,
+        f"Basic {TOKEN}",
+        f"Bearer{TOKEN}",
+        f"Bearer  {TOKEN}",
+        b"\xff",
+        "Bearer \udcff",
+    ],
 )
 def test_only_the_exact_header_is_the_token(header: Any) -> None:
     assert not same_token(header, TOKEN)
+    assert same_token(f"bearer {TOKEN}", TOKEN)  # the scheme's case does not matter (RFC 7235)
     assert same_token(f"Bearer {TOKEN}", TOKEN) and same_token(f"Bearer {TOKEN}".encode(), TOKEN)
 
 

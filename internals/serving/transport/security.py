@@ -38,7 +38,8 @@ def server_credentials(settings: Settings) -> grpc.ServerCredentials | None:
 def same_token(header: str | bytes | None, token: str) -> bool:
     """Whether an `authorization` header says `Bearer TOKEN`; takes as long for a nearly right one as for a wrong one."""
     said = header.encode("utf-8", "surrogateescape") if isinstance(header, str) else header or b""
-    return hmac.compare_digest(said, f"Bearer {token}".encode())
+    scheme, _, credentials = said.partition(b" ")
+    return hmac.compare_digest(credentials, token.encode()) and scheme.lower() == b"bearer"
 
 
 class TokenInterceptor(grpc.aio.ServerInterceptor):
