@@ -8,6 +8,7 @@ tables into docs/serving.md, as part of the newest kept run if words were given.
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import tempfile
 import traceback
@@ -84,7 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"{title}: {gain(points):.2f} times the requests/s of max_batch 1", flush=True)
     run["minutes"] = (perf_counter() - began) / 60
     if options.save:
-        command = " ".join(["python -m benchmarks.serving", *(sys.argv[1:] if arguments is None else arguments)])
+        given = sys.argv[1:] if arguments is None else arguments
+        command = shlex.join(["python", "-m", "benchmarks.serving", *given])
         print(f"kept in {record.save(run, command, part=bool(options.words)).name}")
         page.main()
     return 1 if any(finding["wrong"] for finding in run["faults"]) else 0

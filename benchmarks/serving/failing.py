@@ -39,7 +39,7 @@ def slow(folder: Path, clients: int = 48, queue: int = 8, seconds: float = 0.3) 
     """One request runs; `queue` may wait; of the rest, each is refused at once, or leaves when its deadline passes."""
     finding = Finding(
         "a model that is slow",
-        f"{clients} requests at once, {queue} may wait; then {queue} with a deadline that passes",
+        f"{clients} requests at once, {queue} may wait; then {queue - 1} with a deadline that passes",
     )
     with ServerProcess(folder, "--max-queue", str(queue)) as server:
         one = lasting(server, seconds)

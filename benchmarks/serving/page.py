@@ -97,7 +97,9 @@ def faults_table(run: dict[str, Any]) -> Iterator[str]:
 
 
 def curves(run: dict[str, Any]) -> Iterator[str]:
-    for title, found in run["curves"].items():
+    for number, (title, found) in enumerate(run["curves"].items()):
+        if number:
+            yield ""
         yield f"**{title}**, {found['clients']} clients; at best {found['gain']:.2f} times the requests/s of no batching:\n"
         yield "| `--max-batch` | requests/s | of no batching | p50, ms | p95 | p99 | requests in a batch |"
         yield "|---:|---:|---:|---:|---:|---:|---:|"
@@ -106,7 +108,6 @@ def curves(run: dict[str, Any]) -> Iterator[str]:
             times = " | ".join(f"{point[name]:.3g}" for name in ("p50", "p95", "p99"))
             rate = f"{point['rate']:,.0f} | {point['rate'] / alone:.2f}"
             yield f"| {point['max_batch']:.0f} | {rate} | {times} | {point['filled']:.1f} |"
-        yield ""
 
 
 def image_section(run: dict[str, Any]) -> Iterator[str]:

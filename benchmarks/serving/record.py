@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, results
+from benchmarks.serving.process import UNSET
 
 FOLDER = Path(__file__).parent / "results"
 PACKAGES = ("grpcio", "protobuf", "aiohttp")
@@ -21,7 +22,7 @@ def save(run: dict[str, Any], command: str, part: bool = False) -> Path:
         "date": date,
         "command": command,
         "minutes": run["minutes"],
-        "machine": machine.describe(run["load"]),
+        "machine": described(run["load"]),
         "versions": machine.versions() | {package: version(package) for package in PACKAGES},
         **{key: run[key] for key in ("faults", "curves", "image")},
     }
@@ -33,6 +34,13 @@ def save(run: dict[str, Any], command: str, part: bool = False) -> Path:
     path = FOLDER / f"{date[:16].replace('T', '-').replace(':', '')}.json"
     results.write(path, json.dumps(kept, indent=1) + "\n")
     return path
+
+
+def described(load: float | None) -> dict[str, Any]:
+    """The machine, without settings that servers are started without."""
+    found = machine.describe(load)
+    found["settings"] = {name: value for name, value in found["settings"].items() if name not in UNSET}
+    return found
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
