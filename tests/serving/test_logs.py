@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_contents_of_tensors_and_buffers_never_appear(format: str) -> None:
         ValueError("31337"),
     ):
         log.event("odd", value=value)
-    written = stream.getvalue()
+    written = re.sub(r"[0-9-]+T[0-9:.]+Z", "", stream.getvalue())  # a time may have any digits
     assert "31337" not in written
     assert "4242" not in written
     assert "<Tensor>" in written
