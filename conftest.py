@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import hypothesis
@@ -38,3 +39,10 @@ def same_random_numbers(request: pytest.FixtureRequest) -> None:
         import internals
 
         internals.manual_seed(0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def garbage_of_this_file_only() -> None:
+    """What the files before left alive, millions of objects after some hundred files, is not looked through at each collection."""
+    gc.collect()
+    gc.freeze()
