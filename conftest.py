@@ -43,6 +43,6 @@ def same_random_numbers(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def garbage_of_this_file_only() -> None:
-    """What the files before left alive, millions of objects after some hundred files, is not looked through at each collection."""
+    """What earlier files left alive, millions of objects in a long run, is not looked through at each collection."""
     gc.collect()
     gc.freeze()
