@@ -94,3 +94,18 @@ def batches(recorder: Recorder | None) -> list[list[int]]:
 def kinds(recorder: Recorder | None, who: int) -> list[str]:
     assert recorder is not None
     return [event.kind for event in recorder.events if event.request == who]
+
+
+def rows(first: float, count: int, width: int = 3) -> torch.Tensor:
+    return torch.arange(float(first), float(first + count * width)).view(count, width)
+
+
+def submit(batcher: Batcher, values: Any, timeout: float | None = None, **more: Any) -> asyncio.Task[Any]:
+    return asyncio.create_task(batcher.submit(request(values, timeout, **more)))
+
+
+async def hold(batcher: Batcher, model: Model, values: Any = ((0.0, 0.0, 0.0),)) -> asyncio.Task[Any]:
+    """Makes a worker busy with a batch of one request until the model's gate is opened."""
+    task = submit(batcher, values)
+    await model.has_begun()
+    return task
