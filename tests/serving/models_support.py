@@ -212,6 +212,15 @@ def repository(folder: Path | None = None, **settings: Any) -> tuple[ModelReposi
     return ModelRepository(Settings(model_dir=folder, **settings), OneByOne, events), events
 
 
+async def one_model(folder: Path) -> tuple[Path, ModelRepository, Events]:
+    """The file of a model "a", which answers 1.0, and a repository that has loaded it."""
+    path = folder / "a.pt"
+    place(file_of(1.0), path)
+    repo, events = repository(folder)
+    await repo.load_all()
+    return path, repo, events
+
+
 async def ask(repo: ModelRepository, name: str, x: Any, version: str = "") -> Any:
     """The first output for one input, the way the engine asks."""
     entry = repo.get(name, version)

@@ -10,7 +10,7 @@ import pytest
 
 from internals.serving.errors import ModelNotFound
 from internals.serving.models.reload import Watcher, compare, reload_on_hangup, watch
-from tests.serving.models_support import ZERO, ask, file_of, number, place, repository, run
+from tests.serving.models_support import ZERO, ask, file_of, number, one_model, place, repository, run
 
 
 def test_two_looks_have_to_agree():
@@ -23,10 +23,7 @@ def test_two_looks_have_to_agree():
 
 @run
 async def test_a_file_that_grows_slowly_is_loaded_when_it_is_whole(folder):
-    path = folder / "a.pt"
-    place(file_of(1.0), path)
-    repo, events = repository(folder)
-    await repo.load_all()
+    path, repo, events = await one_model(folder)
     watcher = Watcher(repo)
     await watcher.look()
     data = file_of(2.0)
@@ -46,10 +43,7 @@ async def test_a_file_that_grows_slowly_is_loaded_when_it_is_whole(folder):
 @run
 async def test_a_writer_who_pauses_is_not_believed(folder):
     """Two equal looks at half a file: it has no checksums. It is reported once, and loaded when it is whole."""
-    path = folder / "a.pt"
-    place(file_of(1.0), path)
-    repo, events = repository(folder)
-    await repo.load_all()
+    path, repo, events = await one_model(folder)
     watcher = Watcher(repo)
     path.write_bytes(file_of(2.0)[:-1000])
     for _ in range(4):
@@ -107,10 +101,7 @@ async def test_versions_that_come_and_go(folder):
 
 @run
 async def test_a_file_replaced_by_removing_it_first_is_never_missed(folder):
-    path = folder / "a.pt"
-    place(file_of(1.0), path)
-    repo, events = repository(folder)
-    await repo.load_all()
+    path, repo, events = await one_model(folder)
     watcher = Watcher(repo)
     await watcher.look()
     path.unlink()
@@ -148,10 +139,7 @@ async def test_a_folder_that_cannot_be_read_changes_nothing(folder):
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no hang-up signal here")
 @run
 async def test_a_hangup_loads_at_once(folder):
-    path = folder / "a.pt"
-    place(file_of(1.0), path)
-    repo, events = repository(folder)
-    await repo.load_all()
+    path, repo, events = await one_model(folder)
     reload_on_hangup(repo)
     place(file_of(2.0), path)
     os.kill(os.getpid(), signal.SIGHUP)

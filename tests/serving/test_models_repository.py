@@ -16,7 +16,7 @@ from internals.serving.models.served_model import ServedModel
 from internals.serving.observe.logs import Log
 from internals.serving.settings import Settings
 from tests.serving import models_support as nets
-from tests.serving.models_support import ZERO, ask, file_of, number, place, repository, run
+from tests.serving.models_support import ZERO, ask, file_of, number, one_model, place, repository, run
 
 # What there is
 
@@ -120,10 +120,7 @@ async def test_a_stream_of_requests_while_versions_are_swapped(folder):
 
     `OneByOne.submit` fails for a model that is draining, so a request that came to an old one would be seen.
     """
-    path = folder / "a.pt"
-    place(file_of(1.0), path)
-    repo, events = repository(folder)
-    await repo.load_all()
+    path, repo, events = await one_model(folder)
     answers: list[float] = []
     sent = 0
     done = False
@@ -190,10 +187,7 @@ async def test_the_same_through_the_engine_and_its_batches(folder):
 
 @run
 async def test_requests_that_the_old_one_accepted_are_answered_by_it(folder):
-    path = folder / "a.pt"
-    place(file_of(1.0), path)
-    repo, _ = repository(folder)
-    await repo.load_all()
+    path, repo, _ = await one_model(folder)
     old = repo.get("a")
     waiting = [asyncio.create_task(old.batcher.submit(InferRequest("a", {"x": ZERO}))) for _ in range(5)]
     await asyncio.sleep(0)
