@@ -128,6 +128,13 @@ def test_our_allocators_memory_is_counted() -> None:
     assert not seen.copied and seen.taken < IMAGE.nbytes / 8
 
 
+def test_looking_at_the_allocators_is_not_counted() -> None:
+    kept = [torch.ones(1024) for _ in range(6000)]  # statistics of so many blocks take memory themselves
+    before = copies.tensor_bytes()
+    seen, _ = copies.watch("server", Step("from_numpy", torch.from_numpy), IMAGE, None, IMAGE.nbytes)
+    assert seen.taken < IMAGE.nbytes / 8 and copies.tensor_bytes() == before and len(kept) == 6000
+
+
 def test_what_cannot_be_followed() -> None:
     with pytest.raises(ValueError, match="contiguous array of at least 4096 bytes, got 196608 bytes, strides"):
         follow(PATHS["raw"], IMAGE.T)
