@@ -14,7 +14,7 @@ export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda notebooks bench bench-env bench-full bench-serving bench-gpu lock clean
+.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda workshop notebooks bench bench-env bench-full bench-serving bench-gpu lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -47,6 +47,9 @@ oracle: ## add real PyTorch to .venv, so that `make test` also compares with it
 
 cuda: ## add numba's CUDA compiler to .venv: kernels on a real GPU, PTX anywhere (450 MB)
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --cuda
+
+workshop: ## add to .venv what a classroom needs: a hub, grading, a browser's driver for the tests, Sphinx
+	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --workshop
 
 notebooks: setup ## run the notebooks again and store their outputs
 	@$(RUN) -m tools.notebooks $(ARGS)

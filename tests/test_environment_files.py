@@ -16,6 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 WANTED = PROJECT["dependencies"] + EXTRAS["serving"] + EXTRAS["test"]
 CUDA = EXTRAS["cuda"]
+WORKSHOP = EXTRAS["workshop"]
 
 
 def conda_lists() -> tuple[list[str], list[str]]:
@@ -69,6 +70,15 @@ def test_what_make_cuda_adds_fits_to_what_is_there() -> None:
     assert {"numba", "numpy"} <= both and all(base[name] == added[name] for name in both)
 
 
+def test_what_make_workshop_adds_fits_to_what_is_there() -> None:
+    packaging = pytest.importorskip("packaging.requirements")
+    base, added = locked(), locked("requirements-workshop.lock")
+    for requirement in map(packaging.Requirement, WORKSHOP):
+        assert requirement.specifier.contains(added[requirement.name]) and requirement.name not in base
+    both = base.keys() & added.keys()
+    assert {"jupyterlab", "nbconvert"} <= both and all(base[name] == added[name] for name in both)
+
+
 def test_only_systems_that_have_cuda_get_it() -> None:
     lines = (ROOT / "requirements-cuda.lock").read_text().splitlines()
     packages = [line for line in lines if "==" in line]
@@ -91,7 +101,7 @@ def test_pypis_minitorch_which_overwrites_torch_is_nowhere() -> None:
         assert "minitorch" not in locked(file)
 
 
-LOCKS = ["requirements.lock", "requirements-oracle.lock", "requirements-cuda.lock", "requirements-bench.lock"]
+LOCKS = [f"requirements{added}.lock" for added in ("", "-oracle", "-cuda", "-workshop", "-bench")]
 
 
 @pytest.mark.parametrize("file", [*LOCKS, "environment.yml", "pyproject.toml"])

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes requirements.lock anew from pyproject.toml: one pinned version of everything that `make setup` installs,
-# good for every supported Python and system; requirements-cuda.lock, what `make cuda` adds to it; and
-# requirements-bench.lock, what `make bench` adds to it in an environment of its own.
+# good for every supported Python and system; requirements-cuda.lock and requirements-workshop.lock, what `make cuda`
+# and `make workshop` add to it; and requirements-bench.lock, what `make bench` adds to it in an environment of its own.
 # Needs `uv` on the PATH; only whoever changes a dependency runs this.
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,7 +16,10 @@ compile() {
 echo 'setuptools>=77' | compile pyproject.toml - --extra test --extra serving --output-file requirements.lock
 # The second lock has the first one's versions of what both name (numba, numpy).
 sed -n 's/^cuda = \["\(.*\)"\]$/\1/p' pyproject.toml | compile - --constraint requirements.lock --output-file requirements-cuda.lock
-# The third has neither hashes nor CUDA's libraries: which build of PyTorch there is, and what that needs, is the index's to say.
+# The third too. pip asks for setuptools by hash as well, since some of these packages need it.
+sed -n '/^workshop = \[$/,/^\]$/s/^ *"\(.*\)",$/\1/p' pyproject.toml |
+    compile - --constraint requirements.lock --output-file requirements-workshop.lock
+# The fourth has neither hashes nor CUDA's libraries: which build of PyTorch there is, and what that needs, is the index's to say.
 sed -n 's/^bench = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '" ' | tr ',' '\n' |
     compile - --constraint requirements.lock --no-emit-package triton --output-file requirements-bench.lock
 sed -i.before -e '/^nvidia-/d' -e '/^cuda-/d' -e '/^ *--hash/d' -e 's/ *\\$//' requirements-bench.lock

@@ -3,6 +3,7 @@
     python3 tools/setup_env.py            what `make setup` does
     python3 tools/setup_env.py --oracle   also real PyTorch, to compare with: `make oracle`
     python3 tools/setup_env.py --cuda     also numba's CUDA compiler: `make cuda`
+    python3 tools/setup_env.py --workshop also a hub, grading, a browser's driver, Sphinx: `make workshop`
     python3 tools/setup_env.py --bench    instead `.venv-bench`, with whom the benchmarks compare us: `make bench`
 
 When nothing changed this returns at once: the stamp `.venv/ready.json` says for which lock files, pyproject.toml,
@@ -56,12 +57,14 @@ MAIN = Environment(".venv", ("requirements.lock",), "a minute or two")
 BENCH = Environment(".venv-bench", ("requirements.lock", "requirements-bench.lock"), "several minutes, PyTorch is large")
 ORACLE_LOCK = "requirements-oracle.lock"
 CUDA_LOCK = "requirements-cuda.lock"
+WORKSHOP_LOCK = "requirements-workshop.lock"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="make or update the project's environments")
     parser.add_argument("--oracle", action="store_true", help="also install real PyTorch, for side-by-side tests")
     parser.add_argument("--cuda", action="store_true", help="also what compiles for a GPU (450 MB; not on macOS)")
+    parser.add_argument("--workshop", action="store_true", help="also what a classroom, its tests and the pages need")
     parser.add_argument("--bench", action="store_true", help="the benchmarks' .venv-bench instead, with PyTorch too")
     parser.add_argument("--pip-args", default="", help="more arguments for the pip that fetches PyTorch: an index, say")
     options = parser.parse_args()
@@ -72,6 +75,8 @@ def main() -> int:
                 ensure_oracle(options.pip_args.split())
             if options.cuda:
                 ensure_cuda()
+            if options.workshop:
+                ensure_workshop()
     except subprocess.CalledProcessError as error:
         print(f"setup failed: {' '.join(map(str, error.cmd))} ended with status {error.returncode}", file=sys.stderr)
         return 1
@@ -128,6 +133,20 @@ def ensure_cuda() -> None:
     say(f"installing numba-cuda {wanted} and NVIDIA's compiler (large)")
     pip(MAIN, "install", "--require-hashes", "-r", CUDA_LOCK)
     say(f"numba-cuda {wanted} is there")
+
+
+def ensure_workshop() -> None:
+    """What is there is told by a copy of the lock file beside the stamp: several packages may have changed."""
+    wanted = (ROOT / WORKSHOP_LOCK).read_text()
+    have = MAIN.folder / WORKSHOP_LOCK
+    if have.exists() and have.read_text() == wanted:
+        return
+    say("installing a hub, nbgrader, a browser's driver and Sphinx (a minute)")
+    pip(MAIN, "install", "--require-hashes", "-r", WORKSHOP_LOCK)
+    temporary = have.with_suffix(".new")
+    temporary.write_text(wanted)
+    temporary.replace(have)
+    say("what a workshop needs is there")
 
 
 def fingerprint(environment: Environment) -> dict[str, str]:
