@@ -120,4 +120,4 @@ def test_every_dependency_is_explained() -> None:
     text = (ROOT / "docs" / "dependencies.md").read_text().lower()
     explained = set(re.findall(r"^\| `([^`]+)`", text, re.M))
     compared_with = {name_of(r) for r in PROJECT["optional-dependencies"]["bench"]}
-    assert explained == {name_of(r) for r in WANTED + CUDA} | compared_with | {"setuptools"}
+    assert explained == {name_of(r) for r in WANTED + CUDA + WORKSHOP} | compared_with | {"setuptools"}
