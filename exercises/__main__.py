@@ -1,0 +1,87 @@
+"""`python -m exercises list | selftest | insert`: what there is, whether the checkers are right, and into the notebooks with it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from exercises.catalogue import NOTEBOOK_OF, NOTEBOOKS, everything, of_notebook
+from exercises.exercise import Exercise
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m exercises", description="the exercises of the notebooks")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, what in (
+        ("list", "what there is"),
+        ("selftest", "test the checkers"),
+        ("insert", "write them into notebooks"),
+    ):
+        command = commands.add_parser(name, help=what, description=what)
+        command.add_argument("names", nargs="*", help="beginnings of exercises, topics or notebooks; default: all")
+        if name == "list":
+            command.add_argument("--json", action="store_true", help="as JSON, with questions and hints")
+    options = parser.parse_args(arguments)
+    return {"list": show, "selftest": selftest, "insert": insert}[options.command](options)
+
+
+def show(options: argparse.Namespace) -> int:
+    exercises = list(everything(options.names))
+    if options.json:
+        print(json.dumps([described(exercise) for exercise in exercises], indent=1, ensure_ascii=False))
+        return 0
+    for exercise in exercises:
+        print(f"{exercise.name:22} level {exercise.level}  {NOTEBOOK_OF[exercise.topic]:36} {exercise.title}")
+    print(f"{len(exercises)} exercises")
+    return 0
+
+
+def described(exercise: Exercise) -> dict[str, object]:
+    return {
+        "id": exercise.name,
+        "notebook": NOTEBOOK_OF[exercise.topic],
+        "level": exercise.level,
+        "title": exercise.title,
+        "track": exercise.track,
+        "question": exercise.ask,
+        "start": exercise.cell(),
+        "check": exercise.call,
+        "hints": list(exercise.hints),
+        "misconceptions": [mistake.belief for mistake in exercise.mistakes],
+    }
+
+
+def selftest(options: argparse.Namespace) -> int:
+    from exercises.selftest import problems
+
+    failed = passed = 0
+    for exercise in everything(options.names):
+        found = problems(exercise)
+        failed += bool(found)
+        passed += not found
+        for problem in found:
+            print(f"{exercise.name}: {problem}", flush=True)
+        if not found:
+            print(f"{exercise.name}: solution passes, blank and {len(exercise.mistakes)} mistakes do not", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+def insert(options: argparse.Namespace) -> int:
+    from exercises.cells import insert as insert_into
+
+    wanted = tuple(options.names)
+    for notebook in NOTEBOOKS:
+        if not wanted or notebook.startswith(wanted):
+            changed = insert_into(FOLDER / f"{notebook}.ipynb")
+            print(f"{notebook}: {len(of_notebook(notebook))} exercises, {'written' if changed else 'unchanged'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

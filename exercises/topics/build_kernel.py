@@ -1,0 +1,3 @@
+"""Exercises of notebook 22."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Exercises of notebook 14."""
+
+from __future__ import annotations

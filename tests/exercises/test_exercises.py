@@ -1,0 +1,48 @@
+"""Every checker accepts its solution, and recognises what people get wrong; the notebooks hold what the definitions say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from exercises import cells
+from exercises.catalogue import NOTEBOOK_OF, NOTEBOOKS, everything, of_notebook
+from exercises.exercise import Exercise
+from exercises.selftest import problems
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+ALL = list(everything())
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
+def test_the_checker_is_right(exercise: Exercise) -> None:
+    assert problems(exercise) == []
+
+
+def test_there_are_enough_of_all_levels() -> None:
+    assert len(ALL) >= 60 and len({e.name for e in ALL}) == len(ALL)
+    assert min(Counter(e.level for e in ALL).values()) >= 20
+    for notebook in NOTEBOOKS:
+        assert {e.level for e in of_notebook(notebook)} == {1, 2, 3}, notebook
+
+
+def test_six_things_can_be_built() -> None:
+    tracks = Counter(e.track for e in ALL if e.track)
+    assert tracks.keys() == {"strides", "free_list", "node", "pass", "instruction", "kernel"}
+    assert min(tracks.values()) >= 2
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_the_notebook_has_its_exercises(notebook: str) -> None:
+    found = nbformat.read(FOLDER / f"{notebook}.ipynb", as_version=4).cells
+    tagged = [(c.cell_type, c.source) for c in found if cells.TAG in c.metadata.get("tags", [])]
+    wanted = [(c.cell_type, c.source) for c in cells.cells_of(of_notebook(notebook))]
+    assert tagged == wanted, f"python -m exercises insert {notebook[:2]}, then make notebooks ARGS={notebook[:2]}"
+
+
+def test_every_notebook_has_a_topic() -> None:
+    assert sorted(NOTEBOOKS) == sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+    assert all(topic in NOTEBOOK_OF for exercise in ALL for topic in [exercise.topic])
