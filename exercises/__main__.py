@@ -1,4 +1,4 @@
-"""`python -m exercises list | selftest | insert`: what there is, whether the checkers are right, and into the notebooks with it."""
+"""`python -m exercises list | selftest | insert`: what there is, whether the checkers are right, and writing the notebooks."""
 
 from __future__ import annotations
 

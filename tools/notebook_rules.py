@@ -122,8 +122,8 @@ def opens_well(notebook: NotebookNode) -> Iterator[str]:
 
 
 def ends_well(notebook: NotebookNode) -> Iterator[str]:
-    """A recap, how the real one differs, something to try."""
-    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    """A recap, how the real one differs, something to try; behind that only the exercises."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown" and not is_exercise(cell)]
     ending = "\n".join(texts[-6:]).lower()
     headings = "\n".join(line for line in ending.splitlines() if re.match(r"\s*(#|\*\*|<summary>)", line))
     for what, pattern in (
@@ -133,6 +133,10 @@ def ends_well(notebook: NotebookNode) -> Iterator[str]:
     ):
         if not re.search(pattern, headings):
             yield f"the last cells have no heading '{what}'"
+
+
+def is_exercise(cell: NotebookNode) -> bool:
+    return "exercise" in cell.metadata.get("tags", [])
 
 
 RULES = (

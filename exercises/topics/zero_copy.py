@@ -203,8 +203,8 @@ def zero_copy_2(as_image: Callable[[np.ndarray], Any]) -> str:
     title="Lend memory, and get it back",
     ask="""
         Write `lend(array, give_back)`: a tensor over the array's memory, made of a `DataPtr` and a `Storage`. It has the array's
-        shape and strides, keeps the array alive, and calls `give_back(array)` once, when the last tensor over this memory is gone.
-        Arrays of float64, also transposed ones, have to work.""",
+        shape and strides, keeps the array alive, and calls `give_back(array)` once, when the last tensor over this memory is
+        gone. Arrays of float64, also transposed ones, have to work.""",
     given="from internals.core.allocator import DataPtr\nfrom internals.core.storage import Storage",
     start="""
         def lend(array, give_back):
@@ -212,8 +212,8 @@ def zero_copy_2(as_image: Callable[[np.ndarray], Any]) -> str:
     passes=("lend",),
     hints=(
         "`DataPtr(pointer, context, deleter)`: the deleter is called with the context. Which context keeps the array alive?",
-        "The address is `array.ctypes.data`. `Storage(data, nbytes)` counts bytes, `torch.empty(0, dtype=torch.float64).set_(storage, "
-        "0, sizes, strides)` counts elements. numpy's strides are bytes.",
+        "The address is `array.ctypes.data`. `Storage(data, nbytes)` counts bytes, `torch.empty(0, dtype=torch.float64)"
+        ".set_(storage, 0, sizes, strides)` counts elements. numpy's strides are bytes.",
     ),
     solution="""
         def lend(array, give_back):
