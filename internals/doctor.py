@@ -1,8 +1,9 @@
 """`python -m internals doctor`: what this machine has, what each thing is needed for, and how to get what is absent.
 
-Each line comes from one `Probe`: a question to the machine, answered with a short description, or None when the thing
-is absent. The exit status is 0 when everything that the notebooks need is there; the rest only adds to them. Only the
-standard library is imported here, so `python -P internals/doctor.py` answers even where `import internals` fails.
+Each line comes from one `Probe`: a question to the machine, answered with a short description, or None when the thing is
+absent. The exit status is 0 when everything that the notebooks need is there; the rest only adds to them. With `--workshop` it
+is also tried (`preflight.py`). Only the standard library is imported here, so `python -P internals/doctor.py` answers even
+where `import internals` fails.
 
 Mirrors `torch/utils/collect_env.py`.
 
@@ -54,6 +55,7 @@ class Finding:
 def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(prog="python -m internals doctor", description="what is present and absent here")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument("--workshop", action="store_true", help="also try it: a kernel, a picture, JupyterLab; for a workshop")
     options = parser.parse_args(list(arguments))
     findings = examine(probes())
     ready = not missing(findings)
@@ -61,6 +63,11 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(json.dumps({"notebooks_will_run": ready, "findings": [asdict(f) for f in findings]}, indent=2))
     else:
         print(as_text(findings))
+    if options.workshop and ready and not options.json:
+        from internals.preflight import preflight
+
+        print()
+        return preflight()
     return 0 if ready else 1
 
 
