@@ -37,7 +37,11 @@ def assert_good_steps(steps: viz.rooms.autograd_steps.AutogradSteps) -> None:
     for _, frame in steps.frames:
         assert_good(frame)  # type: ignore[arg-type]
     html = steps.html()
-    assert html.count('type="radio"') == len(steps.states) and "<script" not in html and not re.search(r'\sid="', html)
+    assert (
+        html.count('type="checkbox"') == len(steps.states) - 1
+        and "<script" not in html
+        and not re.search(r'\sid="', html)
+    )
     assert steps.text() in html.replace("&gt;", ">").replace("&#x27;", "'")
 
 

@@ -144,9 +144,9 @@ def test_frames_are_good_pictures() -> None:
         assert_good(frame)  # type: ignore[arg-type]
     assert "the first 20 steps" in steps.heading and len(steps.frames) == 20
     html = steps.html()
-    assert html.count('type="radio"') == 20 and "<script" not in html and not re.search(r'\sid="', html)
+    assert html.count('type="checkbox"') == 19 and "<script" not in html and not re.search(r'\sid="', html)
     assert html.count("STOREN 1 2</text>") == 1  # one listing for all frames
-    assert html.count("position:absolute") == 20
+    assert html.count('style="position:absolute') == 20
 
 
 def test_calls_are_entered() -> None:

@@ -190,7 +190,7 @@ def test_stepper_holds_every_frame() -> None:
     a = internals.arange(6)
     stepper = viz.Stepper([("before", viz.memory(a=a)), ("after <", viz.memory(a=a, b=a[1:])), ("text", "1 < 2")], "Do")
     html = stepper.html()
-    assert html.count('type="radio"') == 3 and html.count("checked>") == 1 and "<script" not in html
+    assert html.count('type="checkbox"') == 2 and html.count('type="reset"') == 1 and "<script" not in html
     assert not re.search(r'\sid="', html) and "onclick" not in html
     assert "after &lt;" in html and "1 &lt; 2" in html
     assert stepper.text().startswith("Do\n[1/3] before\n    S0") and "[3/3] text" in repr(stepper)

@@ -15,7 +15,7 @@ from typing import Any
 from viz.canvas import Canvas, shorten, text_width
 from viz.palette import HUES
 from viz.rooms.bytecode import Bytecode, code_of, draw_rows, row_box, rows_of, value_text, window
-from viz.stepper import Stepper, one_style_sheet
+from viz.stepper import FORM, Stepper, one_style_sheet
 from viz.svg import svg
 from viz.text import plural
 
@@ -86,7 +86,7 @@ class Steps(Stepper):
         left = "".join(_listing_html(machines, numbers) for numbers in listings)
         columns = f'<div style="flex:none">{left}</div><div style="flex:none">{self.panes()}</div>'
         form = (
-            f'{self.style()}<form class="iv-step">{self.buttons()}'
+            f"{self.style()}{FORM}{self.buttons()}"
             f'<div style="display:flex;gap:1em;overflow-x:auto">{columns}</div></form>'
         )
         return one_style_sheet(form, self.text())
