@@ -1,6 +1,6 @@
 """The system's Chromium, driven by playwright, cut off from everything but this machine.
 
-playwright (the extra `workshop`) brings no browser: one of `NAMES` is looked for on the PATH, or where the variable CHROMIUM says.
+playwright (the extra `workshop`) brings no browser: one of `NAMES` is looked for on the PATH, unless CHROMIUM names another.
 """
 
 from __future__ import annotations
