@@ -50,7 +50,10 @@ def _hole(answer: Any, where: str) -> str | None:
     if isinstance(answer, types.FunctionType) and does_nothing(answer):
         return f"write the body of {where}"
     if isinstance(answer, type):
-        methods = ((name, m) for name, m in vars(answer).items() if isinstance(m, types.FunctionType))
+        parts = (
+            (name, getattr(part, "__func__", part)) for name, part in vars(answer).items()
+        )  # of a static method: inside
+        methods = ((name, m) for name, m in parts if isinstance(m, types.FunctionType))
         return next((f"write `{name}` of {where}" for name, m in methods if does_nothing(m)), None)
     return None
 

@@ -99,12 +99,17 @@ def test_holes_are_found_wherever_they_are() -> None:
 
         def backward(self) -> None: ...
 
+    class Static:
+        @staticmethod
+        def backward(grad: int) -> None: ...
+
     assert missing_part({"a": 1, "b": [1, 2]}) is None
     assert missing_part({"a": 1, "b": ...}) == "replace the ... of `b`"
     assert missing_part({"answer": {"x": 1, "y": ...}}) == "replace the ... of `answer`['y']"
     assert missing_part({"answer": [(1, ...)]}) == "replace the ... of `answer`[0][1]"
     assert missing_part({"f": dots}) == "write the body of `f`"
     assert missing_part({"Half": Half}) == "write `backward` of `Half`"
+    assert missing_part({"Static": Static}) == "write `backward` of `Static`"
 
 
 def test_hints_come_one_after_the_other() -> None:
