@@ -50,8 +50,9 @@ def test_text_is_legible_on_every_fill(theme: str) -> None:
     for paint in ("ink", "muted"):
         assert contrast(paints[paint], paints["paper"]) >= 4.5
     for role in HUES:
-        assert contrast(paints["ink"], paints[f"{role}-soft"]) >= 4.5, role
-        assert contrast(paints[f"{role}-text"], paints["paper"]) >= 4.5, role
+        for paint in ("ink", "muted", f"{role}-text"):
+            for under in (f"{role}-soft", "paper", "panel"):
+                assert contrast(paints[paint], paints[under]) >= 4.5, (paint, under)
 
 
 def test_every_colour_has_one_meaning() -> None:

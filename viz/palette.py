@@ -1,8 +1,8 @@
 """One meaning per colour, the same in every picture.
 
 The hues are Okabe and Ito's, which people with any of the common forms of colour blindness can tell apart. Every role
-has three shades: `strong` (lines and bars), `soft` (a fill that text can stand on) and `text` (readable on the page).
-The last two are mixed from the first, once for light and once for dark pages.
+has three shades: `strong` (lines and bars), `soft` (a fill that text can stand on) and `text` (readable on the page
+and on the fill). The last two are mixed from the first, once for light and once for dark pages.
 
 How the real one differs: PyTorch has no palette; its memory viewer picks a colour per allocation by hashing.
 """
@@ -38,8 +38,8 @@ HUES = {
 }
 
 PAGE = {
-    "light": {"paper": "#ffffff", "panel": "#f6f8fa", "line": "#d0d7de", "muted": "#57606a", "ink": "#1f2328"},
-    "dark": {"paper": "#14181d", "panel": "#1d232a", "line": "#3d4650", "muted": "#9aa7b4", "ink": "#e6edf3"},
+    "light": {"paper": "#ffffff", "panel": "#f6f8fa", "line": "#d0d7de", "muted": "#505963", "ink": "#1f2328"},
+    "dark": {"paper": "#14181d", "panel": "#1d232a", "line": "#3d4650", "muted": "#adb8c2", "ink": "#e6edf3"},
 }
 
 THEMES = ("light", "dark")
@@ -61,10 +61,10 @@ def _shades(theme: str) -> dict[str, str]:
             hue = mix(hue, "#806000", 0.75)  # pure yellow is invisible as a line on white
         elif role == "view" and theme == "dark":
             hue = mix(hue, "#ffffff", 0.75)
-        soft = {"light": 0.26, "dark": 0.42}[theme] * {"key": 0.4, "python": 0.7}.get(role, 1)
+        soft = {"light": 0.24, "dark": 0.32}[theme] * {"key": 0.4, "python": 0.7}.get(role, 1)
         paints[role] = hue
         paints[f"{role}-soft"] = mix(hue, page["paper"], soft)
-        paints[f"{role}-text"] = mix(hue, page["ink"], 0.5)
+        paints[f"{role}-text"] = mix(hue, page["ink"], 0.48)
     return paints
 
 

@@ -19,7 +19,7 @@ from html import escape
 
 from viz.canvas import Canvas
 from viz.html import SWAP
-from viz.palette import PAGE, PAINTS
+from viz.palette import PAINTS
 from viz.scene import Picture
 from viz.svg import stylesheet
 
@@ -129,9 +129,7 @@ def one_style_sheet(live: str, instead: str) -> str:
 def _frame_html(frame: object) -> str:
     if isinstance(frame, Picture):
         return frame.html()
-    paper, ink, line = (PAGE["light"][p] for p in ("paper", "ink", "line"))
-    style = f"background:{paper};color:{ink};border:1px solid {line};padding:.6em;overflow-x:auto"
-    return f'<pre style="{style}">{escape(str(frame))}</pre>'
+    return f'<pre style="border:1px solid #8888;padding:.6em;overflow-x:auto">{escape(str(frame))}</pre>'
 
 
 def _text_canvas(text: str) -> Canvas:
