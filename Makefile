@@ -51,6 +51,9 @@ cuda: ## add numba's CUDA compiler to .venv: kernels on a real GPU, PTX anywhere
 workshop: ## add to .venv what a classroom needs: a hub, grading, a browser's driver for the tests, Sphinx
 	@python=$$(sh tools/find_python.sh) && "$$python" tools/setup_env.py --workshop
 
+site: workshop ## the documentation's pages, in build/site: notebooks, texts, reference, source
+	@$(RUN) -m tools.site $(ARGS)
+
 notebooks: setup ## run the notebooks again and store their outputs
 	@$(RUN) -m tools.notebooks $(ARGS)
 

@@ -1,0 +1,92 @@
+"""The first page: the notebooks in the order of the talk, what each shows, and the ways to teach with them.
+
+What a notebook shows is said once, in the table of README.md. `docs/site/index.md` is the page's frame.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import escape
+
+GROUPS = {
+    "Start": range(1),
+    "Tensors and memory": range(1, 6),
+    "Operators and autograd": range(6, 11),
+    "The JIT": range(11, 19),
+    "The GPU": range(19, 22),
+    "Speed": range(22, 24),
+    "Production": range(24, 27),
+}
+PATHS = ("ninety_minutes", "half_day", "two_days")
+ROW = re.compile(r"^\| \[(\d\d) ([^\]]*)\]\(notebooks/([^)]*)\.ipynb\) \| (.*) \|$", re.M)
+
+
+@dataclass
+class Row:
+    """One row of README.md's table."""
+
+    number: int
+    title: str
+    name: str
+    shows: str
+
+
+def index(frame: str, readme: str, notebooks: list[str], texts: list[str]) -> str:
+    """The page. `notebooks` are file names without the ending, `texts` the names of all other documents."""
+    rows = [Row(int(number), title, name, shows) for number, title, name, shows in ROW.findall(readme)]
+    described = {row.name for row in rows}
+    for name in notebooks:
+        if name not in described:
+            raise ValueError(f"README.md's table has no row for notebooks/{name}.ipynb")
+        if not any(int(name[:2]) in numbers for numbers in GROUPS.values()):
+            raise ValueError(f"notebooks/{name}.ipynb belongs to no group: add it to GROUPS in tools/site/landing.py")
+    parts = {"map": map_of(rows), "paths": paths(texts), "contents": contents(notebooks, texts)}
+    for name, text in parts.items():
+        frame = frame.replace(f"<!-- {name} -->", text)
+    return frame
+
+
+def map_of(rows: list[Row]) -> str:
+    """A heading for each group of notebooks, and a list with a line for each."""
+    lines = []
+    for title, numbers in GROUPS.items():
+        lines += [f"### {title}", "", "```{list-table}", ":class: map", ":widths: 30 70", ""]
+        for row in rows:
+            if row.number in numbers:
+                lines += [f"* - [{row.number:02} {row.title}](notebooks/{row.name}.ipynb)", f"  - {row.shows}"]
+        lines += ["```", ""]
+    return "\n".join(lines)
+
+
+def paths(texts: list[str]) -> str:
+    """A card for each workshop path that is there, with its title and first sentences."""
+    there = [path for path in PATHS if f"workshop/{path}" in texts]
+    if not there:
+        return "The ways to teach with it are in the folder `workshop` of the project."
+    cards = [
+        f'<a class="card" href="workshop/{path}.html">{escape(path.replace("_", " ").capitalize())}</a>'
+        for path in there
+    ]
+    return '<div class="cards">' + "".join(cards) + "</div>"
+
+
+def contents(notebooks: list[str], texts: list[str]) -> str:
+    """The side bar: what is in the site, group by group."""
+    blocks = [
+        _toctree(title, [f"notebooks/{name}" for name in notebooks if int(name[:2]) in numbers])
+        for title, numbers in GROUPS.items()
+    ]
+    teaching = [text for text in texts if text.startswith("workshop/")]
+    first = ["workshop/README", *(f"workshop/{path}" for path in PATHS)]
+    teaching.sort(key=lambda text: (first.index(text) if text in first else len(first), text))
+    blocks.append(_toctree("Teach it", teaching))
+    rest = [text for text in texts if not text.startswith(("workshop/", "api/"))]
+    blocks.append(_toctree("The project", [*rest, "api/index"]))
+    return "\n".join(blocks)
+
+
+def _toctree(caption: str, entries: list[str]) -> str:
+    if not entries:
+        return ""
+    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```", ""])
