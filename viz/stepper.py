@@ -28,7 +28,7 @@ BUTTONS = (
     ".iv-step label,.iv-step [type=reset]{font:inherit;color:inherit;background:none;cursor:pointer;"
     "border:1px solid;border-radius:6px;padding:.1em .5em}"
     ".iv-step label input{position:absolute;opacity:0}"
-    ".iv-step label:has(:checked),.iv-step:not(:has(:checked)) [type=reset]{border-width:2px;font-weight:600}"
+    ".iv-step label:has(:checked),.iv-step:not(:has(:checked)) [type=reset]{box-shadow:0 0 0 1px;font-weight:600}"
     ".iv-step label:has(~label :checked){order:1;visibility:hidden}"  # passed: out of the way, but its place is kept
     ".iv-step label:has(:checked)::before{content:'\\2039 '}"  # untick it to go back
     ".iv-step :is([type=reset],label:has(:checked))+label:not(:has(:checked))::after{content:' \\203a'}"  # tick it to go on

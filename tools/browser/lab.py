@@ -26,7 +26,7 @@ from pathlib import Path
 from tools.lab import SETTINGS, is_root
 from tools.notebook_files import FOLDER, ROOT, kernel_environment
 
-BESIDE = ("build", "docs", "runtimes", "tests")  # what notebooks reach as ../NAME
+BESIDE = ("build", "runtimes", "tests")  # what cells read as ../NAME
 UP = 90  # seconds for the server to answer
 
 
@@ -92,6 +92,7 @@ def copy_of_notebooks(folder: Path, paths: list[Path] | None) -> list[Path]:
         for path in paths:
             shutil.copyfile(path, folder / FOLDER.name / path.name)
         copies = [folder / FOLDER.name / path.name for path in paths]
+    shutil.copytree(ROOT / "docs", folder / "docs")  # a server shows nothing through a link
     for name in BESIDE:
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name, target_is_directory=True)

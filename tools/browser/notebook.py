@@ -27,7 +27,7 @@ ALL_RAN = f"""() => {{
                             && c.executionState !== 'running');
 }}"""
 CELLS = f"""() => [...{WIDGET}.content.model.cells].map(c => ({{
-    type: c.type, source: c.sharedModel.source, count: c.executionCount ?? null,
+    type: c.type, source: c.sharedModel.source, count: c.executionCount ?? null, tags: c.getMetadata('tags') ?? [],
     outputs: c.type !== 'code' ? [] : Array.from({{length: c.outputs.length}}, (_, i) => c.outputs.get(i).toJSON()),
 }}))"""
 SHOW = f"""async n => {{
@@ -48,15 +48,31 @@ class OpenNotebook:
         page.wait_for_function(READY, timeout=60_000)
 
     def cells(self) -> list[dict[str, Any]]:
-        """Of each cell its `type`, `source`, `count` and `outputs`, as nbformat has them."""
+        """Of each cell its `type`, `source`, `count`, `tags` and `outputs`, as nbformat has them."""
         return list(self.page.evaluate(CELLS))
 
     def run_all(self, timeout: float = 300) -> None:
         """Runs all cells and waits until each has a count and the kernel is idle."""
         self.page.wait_for_function(KERNEL_IDLE, timeout=60_000)
-        self.page.evaluate(f"() => [...{WIDGET}.content.model.cells].forEach(c => c.type === 'code' && c.clearExecution())")
+        self.page.evaluate(
+            f"() => [...{WIDGET}.content.model.cells].forEach(c => c.type === 'code' && c.clearExecution())"
+        )
         self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
         self.page.wait_for_function(ALL_RAN, timeout=timeout * 1000, polling=200)
+
+    def theme(self, name: str) -> None:
+        """Chooses the theme "light" or "dark", as the menu does."""
+        self.page.evaluate(
+            "name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})",
+            f"JupyterLab {name.capitalize()}",
+        )
+        self.page.wait_for_function(
+            "light => document.body.dataset.jpThemeLight === light", arg=str(name == "light").lower()
+        )
+
+    def width(self, pixels: int) -> None:
+        """Makes the window this wide."""
+        self.page.set_viewport_size({"width": pixels, "height": 900})
 
     def show(self, n: int) -> Locator:
         """Scrolls to cell `n` and returns it."""
