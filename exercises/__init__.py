@@ -11,8 +11,9 @@ wrong answers that the checker has to recognise. Everything else is made of that
 - `attempt.py`    runs the text of an answer, as the notebook's cell would, and lets it be judged
 - `selftest.py`   tests the checkers: solutions pass, blanks and known mistakes do not, nor does anything arbitrary
 - `cells.py`      writes the exercises into the notebooks
+- `nbgrader_release.py`  writes a course for nbgrader
 - `topics/`       the exercises, a file for each notebook and for each track of "build it yourself"
-- `__main__.py`   `python -m exercises list | selftest | insert`
+- `__main__.py`   `python -m exercises list | selftest | insert | release`
 
 How the real one differs: PyTorch's tutorials have no exercises. The form is that of Kaggle's learntools (three verbs, no
 server) and of srush's Tensor Puzzles (the checker shows where the answer fails).

@@ -1,4 +1,5 @@
-"""`python -m exercises list | selftest | insert`: what there is, whether the checkers are right, and writing the notebooks."""
+"""`python -m exercises list | selftest | insert | release`: what there is, whether the checkers are right, writing the notebooks,
+and a course for nbgrader."""
 
 from __future__ import annotations
 
@@ -26,8 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("names", nargs="*", help="beginnings of exercises, topics or notebooks; default: all")
         if name == "list":
             command.add_argument("--json", action="store_true", help="as JSON, with questions and hints")
+    command = commands.add_parser(
+        "release", help="write a course for nbgrader", description="write a course for nbgrader"
+    )
+    command.add_argument("folder", type=Path, help="the course's folder")
+    command.add_argument("names", nargs="*", help="beginnings of notebooks; default: all")
+    command.add_argument("--course", default="internals", help="its name in the exchange (default: internals)")
     options = parser.parse_args(arguments)
-    return {"list": show, "selftest": selftest, "insert": insert}[options.command](options)
+    return {"list": show, "selftest": selftest, "insert": insert, "release": release}[options.command](options)
 
 
 def show(options: argparse.Namespace) -> int:
@@ -80,6 +87,20 @@ def insert(options: argparse.Namespace) -> int:
         if not wanted or notebook.startswith(wanted):
             changed = insert_into(FOLDER / f"{notebook}.ipynb")
             print(f"{notebook}: {len(of_notebook(notebook))} exercises, {'written' if changed else 'unchanged'}")
+    return 0
+
+
+def release(options: argparse.Namespace) -> int:
+    from exercises.nbgrader_release import release as make_course
+
+    try:
+        points = make_course(options.folder, tuple(options.names), options.course)
+    except LookupError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for notebook, most in points.items():
+        print(f"{notebook}: {len(of_notebook(notebook))} exercises, {most} points")
+    print(f"next, in {options.folder}: nbgrader generate_assignment {next(iter(points))}")
     return 0
 
 
