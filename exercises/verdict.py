@@ -7,6 +7,7 @@ top to bottom.
 from __future__ import annotations
 
 import dis
+import inspect
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,9 +51,7 @@ def _hole(answer: Any, where: str) -> str | None:
     if isinstance(answer, types.FunctionType) and does_nothing(answer):
         return f"write the body of {where}"
     if isinstance(answer, type):
-        parts = (
-            (name, getattr(part, "__func__", part)) for name, part in vars(answer).items()
-        )  # of a static method: inside
+        parts = ((name, inspect.unwrap(getattr(part, "__func__", part))) for name, part in vars(answer).items())
         methods = ((name, m) for name, m in parts if isinstance(m, types.FunctionType))
         return next((f"write `{name}` of {where}" for name, m in methods if does_nothing(m)), None)
     return None

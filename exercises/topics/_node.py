@@ -108,12 +108,13 @@ def checks_versions(ProductBackward: Any) -> None:
 
 def train() -> tuple[float, list[Any], list[str]]:
     """Three steps of a small gated model: the last loss, the weights, the names of the nodes behind the loss."""
-    torch.manual_seed(0)
-    inner, gate = nn.Linear(3, 4).double(), nn.Linear(3, 4).double()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        inner, gate = nn.Linear(3, 4).double(), nn.Linear(3, 4).double()
+        x = torch.randn(5, 3, dtype=torch.float64)
     scale = torch.ones(4, dtype=torch.float64, requires_grad=True)
     parameters = [*inner.parameters(), *gate.parameters(), scale]
     optimizer = torch.optim.SGD(parameters, lr=0.1)
-    x = torch.randn(5, 3, dtype=torch.float64)
     names: list[str] = []
     for _ in range(3):
         loss = ((inner(x).tanh() * gate(x).sigmoid() * scale).sum(1) - 1).pow(2).mean()

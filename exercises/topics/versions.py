@@ -378,9 +378,10 @@ def _why(pack: Callable[[Any], Any]) -> str:
 
 
 def _trains_the_same(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2), nn.Softmax(1))
-    x = torch.randn(5, 3)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2), nn.Softmax(1))
+        x = torch.randn(5, 3)
     model(x)[:, 0].log().sum().backward()
     wanted = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()

@@ -8,6 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
+import internals as torch
 from exercises import cells, check
 from exercises.__main__ import main
 from exercises.attempt import attempt
@@ -103,6 +104,10 @@ def test_holes_are_found_wherever_they_are() -> None:
         @staticmethod
         def backward(grad: int) -> None: ...
 
+    class Wrapped:
+        @torch.no_grad()
+        def step(self) -> None: ...
+
     assert missing_part({"a": 1, "b": [1, 2]}) is None
     assert missing_part({"a": 1, "b": ...}) == "replace the ... of `b`"
     assert missing_part({"answer": {"x": 1, "y": ...}}) == "replace the ... of `answer`['y']"
@@ -110,6 +115,7 @@ def test_holes_are_found_wherever_they_are() -> None:
     assert missing_part({"f": dots}) == "write the body of `f`"
     assert missing_part({"Half": Half}) == "write `backward` of `Half`"
     assert missing_part({"Static": Static}) == "write `backward` of `Static`"
+    assert missing_part({"Wrapped": Wrapped}) == "write `step` of `Wrapped`"
 
 
 def test_hints_come_one_after_the_other() -> None:
