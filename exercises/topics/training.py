@@ -109,7 +109,8 @@ def training_1(answer: dict[str, str]) -> str:
         raise Wrong("the answer is the dict above, with a word for each of its nine tensors")
     names: dict[str, Any] = {"torch": torch}
     exec(NET, names)
-    net = names["Net"]()
+    with torch.random.fork_rng():
+        net = names["Net"]()
     saved = {t.data_ptr() for t in net.state_dict().values()}
     for path, reason in because.items():
         tensor = eval(f"net.{path}", {"net": net})
