@@ -3,6 +3,7 @@
 async root => {
     const visible = e => e.checkVisibility({ visibilityProperty: true, opacityProperty: true });
     const label = e => (e.getAttribute('aria-label') || e.getAttribute('alt') || e.querySelector(':scope > title')?.textContent || '').trim();
+    const description = e => (e.querySelector(':scope > desc')?.textContent || e.getAttribute('alt') || '').trim();
 
     // Colours: [r, g, b, alpha] of what the computed style says, the background under a point, and their contrast (WCAG 2).
     const colour = text => {
@@ -73,7 +74,7 @@ async root => {
                 judge(shape.lastChild.textContent, painted(shape), under(e, shape), getComputedStyle(shape));
             }
         } else marks = e.complete === false || e.naturalWidth === 0 ? 0 : 1;
-        return { tag: e.tagName.toLowerCase(), width: box.width, height: box.height, label: label(e), marks, cut: cut(e) };
+        return { tag: e.tagName.toLowerCase(), width: box.width, height: box.height, label: label(e), description: description(e), marks, cut: cut(e) };
     });
 
     const glaring = [];

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 WIDGET = "window.jupyterapp.shell.currentWidget"
-READY = f"""() => {{
+READY = """() => {
     const widget = window.jupyterapp?.shell.currentWidget;
     return widget?.context?.isReady && widget.content?.model?.cells.length > 0
         && document.querySelector('.jp-Notebook .jp-Cell') !== null;
-}}"""
+}"""
 KERNEL_IDLE = f"() => {WIDGET}.sessionContext?.session?.kernel?.status === 'idle'"
 ALL_RAN = f"""() => {{
     const cells = [...{WIDGET}.content.model.cells];

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,17 @@ MARKS = ("<svg", "<img")  # in an output's HTML: there is a picture
 
 @dataclass
 class Drawn:
-    """A picture that is visible: an svg, img or canvas. `marks` counts the shapes that have an extent, `cut` is True when a part
-    can neither be seen nor scrolled to."""
+    """A picture that is visible: an svg, img or canvas.
+
+    `label` is its name for who cannot see it and `description` what such a reader is told; `marks` counts the shapes that have
+    an extent, and `cut` is True when a part can neither be seen nor scrolled to.
+    """
 
     tag: str
     width: float
     height: float
     label: str
+    description: str
     marks: int
     cut: bool
 
@@ -52,3 +57,11 @@ def has_picture(output: dict[str, Any]) -> bool:
     data = output.get("data", {})
     html = "".join(data.get("text/html", ""))
     return any(kind.startswith("image/") for kind in data) or any(mark in html for mark in MARKS)
+
+
+def colours_of(element: Locator) -> int:
+    """How many colours the element has on the screen; a blank one has one."""
+    from PIL import Image
+
+    image = Image.open(BytesIO(element.screenshot(animations="disabled"))).convert("RGB")
+    return len(image.getcolors(image.width * image.height) or [])
