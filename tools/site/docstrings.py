@@ -17,6 +17,7 @@ Link = Callable[[str], str | None]
 BULLET = re.compile(r"(- |\d+\. )")
 MARKUP = re.compile(r"([\\*_|`<>\[\]:])")
 URL = re.compile(r"https?://[^\s)>,;`]*[^\s)>,;`.]")
+BEGINS_A_BLOCK = re.compile(r"\w+[.)]( |$)|[^\w\s\\`*\"']")  # 1. and -x and .. would be more than text
 EMPHASIS = re.compile(r"(?<![\w*`])\*([A-Za-z][A-Za-z ]*)\*(?![\w*`])")
 ALIGNED = re.compile(r"\S {3,}\S")
 DIFFERS = "How the real one differs"
@@ -31,7 +32,8 @@ def to_rest(text: str, link: Link = lambda name: None) -> str:
 def inline(text: str, link: Link = lambda name: None) -> str:
     """One paragraph's text: `names` as literals or links, addresses as links, all else escaped."""
     pieces = re.split(r"(`[^`]+`)", text)
-    return "".join(_name(p[1:-1], link) if i % 2 else _plain(p) for i, p in enumerate(pieces))
+    rest = "".join(_name(p[1:-1], link) if i % 2 else _plain(p) for i, p in enumerate(pieces))
+    return f"\\{rest}" if BEGINS_A_BLOCK.match(rest) else rest
 
 
 def literal(lines: list[str]) -> str:
@@ -56,7 +58,8 @@ def _blocks(text: str) -> list[list[str]]:
     previous = ""
     for line in text.expandtabs().splitlines():
         line = line.rstrip()
-        kind = _kind(line, previous)
+        in_example = previous == "as it is" and blocks[-1][-1] != "" and blocks[-1][0].lstrip().startswith(">>>")
+        kind = previous if in_example else _kind(line, previous)
         if not line:
             if previous == "as it is" and blocks:
                 blocks[-1].append("")
@@ -105,20 +108,14 @@ def _name(text: str, link: Link) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escaped text; *emphasis* and addresses stay. A number or letter at the start of a line must not begin a list."""
+    """Escaped text; *emphasis* and addresses stay."""
     parts, end = [], 0
     for url in URL.finditer(text):
         parts += [_escaped(text[end : url.start()]), rf"\ `{url[0]} <{url[0]}>`__\ "]
         end = url.end()
-    escaped = "".join([*parts, _escaped(text[end:])])
-    return re.sub(r"^(\w+|[-+#=~^\"'.•])(?=[.)]? |[-+#=~^\"'.•]*$)", _guarded, escaped, count=1)
+    return "".join([*parts, _escaped(text[end:])])
 
 
 def _escaped(text: str) -> str:
     pieces = EMPHASIS.split(text)
     return "".join(rf"\ *{p}*\ " if i % 2 else MARKUP.sub(r"\\\1", p) for i, p in enumerate(pieces))
-
-
-def _guarded(match: re.Match[str]) -> str:
-    word = match[0]
-    return "\\" + word if len(word) == 1 or word.isdigit() or not word.isalnum() else word

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -98,7 +100,7 @@ def inlined(svg: str, text: str) -> str:
     if 'class="iv"' not in svg[:500]:
         svg = re.sub(r"<style>.*?</style>", "", svg, count=1, flags=re.S).replace("<svg ", '<svg class="plain" ', 1)
     if "aria-label" not in svg[:500] and text:
-        svg = svg.replace("<svg ", f'<svg aria-label="{nodes.Text(text).astext()}" ', 1)
+        svg = svg.replace("<svg ", f'<svg aria-label="{escape(text)}" ', 1)
     return follow_the_page(svg)
 
 
@@ -107,7 +109,11 @@ def links_into_the_project(app: Sphinx, doctree: nodes.document) -> None:
     docname = app.env.docname
     here = Path(docname).parent
     for node in list(doctree.findall(addnodes.pending_xref)) + list(doctree.findall(addnodes.download_reference)):
-        if node.get("reftype") != "myst" or node.get("refdomain") == "doc":
+        if node.get("reftype") != "myst":
+            continue
+        if node.get("refdomain") == "doc":
+            if node["reftarget"].startswith("notebooks/") and node.get("reftargetid"):
+                node["reftargetid"] = heading_of(node["reftargetid"])
             continue
         target = node["reftarget"].partition("#")[0]
         path = (ROOT / here / target).resolve() if target else ROOT
@@ -115,6 +121,11 @@ def links_into_the_project(app: Sphinx, doctree: nodes.document) -> None:
             address = _address(path.relative_to(ROOT), app)
             uri = relative_uri(app.builder.get_target_uri(docname), address)
             node.replace_self(nodes.reference("", "", *node.children, refuri=uri, internal=True))
+
+
+def heading_of(anchor: str) -> str:
+    """JupyterLab's name of a heading, `12.-From-then-to-now`, as MyST and GitHub write it: `12-from-then-to-now`."""
+    return re.sub(r"[^\w\- ]", "", unquote(anchor).lower())
 
 
 def signatures(app: Sphinx, doctree: nodes.document) -> None:
