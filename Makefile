@@ -14,7 +14,7 @@ export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu bundle lock clean
+.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides bundle lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -71,6 +71,9 @@ bench-serving: setup ## the server under load, and clients that misbehave (20 mi
 
 bench-gpu: cuda ## time the CUDA backend on a real GPU: against its bandwidth, its matmul, and PyTorch
 	@$(RUN) -m benchmarks.cuda $(ARGS)
+
+slides: setup workshop ## the notebooks as slides with speaker notes, in build/slides; no network in the lecture hall
+	@$(RUN) -m tools.slides $(ARGS)
 
 bundle: setup ## the project and its wheels in one file, for a classroom without network
 	@$(RUN) -m tools.bundle $(ARGS)
