@@ -72,16 +72,17 @@ class Stepper(Picture):
     def style(self) -> str:
         """The rules by which the chosen frame is the one that shows: of those that are ticked, the last."""
         chosen = "".join(
-            f".iv-step:has(.iv-s{n}:checked){{.iv-f{{display:none}}.iv-f{n}{{display:block}}}}"
+            f".iv-step:has(.iv-s{n}>:checked):not(:has(.iv-s{n}~*>:checked)) .iv-f{n}{{display:block}}"
             for n in range(1, len(self.frames))
         )
-        return f"<style>{BUTTONS}.iv-step .iv-f{{display:none}}.iv-step .iv-f0{{display:block}}{chosen}</style>"
+        none = ".iv-step:not(:has(:checked)) .iv-f0{display:block}"
+        return f"<style>{BUTTONS}.iv-step .iv-f{{display:none}}{none}{chosen}</style>"
 
     def buttons(self) -> str:
         """The title, and a button for each frame: the first resets the form, the others are ticked."""
         first, *others = (escape(caption) for caption, _ in self.frames)
         buttons = f'<input type="reset" value="1" title="{first}">' + "".join(
-            f'<label title="{caption}"><input type="checkbox" class="iv-s{n}">{n + 1}</label>'
+            f'<label class="iv-s{n}" title="{caption}"><input type="checkbox">{n + 1}</label>'
             for n, caption in enumerate(others, 1)
         )
         row = "display:flex;flex-wrap:wrap;align-items:baseline;gap:.2em .3em;margin:.3em 0"

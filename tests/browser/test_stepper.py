@@ -49,6 +49,15 @@ def test_two_copies_on_a_page_are_independent(page: Page) -> None:
     assert (numbers(first), numbers(second)) == ([4], [1])
 
 
+def test_the_rules_of_one_do_not_touch_another(page: Page) -> None:
+    """The styles of all steppers hold for the whole page: whichever comes last, each form shows its own last tick."""
+    page.set_content(a_stepper(5).html() + a_stepper(2).html() + a_stepper(6).html() + a_stepper(1).html())
+    for form, frames in zip(page.locator(FORM).all(), (5, 2, 6)):
+        assert by_clicks(form) == expected_by_clicks(frames)
+        assert by_keyboard(page, form) == expected_by_keyboard(frames)
+    assert [numbers(form) for form in page.locator(FORM).all()] == [[4], [1], [5], [1]]
+
+
 def test_enter_does_not_leave_the_page(page: Page) -> None:
     """Enter in a form submits it, and the page would be loaded anew, with every stepper on its first frame."""
     moved: list[str] = []
