@@ -96,12 +96,15 @@ def played(text: str, tape: Tape, x: Any) -> Any:
         if isinstance(v, str) and v.startswith("%"):
             if v not in known:
                 raise Wrong(
-                    f"{text}: a line takes {v} before it was made: an in-place operator named its own result as argument"
+                    f"{text}: a line takes {v} before any line has made it: an operator, an in-place one perhaps, named its own result"
                 )
             return known[v]
         return v
 
     result = None
     for op, values, name in tape.lines:
-        result = known[name] = op(*[value(v) for v in values])
+        try:
+            result = known[name] = op(*[value(v) for v in values])
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise Wrong(f"{text}: {op.name} of {values} cannot be played: {error}. A constant stays as it is") from None
     return result
