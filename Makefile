@@ -14,7 +14,7 @@ export PYTHON
 export NUMBA_CACHE_DIR ?= $(CURDIR)/build/numba_cache
 export INTERNALS_CACHE_DIR ?= $(CURDIR)/build/machine_code
 
-.PHONY: help setup lab tour test test-full test-gpu runtimes-test oracle cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides bundle lock clean
+.PHONY: help setup hub lab tour test test-full test-gpu runtimes-test browser-test oracle cuda workshop site notebooks bench bench-env bench-full bench-serving bench-gpu slides handout bundle lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -54,6 +54,12 @@ workshop: ## add to .venv what a classroom needs: a hub, grading, a browser's dr
 site: workshop ## the documentation's pages, in build/site: notebooks, texts, reference, source
 	@$(RUN) -m tools.site $(ARGS)
 
+hub: workshop ## a JupyterHub for a class on this machine (workshop/hub/README.md)
+	@$(RUN) -m workshop.hub $(ARGS)
+
+browser-test: workshop ## every notebook in JupyterLab in a real Chromium (15 minutes); the browser is the system's
+	@$(RUN) -m tools.browser $(ARGS)
+
 notebooks: setup ## run the notebooks again and store their outputs
 	@$(RUN) -m tools.notebooks $(ARGS)
 
@@ -74,6 +80,9 @@ bench-gpu: cuda ## time the CUDA backend on a real GPU: against its bandwidth, i
 
 slides: setup workshop ## the notebooks as slides with speaker notes, in build/slides; no network in the lecture hall
 	@$(RUN) -m tools.slides $(ARGS)
+
+handout: setup ## the big picture on two pages of A4, in build/handout.html (and .pdf, where Chromium is)
+	@$(RUN) -m tools.handout $(ARGS)
 
 bundle: setup ## the project and its wheels in one file, for a classroom without network
 	@$(RUN) -m tools.bundle $(ARGS)

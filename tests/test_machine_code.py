@@ -201,6 +201,22 @@ def test_a_directory_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     assert cache.load("0" * 64) is None
 
 
+def test_several_directories_are_read_and_only_the_first_is_written(tmp_path, monkeypatch):
+    own, shared = tmp_path / "own", tmp_path / "shared"
+    mine, theirs = cache.Code(b"mine", ()), cache.Code(b"theirs", ("exp",))
+    monkeypatch.setenv("INTERNALS_CACHE_DIR", str(shared))
+    cache.store("0" * 64, theirs)
+    before = sorted(shared.rglob("*"))
+    monkeypatch.setenv("INTERNALS_CACHE_DIR", os.pathsep.join([str(own), str(shared)]))
+    assert cache.load("0" * 64) == theirs and cache.directory() == own and not own.exists()
+    cache.store("1" * 64, mine)
+    assert cache.load("1" * 64) == mine and sorted(shared.rglob("*")) == before
+    next(own.rglob("*.o")).write_bytes(b"damaged")
+    assert cache.load("1" * 64) is None and cache.load("0" * 64) == theirs
+    cache.clear()
+    assert sorted(shared.rglob("*")) == before and not list(own.rglob("*.o"))
+
+
 def test_hand_written_llvm_code(own_cache):
     text = """
     define void @triple(i64 %begin, i64 %end, ptr %args) {

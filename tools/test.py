@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tools.notebook_files import BUILD, CELL_TIMEOUT, FOLDER, ROOT
 
-TYPED = ["internals", "viz", "exercises", "codegen", "tools", "benchmarks", "conftest.py"]
+TYPED = ["internals", "viz", "exercises", "codegen", "tools", "workshop", "benchmarks", "conftest.py"]
 JUNIT = BUILD / "test-results.xml"
 WORKERS = min(os.cpu_count() or 2, 8)
 

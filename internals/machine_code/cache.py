@@ -5,7 +5,8 @@ at once and find nothing: each compiles, writes to a temporary file and renames 
 A file that is cut short or was changed is not used, and is written anew.
 
 The directory is `INTERNALS_CACHE_DIR`, or `internals` in the user's cache directory. Where nothing can be written, code is kept
-for this process only.
+for this process only. `INTERNALS_CACHE_DIR` may name several, as `PATH` does: code is looked for in all and written to the first,
+so that a class finds what was compiled for it, and nobody in it writes what others run.
 
 How the real one differs: Inductor's cache (`torch/_inductor/codecache.py`) does so with shared libraries, under a file lock.
 """
@@ -47,19 +48,18 @@ def store(key: str, code: Code) -> None:
 
 def read(key: str, kind: str) -> bytes | None:
     """What `write` stored under `key`, None if there is nothing or the file is damaged."""
-    try:
-        content = _path(key, kind).read_bytes()
-    except OSError:
-        return None
     start = len(MAGIC) + 32
-    if not content.startswith(MAGIC) or hashlib.sha256(content[start:]).digest() != content[len(MAGIC) : start]:
-        return None
-    return content[start:]
+    for folder in directories():
+        with suppress(OSError):
+            content = _path(folder, key, kind).read_bytes()
+            if content.startswith(MAGIC) and hashlib.sha256(content[start:]).digest() == content[len(MAGIC) : start]:
+                return content[start:]
+    return None
 
 
 def write(key: str, kind: str, payload: bytes) -> None:
     """Store bytes under `key`; nothing happens where nothing can be written."""
-    path = _path(key, kind)
+    path = _path(directory(), key, kind)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{key[:8]}")
@@ -72,21 +72,26 @@ def write(key: str, kind: str, payload: bytes) -> None:
             raise
 
 
+def directories() -> list[Path]:
+    """Where compiled code is looked for."""
+    asked = [Path(name) for name in os.environ.get("INTERNALS_CACHE_DIR", "").split(os.pathsep) if name]
+    return asked or [_default_directory()]
+
+
 def directory() -> Path:
-    """Where compiled code is kept."""
-    asked = os.environ.get("INTERNALS_CACHE_DIR")
-    return Path(asked) if asked else _default_directory()
+    """Where compiled code is written."""
+    return directories()[0]
 
 
 def clear() -> None:
-    """Delete what is kept on disk."""
+    """Delete what was written to disk."""
     for path in directory().glob("*/*.*"):
         with suppress(OSError):
             path.unlink()
 
 
-def _path(key: str, kind: str) -> Path:
-    return directory() / key[:2] / f"{key}.{kind}"
+def _path(folder: Path, key: str, kind: str) -> Path:
+    return folder / key[:2] / f"{key}.{kind}"
 
 
 @once
