@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from internals import cpu
 from internals._generated.functions import *
-from internals._namespace import *
+from internals._namespace import *  # type: ignore[no-redef]  # `where`: see internals/functional.py
 from internals.core.device import device
 from internals.core.dtype import (
     bool_ as bool,
@@ -58,12 +58,12 @@ from internals.random import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import accelerator, autograd, cuda, export, func, jit, library, models, nn, optim, profiler
+    from internals import accelerator, autograd, cuda, export, func, jit, library, models, nn, optim, profiler, source_map
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
     "accelerator", "autograd", "cuda", "export", "func", "jit", "library", "models", "nn", "optim", "profiler",
-    "return_types", "serialization", "utils",
+    "return_types", "serialization", "source_map", "utils",
 )  # fmt: skip
 ops = _Ops()
 

@@ -1,7 +1,7 @@
 """The command line: `python -m internals COMMAND`.
 
 A command is one line in `COMMANDS`; its module is imported only when the command is called, and has a
-`main(arguments)` that returns the exit status.
+`main(arguments)` that returns the exit status. One that draws is in `viz`, which nothing else here knows of.
 
 How the real one differs: PyTorch has no such front end; its tools are separate modules and scripts, such as
 `python -m torch.utils.collect_env` and `torchrun`.
@@ -10,6 +10,7 @@ How the real one differs: PyTorch has no such front end; its tools are separate 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ COMMANDS: dict[str, Command] = {
     "inspect": Command("internals.serialization.inspection.inspect", "what is inside a .pt, .pth, .pt2 or .safetensors file"),
     "run": Command("internals.serialization.run", "runs a saved program on arrays and numbers"),
     "serve": Command("internals.serving.command", "serves saved models over gRPC and REST, many requests to a batch"),
+    "where": Command("internals.source_map.command", "where in PyTorch is it, in 1.0.1 and today, and which notebook shows it"),
+    "explore": Command("viz.rooms.explore_page.command", "a page of a function or saved model: source, graph, bytecode, kernel"),
     "fuzz-archive": Command("internals.serialization.fuzzing.fuzz", "loads damaged archives and reports each one that does harm"),
 }
 
@@ -41,8 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"internals has no command '{name}'; it has: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
+    module = COMMANDS[name].module
+    if module.startswith("viz.") and importlib.util.find_spec("viz") is None:
+        print(f"{name} draws with the package viz, which is not here: it comes with the repository", file=sys.stderr)
+        return 1
     try:
-        status: int = importlib.import_module(COMMANDS[name].module).main(rest)
+        status: int = importlib.import_module(module).main(rest)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever was reading, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -18,7 +18,7 @@ from internals.core.dtype import dtype
 from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from internals.core.tensor_impl import TensorImpl
 from internals.dlpack import from_dlpack
-from internals.functional import broadcast_shapes, broadcast_tensors, einsum, nonzero, norm
+from internals.functional import broadcast_shapes, broadcast_tensors, einsum, nonzero, norm, where
 from internals.interop import from_numpy, frombuffer
 from internals.legacy import TENSOR_TYPES
 from internals.machine_code.parallel import get_num_threads, set_num_threads
@@ -116,6 +116,6 @@ __all__ = [
     "is_inference_mode_enabled", "is_same_size", "is_signed",
     "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
     "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "tensor",
-    "typename",
+    "typename", "where",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

@@ -6,9 +6,11 @@ How the real one differs: there are more of them, and each first asks its argume
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 from internals._generated import ops
+from internals._generated.functions import where as _generated_where
 from internals.aten.broadcasting import broadcast_shapes as _broadcast_shapes
 from internals.core.dtype import dtype
 from internals.core.size import Size
@@ -53,6 +55,20 @@ def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
     if as_tuple:
         return tuple(ops.nonzero_numpy(input))
     return ops.nonzero(input) if out is None else ops.nonzero_out(input, out)
+
+
+def where(*args: Any, **kwargs: Any) -> Any:
+    """`where(condition, input, other)`: from `input` where `condition` is true, from `other` elsewhere, broadcast together.
+
+    `where(condition)` alone gives the positions of what is true, as `nonzero(condition, as_tuple=True)` does. What PyTorch
+    refuses, one argument that is neither tensor nor number, asks the source map: `where("autograd engine")`, `where(nn.Linear)`
+    (see `internals.source_map`).
+    """
+    if len(args) == 1 and not kwargs and not isinstance(args[0], (TensorImpl, Number, list, tuple, type(None))):
+        from internals.source_map import where as place
+
+        return place(args[0])
+    return _generated_where(*args, **kwargs)
 
 
 def norm(

@@ -1,0 +1,127 @@
+"""An operator on the map: the lines of YAML that declare it and its derivative, and the kernel of the CPU.
+
+Only the first line of an entry is looked for in the YAML files, as text: nothing is parsed, no kernel is imported.
+
+How the real one differs: see the package's docstring; there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from internals.core.dispatch_key import DispatchKey
+from internals.core.dispatcher import KernelFunction, OperatorHandle
+
+from .entries import FOLDER
+
+OPERATORS = FOLDER.parent / "aten" / "native_functions.yaml"
+DERIVATIVES = FOLDER.parent / "autograd" / "derivatives.yaml"
+KERNEL_KEYS = (DispatchKey.CPU, DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Where a YAML file says something, and what: `line` is the number of the first, from 1."""
+
+    line: int
+    text: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OperatorFacts:
+    """`name` is "add.Tensor"; `kernel` is module and function, or two empty texts where a kernel was replaced by a user's."""
+
+    name: str
+    declaration: Lines | None
+    derivative: Lines | None
+    kernel: tuple[str, str]
+
+
+def operator_facts(op: OperatorHandle) -> OperatorFacts:
+    """What the YAML files say of an operator. The kernel of a generated twin, `add_.Tensor`, is that of `add.Tensor`."""
+    name = op.name.removeprefix("aten::")
+    kernel = kernel_of(op)
+    if kernel[0].startswith("internals._generated"):
+        original = find_operator(original_of(name))
+        kernel = kernel_of(original) if original is not None else kernel
+    return OperatorFacts(name, declaration_of(name), derivative_of(name), kernel)
+
+
+def original_of(name: str) -> str:
+    """The operator that `autogen` makes another from."""
+    before = re.search(
+        rf"- func: ([\w.]+)\((?:(?!- func).)*?autogen: [^\n]*?(?<![\w.]){re.escape(name)}(?![\w.])",
+        declarations(),
+        re.DOTALL,
+    )
+    return before.group(1) if before else name
+
+
+def find_operator(name: str) -> OperatorHandle | None:
+    """The operator of a name such as "aten::add.Tensor" or "add"; the first overload where none is named."""
+    from internals._generated import ops
+
+    name = name.removeprefix("aten::")
+    for handle in all_operators(ops):
+        if handle.name.removeprefix("aten::") == name:
+            return handle
+    return next((h for h in all_operators(ops) if h.name.removeprefix("aten::").partition(".")[0] == name), None)
+
+
+@cache
+def all_operators(module: object) -> tuple[OperatorHandle, ...]:
+    return tuple(value for value in vars(module).values() if isinstance(value, OperatorHandle))
+
+
+def declaration_of(name: str) -> Lines | None:
+    """The line of native_functions.yaml, which for `add_.Tensor` is that of the `add.Tensor` it is made from."""
+    return line_in(declarations(), rf"- func: {re.escape(name)}\(") or line_in(
+        declarations(), rf"- func: {re.escape(original_of(name))}\("
+    )
+
+
+def derivative_of(name: str) -> Lines | None:
+    """The entry of derivatives.yaml; `add_.Tensor` and `add.out` have that of `add.Tensor`."""
+    text = derivatives()
+    base, _, overload = name.partition(".")
+    for candidate in (name, f"{base.rstrip('_')}.{overload}" if overload else base.rstrip("_")):
+        found = line_in(text, rf"- name: {re.escape(candidate)}\(")
+        if found:
+            return found
+    return None
+
+
+@cache
+def declarations() -> str:
+    return OPERATORS.read_text(encoding="utf-8")
+
+
+@cache
+def derivatives() -> str:
+    return DERIVATIVES.read_text(encoding="utf-8")
+
+
+def line_in(text: str, pattern: str) -> Lines | None:
+    """The first line that matches, and the indented ones below it that give a formula."""
+    match = re.search(f"^{pattern}", text, re.MULTILINE)
+    if match is None:
+        return None
+    below = []
+    for line in text[match.start() :].splitlines()[1:]:
+        if line.startswith("- ") or not line.strip():
+            break
+        below.append(line.strip())
+    return Lines(text.count("\n", 0, match.start()) + 1, tuple(below))
+
+
+def kernel_of(op: OperatorHandle) -> tuple[str, str]:
+    for key in KERNEL_KEYS:
+        kernel = op.kernels.get(key)
+        if isinstance(kernel, KernelFunction):
+            if isinstance(kernel.target, str):
+                module, _, function = kernel.target.partition(":")
+                return module, function
+            return getattr(kernel.target, "__module__", ""), getattr(kernel.target, "__name__", "")
+    return "", ""

@@ -1,0 +1,186 @@
+"""An answer of the map: `Place`, which reads as aligned text and as an HTML table.
+
+Neither has line numbers, so that both stay the same while the code moves; `line` and `text(lines=True)` have them, and so has
+`python -m internals where`.
+
+How the real one differs: see the package's docstring; there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+
+from .entries import ROOT, Entry, Named, Section, file_of
+from .operators import OperatorFacts
+
+REAL = r"`((?:torch|torchgen|aten|c10|caffe2|tools)/[\w./]+\.(?:py|h|cpp|cc|cu|cuh|yaml))`"
+URL = {
+    "1.0.1": "https://github.com/pytorch/pytorch/blob/v1.0.1/",
+    "today": "https://github.com/pytorch/pytorch/blob/main/",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the answer: what it is about, a file, what to look for there, and a link."""
+
+    label: str
+    file: str
+    names: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Place:
+    """Where something is. `subject` and `module` say what was asked about, when it was an object; `also` are topics as near."""
+
+    entry: Entry
+    subject: str = ""
+    module: str = ""
+    also: tuple[str, ...] = ()
+    operator: OperatorFacts | None = None
+    function: str = ""
+
+    @property
+    def topic(self) -> str:
+        return self.entry.topic
+
+    @cached_property
+    def ours(self) -> tuple[Named, ...]:
+        """Files of this project: the one with the object that was asked about, or all of the topic."""
+        if self.module:
+            return (Named(file_of(self.module), tuple(filter(None, [self.function or self.name_in_module]))),)
+        return tuple(Named(file_of(named.path), named.names) for named in self.entry.ours)
+
+    @property
+    def name_in_module(self) -> str:
+        return "" if self.subject in ("", self.module) else self.subject
+
+    @property
+    def then(self) -> tuple[Named, ...]:
+        """Files of PyTorch 1.0.1."""
+        return self.entry.then
+
+    @cached_property
+    def today(self) -> tuple[Named, ...]:
+        """Files of PyTorch 2.13; first those that our module says it mirrors."""
+        mirrored = [Named(path) for path in mirrors(self.module)] if self.module else []
+        known = {named.path for named in self.entry.today}
+        declared = []
+        if self.operator is not None:
+            name = self.operator.name
+            declared = [Named("aten/src/ATen/native/native_functions.yaml", (name,))] * bool(self.operator.declaration)
+            declared += [Named("tools/autograd/derivatives.yaml", (name,))] * bool(self.operator.derivative)
+        return (*[named for named in mirrored if named.path not in known], *self.entry.today, *declared)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        return self.entry.sections
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """Topics to read next."""
+        return tuple(dict.fromkeys((*self.also, *self.entry.next)))
+
+    @property
+    def line(self) -> int | None:
+        """The line of our file at which what was asked about begins, or None."""
+        first = self.ours[0] if self.ours else None
+        return line_of(first.path, first.names[0]) if first and first.names else None
+
+    def rows(self, lines: bool = False) -> Iterator[Row]:
+        """The answer line by line; with `lines`, our files have line numbers."""
+        if self.operator is not None:
+            yield from self.operator_rows(lines)
+        for named in self.ours:
+            names = [numbered(named.path, name) if lines else name for name in named.names]
+            yield Row("here", named.path, ", ".join(names), "../" + named.path.replace("*.py", ""))
+        for label, files in (("1.0.1", self.then), ("today", self.today)):
+            for named in files:
+                yield Row(label, named.path, ", ".join(named.names), URL[label] + named.path)
+            if not files:
+                yield Row(label, "-")
+        for text in self.entry.elsewhere:
+            yield Row("elsewhere", *text.split(" ", 1)[::-1])
+        for section in self.sections:
+            yield Row("notebook", section.file, section.heading, section.link)
+        if self.entry.note:
+            yield Row("note", self.entry.note)
+        yield Row("next", ", ".join(f'"{topic}"' for topic in self.next))
+
+    def operator_rows(self, lines: bool) -> Iterator[Row]:
+        assert self.operator is not None
+        for label, file, found in (
+            ("operator", "internals/aten/native_functions.yaml", self.operator.declaration),
+            ("derivative", "internals/autograd/derivatives.yaml", self.operator.derivative),
+        ):
+            if found is not None:
+                text = "; ".join(found.text) if label == "derivative" else f"- func: {self.operator.name}"
+                yield Row(label, f"{file}:{found.line}" if lines else file, text, "../" + file)
+
+    def text(self, lines: bool = False) -> str:
+        """The answer as aligned text, with line numbers in our files if wanted."""
+        rows = list(self.rows(lines))
+        wide = max(len(row.file) for row in rows if row.names) if any(row.names for row in rows) else 0
+        told, out = "", [self.title]
+        for row in rows:
+            label = "" if row.label == told else row.label
+            told = row.label
+            file = f"{row.file:<{wide}}  {row.names}" if row.names else row.file
+            out.append(f"  {label:<10}  {file}".rstrip())
+        return "\n".join(out)
+
+    @property
+    def title(self) -> str:
+        what = self.entry.what.replace("`", "")
+        about = f"{self.subject} → " if self.subject and self.subject != self.topic else ""
+        return f"{about}{self.topic}: {what}"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        told, body = "", []
+        for row in self.rows():
+            label = "" if row.label == told else row.label
+            told = row.label
+            file = f'<a href="{escape(row.link)}"><code>{escape(row.file)}</code></a>' if row.link else escape(row.file)
+            cells = "".join(
+                f'<td style="text-align:left;vertical-align:top">{cell}</td>' for cell in (file, escape(row.names))
+            )
+            body.append(f'<tr><th scope="row" style="text-align:left;vertical-align:top">{label}</th>{cells}</tr>')
+        return f"<table><caption style='text-align:left'><b>{escape(self.title)}</b></caption>{''.join(body)}</table>"
+
+
+def mirrors(module: str) -> list[str]:
+    """The files of PyTorch that the first paragraph of a module's description names."""
+    path = ROOT / file_of(module)
+    if not path.is_file() or "_generated" in module:
+        return []
+    description = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return list(dict.fromkeys(re.findall(REAL, description.split("\n\n")[0])))
+
+
+def numbered(path: str, name: str) -> str:
+    line = line_of(path, name)
+    return f"{name} (line {line})" if line else name
+
+
+def line_of(path: str, name: str) -> int | None:
+    """The line at which a class, function or method begins: `name` may be "Tensor.backward"."""
+    file = ROOT / path
+    if not path.endswith(".py") or not file.is_file():
+        return None
+    body: list[ast.stmt] = ast.parse(file.read_text(encoding="utf-8")).body
+    found = None
+    for part in name.split("."):
+        found = next((n for n in body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == part), None)
+        if found is None:
+            return None
+        body = found.body
+    return found.lineno if found else None
