@@ -1,4 +1,4 @@
-"""The gradients of the activations (`aten/src/ATen/native/Activation.cpp`, `Threshold.cpp`).
+"""The gradients of the activations (`aten/src/ATen/native/Activation.cpp`).
 
 Each could be written with a handful of operators. As one loop over memory it is several times faster, so the gradient of an
 activation is an operator of its own, `X_backward(grad_output, self, ...)`, which Python does not see. It has a derivative again,

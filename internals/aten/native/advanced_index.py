@@ -1,4 +1,4 @@
-"""What a list of index tensors asks for (`AdvancedIndex` in `aten/src/ATen/native/TensorAdvancedIndexing.h`, `IndexingUtils.h`).
+"""What a list of index tensors asks for (`AdvancedIndex` in `aten/src/ATen/native/IndexingUtils.h`).
 
 `x.index([i, None, j])` has one entry a dimension: an index tensor, or None for "all of it". Before an element is read or
 written, somebody has to decide

@@ -1,4 +1,4 @@
-"""Pooling over 2-d windows: maximum, average, adaptive average (`aten/src/ATen/native/{MaxPool2d,AveragePool2d}.cpp`, `Pool.h`).
+"""Pooling over 2-d windows: maximum, average, adaptive average (`aten/src/ATen/native/{Pooling,AveragePool2d}.cpp`, `Pool.h`).
 
 Both poolings walk over the offsets inside a window, not over the windows: offset (0, 0) of all windows at once is one strided
 view of the padded input, and so on, so a 3×3 pool is nine array operations however large the image is.

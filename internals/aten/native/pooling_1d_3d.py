@@ -1,4 +1,4 @@
-"""Pooling of sequences and volumes, made of pooling of images (`aten/src/ATen/native/{Pool,AveragePool3d,MaxPooling}.cpp`).
+"""Pooling of sequences and volumes, made of pooling of images (`aten/src/ATen/native/{Pooling,AveragePool3d,MaxPooling}.cpp`).
 
 A sequence (N, C, L) is an image of height 1. A volume (N, C, D, H, W) is pooled twice: over H and W as D images, then over D,
 with H and W together as the other side of an image of width H * W. That is right because a window's maximum is the maximum of

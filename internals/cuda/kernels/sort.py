@@ -1,4 +1,4 @@
-"""Sorting a row in shared memory: Batcher's bitonic sort (`aten/src/ATen/native/cuda/bitonicSort.cuh`).
+"""Sorting a row in shared memory: Batcher's bitonic sort (`aten/src/ATen/native/cuda/SortUtils.cuh`).
 
 A sequence that rises and then falls is sorted by comparing each element of its first half with the one half a length further,
 swapping where need be, and doing the same in both halves. Pairs make fours, fours eights: log2(n)² / 2 rounds with a barrier

@@ -1,4 +1,4 @@
-"""The type of a tensor: whatever is known of it before it exists (`aten/src/ATen/core/tensor_type.h`).
+"""The type of a tensor: whatever is known of it before it exists (`aten/src/ATen/core/tensor_type.cpp`).
 
 `TensorType()` knows nothing and prints as `Tensor`. A trace knows everything: `Float(2, 3, strides=[3, 1], requires_grad=0,
 device=cpu)`. In between, a size that is not known prints as `*`: the executor specialises its plans to `Float(*, *)`.

@@ -1,4 +1,4 @@
-"""The methods of strings, and formatting (`torch/csrc/jit/runtime/register_prim_ops.cpp`, `register_string_ops.cpp`).
+"""The methods of strings, and formatting (`torch/csrc/jit/runtime/register_prim_ops.cpp`).
 
 `find`, `count` and their like take an `end` of -1 as the end of the string, which in Python is one character less.
 

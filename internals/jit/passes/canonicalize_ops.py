@@ -1,4 +1,4 @@
-"""Operators in the form that later passes expect (`torch/csrc/jit/passes/canonicalize_ops.cpp`).
+"""Operators in the form that later passes expect (`torch/csrc/jit/passes/canonicalize_graph_fuser_ops.cpp`).
 
 | node                                                | becomes                                     |
 |-----------------------------------------------------|---------------------------------------------|

@@ -1,4 +1,4 @@
-"""In-place Python functions are refused (`torch/csrc/jit/passes/check_inplace.cpp`).
+"""In-place Python functions are refused (`torch/csrc/jit/passes/inplace_check.cpp`).
 
 What a Python function does to its arguments nobody can see in the graph. One that says that it writes to them would make every
 reordering wrong, so a graph that contains one does not run at all.

@@ -1,4 +1,4 @@
-"""Which overload a node calls, as one word, so that the rules of a pass can be a table (`torch/csrc/jit/runtime/operator_set.h`).
+"""Which overload a node calls, as one word, so that the rules of a pass can be a table (`torch/csrc/jit/ir/ir.h`).
 
     overload_of(node) == "aten::add.Tensor"
 

@@ -1,4 +1,4 @@
-"""Gradients known to be missing, and those known to be there (`torch/csrc/jit/passes/specialize_undef.cpp`).
+"""Gradients known to be missing, and those known to be there (`torch/csrc/jit/passes/specialize_autogradzero.cpp`).
 
 The backward graph of a differentiable subgraph must work whichever gradients arrive: nobody may have used the second output. So
 every gradient formula in it stands inside a `prim::GradOf`, which gives nothing when nothing came, and sums are

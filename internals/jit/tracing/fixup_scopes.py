@@ -1,4 +1,4 @@
-"""From one long recording to a tree of methods (`torch/csrc/jit/passes/fixup_trace_scopes.cpp`).
+"""From one long recording to a tree of methods (`torch/csrc/jit/passes/fixup_trace_scope_blocks.cpp`).
 
 While a module is traced, each call of a submodule opens a block, `prim::TracedModuleForward[scope="__module.fc"]`, and
 parameters are `prim::TracedAttr[scope="__module.fc.weight"]` at the top. In four steps the blocks become methods `forward` of

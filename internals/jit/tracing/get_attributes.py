@@ -1,4 +1,4 @@
-"""Parameters of traced modules, fetched where they are used (`ConvertTracedAttrReferences` in `fixup_trace_scopes.cpp`).
+"""Parameters of traced modules, fetched where they are used (`ConvertTracedAttrReferences` in `fixup_trace_scope_blocks.cpp`).
 
 In the recording a parameter is `prim::TracedAttr[scope="__module.seq.0.weight"]` at the top of the graph, whoever uses it. In
 a block whose scope is `__module.seq` it becomes the chain that leads there from the block's own `self`:
