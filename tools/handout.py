@@ -1,0 +1,106 @@
+"""`make handout`: the big picture on two pages of A4, for everybody's desk: build/handout.html, and .pdf if Chromium is here.
+
+Nothing on it is typed in: the picture is drawn from a live tensor, "shared or copied" is found by comparing addresses, the
+floors are those of docs/architecture.md, and what each picture shows is the first line of its docstring.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import string
+import sys
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+import internals as torch
+import viz
+from tools.browser.chromium import chromium, missing
+from tools.notebook_files import BUILD, ROOT
+
+PAGE = ROOT / "workshop" / "handout" / "page.html"
+PICTURES = ("memory", "strides", "dispatch", "autograd", "graph", "step", "archive")
+WAYS = (
+    "torch.tensor(a)", "torch.as_tensor(a)", "torch.as_tensor(a, dtype=torch.float64)", "torch.from_numpy(a)[0]",
+    "torch.from_numpy(a).t()", "torch.from_numpy(a).reshape(6)", "torch.from_numpy(a).t().reshape(6)",
+)  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make handout", description="the big picture on two pages")
+    parser.add_argument("--output", type=Path, default=BUILD / "handout.html", help="default: build/handout.html")
+    output = parser.parse_args().output
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write(output, page().encode())
+    print(f"handout: {output}")
+    if reason := missing():
+        print(f"handout: no PDF, because {reason}; any browser prints the page (A4, landscape)")
+        return 0
+    write(output.with_suffix(".pdf"), pdf(output))
+    print(f"handout: {output.with_suffix('.pdf')}")
+    return 0
+
+
+def page() -> str:
+    """The two pages as one HTML text that needs nothing else."""
+    return string.Template(PAGE.read_text(encoding="utf-8")).substitute(
+        picture=viz.big_picture(torch.arange(6.0).view(2, 3)).svg(),
+        floors="\n".join(floors()),
+        pictures="\n".join(pictures()),
+        shared="\n".join(shared()),
+        footer="PyTorch under the hood, as code you can run. Text and pictures: CC BY 4.0.",
+    )
+
+
+def floors() -> Iterator[str]:
+    """The rows of the table in docs/architecture.md that belong to a numbered floor."""
+    for line in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 4 and re.match(r"\d", cells[0]):
+            cells[2] = re.split(r"; ", cells[2])[0]
+            yield "<tr>" + "".join(f"<td>{prose(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def pictures() -> Iterator[str]:
+    for name in PICTURES:
+        yield f"<tr><td><code>viz.{name}</code></td><td>{prose(first_sentences(getattr(viz, name)))}</td></tr>"
+
+
+def shared() -> Iterator[str]:
+    """Whether the result of each way looks at the array's bytes: its addresses say so."""
+    for way in WAYS:
+        a = np.arange(6, dtype=np.float32).reshape(2, 3)
+        result = eval(way, {"torch": torch, "a": a})
+        same = np.shares_memory(a, result if isinstance(result, np.ndarray) else result.numpy())
+        yield f"<tr><td>{'shared' if same else 'copied'}</td><td><code>{escape(way)}</code></td></tr>"
+
+
+def first_sentences(thing: object) -> str:
+    """The first sentence of a docstring."""
+    paragraph = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=[.?!]) (?=[A-Z`])", paragraph)[0]
+
+
+def prose(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+
+
+def pdf(html: Path) -> bytes:
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.goto(html.resolve().as_uri())
+        return bytes(tab.pdf(prefer_css_page_size=True, print_background=True))
+
+
+def write(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_bytes(content)
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
