@@ -226,6 +226,9 @@ def test_the_drawn_graph_is_ours() -> None:
     assert root.get("role") == "img" and root.get("aria-label") == "a <graph>"
     assert not any("id" in element.attrib for element in root.iter())
     assert "<!--" not in svg and "f-storage-soft" in svg and "s-view" in svg and "tip 1" in svg
+    description = root.find("{*}desc")
+    assert description is not None and description.text == make_graph().text()  # for who cannot see it
+    description.text = ""
     assert "n0" not in "".join(root.itertext())
     assert svg == make_graph().svg()
     assert 'fill="#ffffff"' not in make_graph().svg("dark")

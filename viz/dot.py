@@ -100,7 +100,7 @@ class Graph(Picture):
         """The drawn graph; the DOT text as a picture where nothing can draw it."""
         if renderer() is None:
             return super().svg(theme)
-        return themed(render(self.dot, "svg").decode(), self.name, theme)
+        return themed(render(self.dot, "svg").decode(), self.name, self.text(), theme)
 
     def html(self) -> str:
         return live_or_still(self.svg(), alt=self.text())
@@ -155,14 +155,14 @@ def render(dot: str, form: str, *options: str) -> bytes:
     return done.stdout
 
 
-def themed(svg: str, name: str, theme: str) -> str:
+def themed(svg: str, name: str, description: str, theme: str) -> str:
     """Graphviz's SVG made ours: no prolog, comments or ids, node names out of the tooltips, colours by theme."""
     svg = re.sub(r"<!--.*?-->\s*", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'\s(?:id|class)="[^"]*"', "", svg)
     svg = re.sub(r"<title>[^<]*</title>\s*", "", svg)
     svg = re.sub(r'<a [^>]*?xlink:title="([^"]*)"[^>]*>', r"<g><title>\1</title>", svg).replace("</a>", "</g>")
     if theme != "auto":
-        return _titled(recoloured(svg, theme), name, "")
+        return _titled(recoloured(svg, theme), name, description, "")
     names = {value: paint for paint, value in reversed(PAINTS["light"].items())}
     used: set[str] = set()
 
@@ -174,7 +174,7 @@ def themed(svg: str, name: str, theme: str) -> str:
         return match[0].replace(match[1], f'{match[1]} class="{tag}"', 1) if found else match[0]
 
     svg = re.sub(r"(<(?:path|polygon|polyline|text|ellipse))[^>]*>", classes, svg)
-    return _titled(svg, name, f"<style>{stylesheet(used)}</style>")
+    return _titled(svg, name, description, f"<style>{stylesheet(used)}</style>")
 
 
 def recoloured(text: str, theme: str) -> str:
@@ -185,8 +185,8 @@ def recoloured(text: str, theme: str) -> str:
     return re.sub(r"#[0-9a-f]{6}", lambda m: swap.get(m[0], m[0]), text)
 
 
-def _titled(svg: str, name: str, style: str) -> str:
+def _titled(svg: str, name: str, description: str, style: str) -> str:
     head = f'<svg class="iv" role="img" aria-label="{escape(name)}"'
     svg = svg.replace("<svg", head, 1)
     end = svg.index(">", svg.index("<svg")) + 1
-    return f"{svg[:end]}<title>{escape(name)}</title>{style}{svg[end:]}".strip()
+    return f"{svg[:end]}<title>{escape(name)}</title><desc>{escape(description)}</desc>{style}{svg[end:]}".strip()
