@@ -79,13 +79,18 @@ def write_page(path: Path, site: Path) -> Page:
         execute(notebook, path.parent, on_cell_executed=show_progress)
     except CellExecutionError as stop:
         error = f"{stop.ename}: {stop.evalue}"
+    name = path.with_suffix(".html").name
+    (site / name).write_text(as_page(notebook, path), encoding="utf-8")
+    title, summary = headline(notebook)
+    return Page(name, title or path.stem, summary, sum(cell.cell_type == "code" for cell in notebook.cells), error)
+
+
+def as_page(notebook: nbformat.NotebookNode, path: Path) -> str:
+    """The notebook, with the outputs that it has, as a page that needs no server; `path` is where it lies."""
     exporter = HTMLExporter(template_name="lab", embed_images=True)
     resources = {"metadata": {"name": path.stem, "path": str(path.parent)}}
     html, _ = exporter.from_notebook_node(notebook, resources=resources)
-    name = path.with_suffix(".html").name
-    (site / name).write_text(link_offline(html), encoding="utf-8")
-    title, summary = headline(notebook)
-    return Page(name, title or path.stem, summary, sum(cell.cell_type == "code" for cell in notebook.cells), error)
+    return link_offline(html)
 
 
 def link_offline(html: str) -> str:
