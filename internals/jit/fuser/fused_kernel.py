@@ -21,7 +21,7 @@ from .kernel_source import comment
 from .settings import fuser
 
 if TYPE_CHECKING:
-    from internals.jit.ir import Graph
+    from internals.jit.ir import Graph, Node
 
     from .launch import Part
     from .steps import Program, Step
@@ -52,6 +52,15 @@ class Operator(NamedTuple):
     text: str
     bytes_read: int
     bytes_written: int
+
+
+class ForGpu(NamedTuple):
+    """The same for a GPU: source and `nodes` of its lines; `kernel` and `argument_types` are what `internals.cuda.ptx` takes."""
+
+    source: str
+    nodes: list[Node | None]
+    kernel: Any
+    argument_types: list[str]
 
 
 class FusedKernel:
@@ -86,6 +95,18 @@ class FusedKernel:
         """What it does, as the operators that it stands for."""
         steps = [] if self._part is None else self._part.steps
         return [_operator([s for s in steps if s.node is node]) for node in dict.fromkeys(s.node for s in steps)]
+
+    @property
+    def nodes(self) -> list[Node | None]:
+        """For each line of `source`, the group's node that it computes or stores; None for lines that only walk over memory."""
+        return [] if self._part is None else _nodes(self._part.step_of_line)
+
+    def for_gpu(self) -> ForGpu:
+        """What it is, or would be, on a GPU. Raises RuntimeError if it can be no kernel there."""
+        self._kernel()
+        assert self._part is not None
+        text, kernel = self._part.for_gpu()
+        return ForGpu(text.text, _nodes(text.step_of_line), kernel.kernel, text.signature.split())
 
     @property
     def bytes_moved(self) -> int:
@@ -135,6 +156,10 @@ class FusedKernel:
             return f"<group without a kernel: {self.reason}>"
         arrays = ", ".join(f"{m.name}: {m.dtype.name}{list(m.sizes)}" for m in (*self.inputs, *self.outputs))
         return f"<kernel {self.name}({arrays}), {self.tier}>"
+
+
+def _nodes(steps: Sequence[Step | None]) -> list[Node | None]:
+    return [step.node if step is not None else None for step in steps]
 
 
 def unfused_kernel(group: Graph, reason: str) -> FusedKernel:

@@ -65,17 +65,17 @@ def gpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     places = [f"{p}_at" if not dense else "0" if m == "same" else "i" for p, m in zip(pointers, walk.modes())]
     for r, p, place in zip(reads, pointers, places):
         code.add(2, f"{r.name} = {p}[{place}]")
-    for line, note in body.lines:
-        code.add(2, line, note)
-    for value, p, place in zip(stores, pointers[len(reads) :], places[len(reads) :]):
-        code.add(2, f"{p}[{place}] = {value}")
+    for line in body.lines:
+        code.add(2, *line)
+    for value, piece, p, place in zip(stores, pieces, pointers[len(reads) :], places[len(reads) :]):
+        code.add(2, f"{p}[{place}] = {value}", step=piece.value)
     code.add(2, "i += cuda.gridsize(1)")
     functions = tuple((local, name, d) for (name, d), local in body.functions.items())
     kinds = ["int64", *(f"{d.name}[:]" for d in walk.dtypes)]
     kinds += ["float64" if number_word(n) == "f8" else "int64" for n in numbers] + ["int64"] * (
         len(sizes) + len(strides)
     )
-    return KernelText(title(steps), code.text(), code.code(), " ".join(kinds), functions)
+    return KernelText(title(steps), code.text(), code.code(), " ".join(kinds), functions, step_of_line=code.steps())
 
 
 class GpuKernel:

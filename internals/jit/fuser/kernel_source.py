@@ -61,6 +61,7 @@ class KernelText(NamedTuple):
 
     `functions` are those it calls: their name in the text, in the tables, and the dtype they are for. `code` is the text without
     comments: what decides whether two kernels are the same. `scratch` are the dtypes of the rows that it wants as scratch memory.
+    `step_of_line` says of each line which step it does or stores, None for those that only walk over memory.
     """
 
     name: str
@@ -69,6 +70,7 @@ class KernelText(NamedTuple):
     signature: str
     functions: tuple[tuple[str, str, dtype], ...]
     scratch: tuple[dtype, ...] = ()
+    step_of_line: tuple[Step | None, ...] = ()
 
 
 class Body:
@@ -83,8 +85,8 @@ class Body:
         self.functions: dict[tuple[str, dtype], str] = {}
         self.lines = [self.line(step) for step in steps]
 
-    def line(self, step: Step) -> tuple[str, str]:
-        """A statement, and the node that it comes from."""
+    def line(self, step: Step) -> tuple[str, str, Step]:
+        """A statement, the node that it comes from, and the step."""
         if step.loop is None:
             value, target = step.operands[0]
             text = self.converted(value, target)
@@ -94,7 +96,7 @@ class Body:
                 text = f"{step.dtype.name}({text})"  # small integers wrap around; in numba int32 + int32 is int64
             elif step.common.category == BOOL and step.dtype is not dt.bool_:
                 text = f"{step.dtype.name}({text})"
-        return f"{step.name} = {text}", comment(step)
+        return f"{step.name} = {text}", comment(step), step
 
     def filled(self, step: Step) -> str:
         """The expression of a step: operands, numbers, constants and functions put in."""
@@ -192,30 +194,33 @@ def cpu_text(steps: Sequence[Step], reads: Sequence[Read], numbers: Sequence[Num
     for r, p, m in zip(reads, pointers, modes):
         if m != "same":
             code.add(depth + 1, read(r, p, place(p, m, variable, rank)))
-    for text, note in body.lines:
-        code.add(depth + 1, text, note)
-    for value, p, m in zip(stores, pointers[len(reads) :], modes[len(reads) :]):
-        code.add(depth + 1, f"{p}[{place(p, m, variable, rank)}] = {value}")
+    for line in body.lines:
+        code.add(depth + 1, *line)
+    for value, piece, p, m in zip(stores, pieces, pointers[len(reads) :], modes[len(reads) :]):
+        code.add(depth + 1, f"{p}[{place(p, m, variable, rank)}] = {value}", step=piece.value)
     functions = tuple((local, name, d) for (name, d), local in body.functions.items())
-    return KernelText(title(steps), code.text(), code.code(), words, functions)
+    return KernelText(title(steps), code.text(), code.code(), words, functions, step_of_line=code.steps())
 
 
 class Lines:
-    """The lines of a text, with comments that can be left out."""
+    """The lines of a text, with comments that can be left out, and the step that each of them does."""
 
     def __init__(self) -> None:
-        self.lines: list[tuple[str, str]] = []
+        self.lines: list[tuple[str, str, Any]] = []
 
-    def add(self, depth: int, line: str, note: str = "") -> None:
-        self.lines.append(("    " * depth + line, note))
+    def add(self, depth: int, line: str, note: str = "", step: Any = None) -> None:
+        self.lines.append(("    " * depth + line, note, step))
 
     def text(self) -> str:
         """With comments, which begin in one column where they have room."""
-        column = max((len(line) for line, note in self.lines if note and len(line) < 60), default=0)
-        return "".join(f"{line.ljust(column)}  # {note}\n" if note else f"{line}\n" for line, note in self.lines)
+        column = max((len(line) for line, note, _ in self.lines if note and len(line) < 60), default=0)
+        return "".join(f"{line.ljust(column)}  # {note}\n" if note else f"{line}\n" for line, note, _ in self.lines)
 
     def code(self) -> str:
-        return "".join(f"{line}\n" for line, _ in self.lines)
+        return "".join(f"{line}\n" for line, _, _ in self.lines)
+
+    def steps(self) -> tuple[Step | None, ...]:
+        return tuple(step if isinstance(step, Step) else None for _, _, step in self.lines)
 
 
 def indices(code: Lines, number: str, rank: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from internals.aten.compiled.scratch import Scratch
 from internals.core.device import CPU
@@ -130,6 +130,13 @@ class Launch:
                 results[k] = made[o.late]
 
 
+class GpuForm(NamedTuple):
+    """A part as a kernel for a GPU: its text, and what compiles it."""
+
+    text: KernelText
+    kernel: Any
+
+
 class Part:
     """One kernel of a group: what of the program is needed for outputs of one shape, its text, and how it is called."""
 
@@ -171,7 +178,9 @@ class Part:
         return found[: len(self.reads)], found[len(self.reads) :]
 
     def make_kernel(self) -> Any:
-        kernel: MachineKernel = machine_kernel(self.text(self.write))
+        text = self.text(self.write)
+        kernel: MachineKernel = machine_kernel(text)
+        self.step_of_line = text.step_of_line  # those of `kernel.text` may be another group's, with the same code
         self.scratch = kernel.text.scratch
         if self.scratch:
             self.grain = max(self.grain, -(-self.units // MOST_PARTS))
@@ -217,13 +226,18 @@ class Part:
             addresses.append(inputs[number.argument])
         self.kernel.entry.parallel_packed(self.units, self.grain, self.pack(*addresses) + self.fixed)
 
-    def ptx(self) -> Any:
-        """The PTX of the same group for a GPU. Raises RuntimeError if there is a function of rows in it."""
+    def for_gpu(self) -> GpuForm:
+        """The same group for a GPU. Raises RuntimeError if there is a function of rows in it."""
         if self.write is row_text:
             raise RuntimeError("a function of rows is a kernel of its own on a GPU: this group has no PTX")
         from .gpu_kernel import gpu_kernel, gpu_text
 
-        return gpu_kernel(self.text(gpu_text)).ptx()
+        text = self.text(gpu_text)
+        return GpuForm(text, gpu_kernel(text))
+
+    def ptx(self) -> Any:
+        """The PTX of that."""
+        return self.for_gpu().kernel.ptx()
 
 
 class GpuPart(Part):
@@ -238,7 +252,9 @@ class GpuPart(Part):
         modes = self.walk.modes()
         dense = len(self.walk.shape) == 1 and "strided" not in modes
         self.rest = () if dense else (*self.walk.shape[1:], *(n for s in self.walk.strides for n in s))
-        return gpu_kernel(self.text(gpu_text))
+        text = self.text(gpu_text)
+        self.step_of_line = text.step_of_line
+        return gpu_kernel(text)
 
     def call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         arrays = [(inputs[r.argument], r.offset) for r in self.reads]

@@ -96,7 +96,7 @@ class _RowText:
         """softmax: its argument is written to memory, and its result is there then."""
         array = self.stored(*step.operands[0])
         function = self.body.function(step.row, step.common)
-        self.code.add(2, f"{function}({array}, {array}_row, {self.size})", comment(step))
+        self.code.add(2, f"{function}({array}, {array}_row, {self.size})", comment(step), step)
         self.where = {k: v for k, v in self.where.items() if v != array} | {step: array}
 
     def reduction(self, step: Step) -> None:
@@ -107,7 +107,7 @@ class _RowText:
         arguments += [self.body.constant(v, dt.float64) for v in step.numbers.values()]
         text = f"{self.body.function(step.row, step.common)}({', '.join(arguments)})"
         text = text if step.dtype is dt.float64 else f"{cast(step.dtype)}({text})"
-        self.code.add(2, f"{step.name} = {text}", comment(step))
+        self.code.add(2, f"{step.name} = {text}", comment(step), step)
 
     def array_with(self, value: Any, d: dtype) -> str:
         """The array in whose row `value` lies, as elements of dtype `d`: there already, or written there now."""
@@ -126,7 +126,7 @@ class _RowText:
             found = self.names.fresh("work"), d
             self.scratch.append(found)
         array = found[0]
-        self.loop([value], [f"{array}[{array}_row + j] = {self.body.converted(value, d)}"])
+        self.loop([value], [(f"{array}[{array}_row + j] = {self.body.converted(value, d)}", value)])
         if isinstance(value, Step) and value.dtype is d:
             self.where.setdefault(value, array)
         return array
@@ -136,15 +136,15 @@ class _RowText:
         elements, values = [], []
         for (piece, p, m, _), text in zip(self.outputs, self.stores):
             if m == "same" and piece.value in self.of_each_row:
-                self.code.add(2, f"{p}[{p}_row] = {text}")
+                self.code.add(2, f"{p}[{p}_row] = {text}", step=piece.value)
             elif len(self.pieces) > 1 or self.where.get(piece.value) != p:
-                elements.append(f"{p}[{place(p, m, 'j', self.rank)}] = {text}")
+                elements.append((f"{p}[{place(p, m, 'j', self.rank)}] = {text}", piece.value))
                 values.append(piece.value)
         if elements:
             self.loop(values, elements)
 
-    def loop(self, values: Sequence[Any], last: Sequence[str]) -> None:
-        """A loop over the row that ends with the lines `last`, which need `values`."""
+    def loop(self, values: Sequence[Any], last: Sequence[tuple[str, Any]]) -> None:
+        """A loop over the row that ends with the lines `last`, which need `values`; each comes with what it stores."""
         wanted = set(values)
         for step in reversed(self.steps):
             if step in wanted and step not in self.where and step not in self.of_each_row:
@@ -160,8 +160,8 @@ class _RowText:
         for step in self.steps:
             if step in wanted and step not in self.where and step not in self.of_each_row:
                 self.code.add(3, *self.line_of[step])
-        for line in last:
-            self.code.add(3, line)
+        for line, value in last:
+            self.code.add(3, line, step=value)
 
     def whole(self) -> KernelText:
         """What was written, with all that has to stand before it."""
@@ -189,7 +189,13 @@ class _RowText:
         words = words_of(dtypes, [number_word(n) for n in self.numbers], more)
         functions = tuple((local, name, d) for (name, d), local in self.body.functions.items())
         return KernelText(
-            title(self.steps), code.text(), code.code(), words, functions, tuple(d for _, d in self.scratch)
+            title(self.steps),
+            code.text(),
+            code.code(),
+            words,
+            functions,
+            tuple(d for _, d in self.scratch),
+            code.steps(),
         )
 
 

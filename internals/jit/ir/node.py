@@ -13,6 +13,7 @@ renumbered when somebody asks after a change.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from .attributes import HasAttributes
@@ -31,11 +32,12 @@ class Node(HasAttributes):
     """Made by `Graph.create` and inserted by `insertBefore`, `Graph.insertNode` or `Block.appendNode`.
 
     `pyobj` is the callable of a `^Name` node (PythonOp). `callstack` tells the calls by which an inlined node came here,
-    outermost first: where each call stood, and the name of the function called.
+    outermost first: where each call stood, and the name of the function called. `debug_handle` is a number that a node shares
+    with its copies and with what a pass puts in its place: by it a node can be followed through all phases.
     """
 
     __slots__ = ("graph", "_kind", "_inputs", "_outputs", "_blocks", "_attributes", "_block", "_prev", "_next", "_position",
-                 "_scope", "_range", "_operator", "pyobj", "callstack", "__weakref__")  # fmt: skip
+                 "_scope", "_range", "_operator", "pyobj", "callstack", "debug_handle", "__weakref__")  # fmt: skip
 
     def __init__(self, graph: Graph, kind: str) -> None:
         self.graph, self._kind = graph, kind
@@ -52,6 +54,7 @@ class Node(HasAttributes):
         self._operator: Any = _UNKNOWN
         self.pyobj: Any = None
         self.callstack: tuple[tuple[Any, str], ...] = ()
+        self.debug_handle = next(_handles)
 
     def kind(self) -> str:
         return self._kind
@@ -380,8 +383,9 @@ class Node(HasAttributes):
         return self
 
     def copyMetadata(self, other: Node) -> Node:
-        """Take scope, source range and call stack of `other`."""
+        """Take scope, source range, call stack and handle of `other`."""
         self._scope, self._range, self.callstack = other._scope, other._range, other.callstack
+        self.debug_handle = other.debug_handle
         return self
 
     def __str__(self) -> str:
@@ -391,3 +395,4 @@ class Node(HasAttributes):
 
 
 _UNKNOWN = object()
+_handles = itertools.count()

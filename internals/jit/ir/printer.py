@@ -15,8 +15,8 @@ How the real one differs: `str(False)` there leaves the source comments inside b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from internals.core.device import device as Device
 from internals.core.tensor_impl import TensorImpl, host_array
@@ -32,35 +32,49 @@ if TYPE_CHECKING:
 MOST_ELEMENTS_SHOWN = 10
 
 
+class GraphLine(NamedTuple):
+    """A line of a graph's text, and the node that it is of: of the inputs and of a block's first line, the block's `prim::Param`;
+    of what a graph or block returns, its `prim::Return`."""
+
+    text: str
+    node: Node
+
+
 def graph_text(graph: Graph, ranges: bool = True) -> str:
     """The whole graph."""
+    return "".join(f"{line.text}\n" for line in graph_lines(graph, ranges))
+
+
+def graph_lines(graph: Graph, ranges: bool = True, head: str = "") -> Iterator[GraphLine]:
+    """The text line by line; graphs held by nodes come last. An input has a line of its own."""
     groups: list[Node] = []
-    lines = ["graph(" + ",\n      ".join(map(_typed, graph.inputs())) + "):"]
+    inputs = [_typed(v) for v in graph.inputs()] or [""]
+    for i, text in enumerate(inputs):
+        before, after = "      " if i else f"{head}graph(", "):" if i == len(inputs) - 1 else ","
+        yield GraphLine(f"{before}{text}{after}", graph.param_node())
     for n in graph.nodes():
-        lines += _node_lines(n, 1, ranges, groups)
-    lines.append(f"  return ({_names(graph.outputs())})")
-    text = "\n".join(lines) + "\n"
+        yield from _node_lines(n, 1, ranges, groups)
+    yield GraphLine(f"  return ({_names(graph.outputs())})", graph.return_node())
     for i, n in enumerate(groups):
-        text += f"with {n.kind()}_{i} = {graph_text(n.g('Subgraph'), ranges)}"
-    return text
+        yield from graph_lines(n.g("Subgraph"), ranges, f"with {n.kind()}_{i} = ")
 
 
 def node_text(node: Node) -> str:
     """One node, with its blocks."""
-    return "\n".join(_node_lines(node, 0, True, None)) + "\n"
+    return "".join(f"{line.text}\n" for line in _node_lines(node, 0, True, None))
 
 
-def _node_lines(node: Node, level: int, ranges: bool, groups: list[Node] | None) -> Iterable[str]:
+def _node_lines(node: Node, level: int, ranges: bool, groups: list[Node] | None) -> Iterator[GraphLine]:
     line = f"{'  ' * level}{', '.join(map(_typed, node._outputs))} = {_call(node, groups)}({_names(node._inputs)})"
     if node.scopeName():
         line += f", scope: {node.scopeName()}"
     where = node.sourceRange().file_line_col() if ranges and node.sourceRange() is not None else None
-    yield line + (f" # {where[0]}:{where[1]}:{where[2]}" if where else "")
+    yield GraphLine(line + (f" # {where[0]}:{where[1]}:{where[2]}" if where else ""), node)
     for i, b in enumerate(node._blocks):
-        yield f"{'  ' * (level + 1)}block{i}({', '.join(map(_typed, b.inputs()))}):"
+        yield GraphLine(f"{'  ' * (level + 1)}block{i}({', '.join(map(_typed, b.inputs()))}):", b.paramNode())
         for n in b.nodes():
             yield from _node_lines(n, level + 2, ranges, groups)
-        yield f"{'  ' * (level + 2)}-> ({_names(b.outputs())})"
+        yield GraphLine(f"{'  ' * (level + 2)}-> ({_names(b.outputs())})", b.returnNode())
 
 
 def _call(node: Node, groups: list[Node] | None) -> str:

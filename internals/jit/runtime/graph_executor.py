@@ -15,6 +15,7 @@ falls back when they change.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from internals.core.grad_mode import grad_mode, is_grad_enabled, set_grad_mode
 from internals.core.hot import hot
 from internals.core.recording import Scope, recorded
 from internals.jit.ir import Graph
+from internals.jit.passes import PassRecord
 from internals.jit.passes.erase_shape_information import erase_shape_information
 
 from .argument_spec import ArgumentSpec, argument_spec, key_maker, set_input_types
@@ -29,7 +31,7 @@ from .code import Code
 from .compile import compile_graph
 from .emit_python import EmittedFunction, TooDeep, emit
 from .phase_report import Phases
-from .phases import optimize
+from .phases import optimize, optimizing
 from .program import run_code
 from .settings import changed, settings
 
@@ -193,13 +195,28 @@ class GraphExecutor:
 
         hide_unchanged: leave out those that change nothing.
         """
+        graph, spec, recording = self.prepared(args)
+        records = optimize(graph, spec, recording, keep_text=True)
+        return Phases(r for r in records if r.changed or not hide_unchanged)
+
+    def watched(self, args: tuple[Any, ...] | None) -> Iterator[tuple[PassRecord | None, Graph]]:
+        """The graph itself as it is optimised for arguments like these: before the first phase, with None, and after each.
+
+        It is the same graph all the time, and that of no plan. Without arguments (None), the phases without which nothing runs.
+        """
+        graph, spec, recording = self.prepared(args) if args is not None else (self.graph.copy(), None, True)
+        yield None, graph
+        for record in optimizing(graph, spec, recording):
+            yield record, graph
+
+    def prepared(self, args: tuple[Any, ...]) -> tuple[Graph, ArgumentSpec | None, bool]:
+        """A copy of the graph, ready to be optimised for `args`; what it is to be specialised to; whether autograd records."""
         recording = is_grad_enabled()
         spec = argument_spec(self.graph, args, recording) if settings.optimize else None
         graph = self.graph.copy()
         if spec is not None:
             set_input_types(graph, spec)
-        records = optimize(graph, spec, recording, keep_text=True)
-        return Phases(r for r in records if r.changed or not hide_unchanged)
+        return graph, spec, recording
 
     def get_debug_state(self) -> DebugState:
         return DebugState(self.graph, self._fallback, dict(self.plans))

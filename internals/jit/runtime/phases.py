@@ -52,7 +52,15 @@ def _calls_python(graph: Graph) -> bool:
 
 def optimize(graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False) -> list[PassRecord]:
     """Run the phases on `graph`. keep_text: the records have the graph's text before and after each pass."""
-    return [run_pass(p, graph, keep_text=keep_text) for p in phases_for(graph, spec, recording)]
+    return list(optimizing(graph, spec, recording, keep_text))
+
+
+def optimizing(
+    graph: Graph, spec: ArgumentSpec | None, recording: bool, keep_text: bool = False
+) -> Iterator[PassRecord]:
+    """The same one phase at a time: between two of them, `graph` is there to be looked at."""
+    for p in phases_for(graph, spec, recording):
+        yield run_pass(p, graph, keep_text=keep_text)
 
 
 def _named(names: tuple[str, ...]) -> Iterator[Pass]:
