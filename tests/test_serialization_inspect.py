@@ -152,8 +152,8 @@ def test_a_page_is_written(name: str, tmp_path: Path, capsys: pytest.CaptureFixt
     target = tmp_path / "page.html"
     assert main([str(ARCHIVES / name), "--html", str(target)]) == 0
     page = target.read_text()
-    assert page.startswith("<!DOCTYPE html>") and "1. archive" in page and "<svg" in page
-    assert ("graph as text" in page) == ("torch_save" not in name)
+    assert page.startswith("<!DOCTYPE html>") and ">Archive</button>" in page and "<svg" in page
+    assert ('data-pane="ir"' in page) == ("torch_save" not in name)
     assert main([str(ARCHIVES / name), "--html", str(tmp_path / "page.doc")]) == 1
     assert "the suffix must be one of" in capsys.readouterr().err
 

@@ -36,19 +36,14 @@ def main(arguments: Sequence[str] = ()) -> int:
         prog="python -m internals run", description="Runs a saved program on arrays and numbers."
     )
     parser.add_argument("file", help="of jit.save (.pt) or torch.export.save (.pt2)")
-    parser.add_argument(
-        "--input", dest="inputs", action=Kind, help="an argument: a .npy file, or a literal such as 3 or [1, 2]"
-    )
-    parser.add_argument(
-        "--ones", dest="inputs", action=Kind, metavar="SIZES", help="an argument: ones, such as 1,3,224,224"
-    )
+    add_inputs(parser)
     parser.add_argument("--method", default="forward", help="which method is called (forward)")
     parser.add_argument("--output", metavar="OUT", help="write the results to a .npy or .npz file")
     options = parser.parse_args(list(arguments))
     try:
         if options.output and Path(options.output).suffix not in (".npy", ".npz"):
             raise Refused(f"--output {options.output}: the suffix must be .npy (one tensor) or .npz (several)")
-        result = call(options.file, options.method, [read_input(*each) for each in options.inputs or []])
+        result = call(options.file, options.method, read_inputs(options))
         if options.output:
             write(result, Path(options.output))
             print(f"written: {options.output}")
@@ -65,6 +60,21 @@ class Kind(argparse.Action):
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
         namespace.inputs = [*(namespace.inputs or []), (option, values)]
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """The options by which a command is given arguments for a call; `read_inputs` reads them."""
+    parser.add_argument(
+        "--input", dest="inputs", action=Kind, help="an argument: a .npy file, or a literal such as 3 or [1, 2]"
+    )
+    parser.add_argument(
+        "--ones", dest="inputs", action=Kind, metavar="SIZES", help="an argument: ones, such as 1,3,224,224"
+    )
+
+
+def read_inputs(options: argparse.Namespace) -> list[Any]:
+    """The arguments, in order. Raises Refused for what is none."""
+    return [read_input(*each) for each in options.inputs or []]
 
 
 def call(path: str, method: str, inputs: list[Any]) -> Any:

@@ -3,6 +3,9 @@
 Source, syntax tree, typed tree, graph, what a trace records of the same call, every phase of the optimiser, the optimised
 graph, the bytecode, the Python code that runs, and the first steps of the interpreter. A stage that cannot be shown says why.
 
+In a notebook the stages stand one under the other. `.save("page.html")` writes something else: one page on which source, tree,
+graph, bytecode and kernel are tied together (`explore_page`), with a slider for the phases.
+
 How the real one differs: PyTorch has each of these behind another flag or function, and most of them as text on stderr.
 """
 
@@ -14,12 +17,17 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from viz.canvas import Canvas
 from viz.palette import PAGE
-from viz.scene import Picture
+from viz.rooms.explore_page.record import record
+from viz.rooms.explore_page.scene import Page
+from viz.rooms.explore_page.text import function_of, is_text
+from viz.scene import Picture, write_atomically
 
 STEPS = 24
 LINES_AT_MOST = 150  # the phases of a longer graph are told, not shown
@@ -63,8 +71,27 @@ class Stage:
 class Explore(Picture):
     """The stages, in order. `stage("bytecode")` gives one of them."""
 
-    def __init__(self, name: str, stages: list[Stage]) -> None:
+    def __init__(self, name: str, stages: list[Stage], make_page: Callable[[], Page]) -> None:
         self.name, self.stages = name, stages
+        self._make_page = make_page
+
+    @cached_property
+    def page(self) -> Page:
+        """The scene of the page. It is made when it is first asked for: kernels are compiled for it. The arguments are kept for
+        that, and should be what they were."""
+        return self._make_page()
+
+    def save(self, path: str | os.PathLike[str], theme: str | None = None) -> Path:
+        """Write the page (.html), or the stages as a picture or text (.svg, .png, .txt). The file appears whole or not at all.
+
+        Raises ValueError for any other suffix.
+        """
+        if Path(path).suffix.lower() != ".html":
+            return super().save(path, theme)
+        from viz.rooms.explore_page.writer import page_bytes
+
+        write_atomically(Path(path), page_bytes(self.page))
+        return Path(path)
 
     def stage(self, title: str) -> Any:
         """What is shown under a title. Raises KeyError when there is no such stage."""
@@ -104,22 +131,41 @@ class Explore(Picture):
 
 def explore(fn: Any, *args: Any, limit: int = STEPS) -> Explore:
     """Every stage of `fn`, a Python function, an `nn.Module`, or what `jit.script` or `jit.trace` made, for `args`; or of a file
-    that was saved, by its path.
+    that was saved, by its path; or of a function given as text, which is run to define it (`explore_page/text.py`).
 
     `limit` is how many steps of the interpreter are shown. Without arguments only the stages before running are.
 
     Raises what compiling raises when `fn` is not TorchScript, and OSError or ArchiveError for a file that cannot be read.
     """
-    if isinstance(fn, (str, os.PathLike)):
+    if is_text(fn):
+        fn = function_of(fn)
+    elif isinstance(fn, (str, os.PathLike)):
         from viz.rooms.explore_archive import explore_file
 
         return explore_file(fn, args, limit)
+    compiled, name = _compiled(fn)
+    python = fn if inspect.isfunction(fn) else _python_of(compiled)
+    return Explore(name, list(_stages(compiled, python, fn, args, limit)), lambda: record(compiled, args, name))
+
+
+def page_of(fn: Any, *args: Any) -> Page:
+    """What `explore(fn, *args).save("page.html")` writes, without the stages, which take their time."""
+    if is_text(fn):
+        fn = function_of(fn)
+    elif isinstance(fn, (str, os.PathLike)):
+        from viz.rooms.explore_archive import page_of_file
+
+        return page_of_file(fn, args)
+    compiled, name = _compiled(fn)
+    return record(compiled, args, name)
+
+
+def _compiled(fn: Any) -> tuple[Any, str]:
+    """What scripting makes of it, and its name."""
     from internals import jit
 
     compiled = jit.script(fn)
-    python = fn if inspect.isfunction(fn) else _python_of(compiled)
-    name = str(getattr(compiled, "original_name", getattr(compiled, "name", "graph")))
-    return Explore(name, list(_stages(compiled, python, fn, args, limit)))
+    return compiled, str(getattr(compiled, "original_name", getattr(compiled, "name", "graph")))
 
 
 def _python_of(compiled: Any) -> Any:

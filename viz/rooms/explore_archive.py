@@ -15,6 +15,8 @@ from typing import Any
 
 from viz.rooms.archive import archive, main_code
 from viz.rooms.explore import Explore, Stage, attempt, compiled_stages
+from viz.rooms.explore_page.archive import record_archive
+from viz.rooms.explore_page.scene import Page
 
 PROGRAMS = ("torchscript", "torchscript 1.0", "pt2")
 LINES_AT_MOST = 200
@@ -22,15 +24,29 @@ LINES_AT_MOST = 200
 
 def explore_file(path: str | os.PathLike[str], args: tuple[Any, ...], limit: int) -> Explore:
     """The stages of a file. Raises what `viz.archive` raises."""
-    picture = archive(path)
-    return Explore(picture.name, list(_stages(picture, path, args, limit)))
-
-
-def _stages(picture: Any, path: str | os.PathLike[str], args: tuple[Any, ...], limit: int) -> Iterator[Stage]:
     from internals.serialization.inspection.report import examine
+
+    picture, report = archive(path), examine(path)
+    program = _program(path, report)
+    stages = list(_stages(picture, report, program, args, limit))
+    return Explore(picture.name, stages, lambda: record_archive(path, program, args))
+
+
+def page_of_file(path: str | os.PathLike[str], args: tuple[Any, ...]) -> Page:
+    """The page of a file, without the stages. Raises what `viz.archive` raises."""
+    from internals.serialization.inspection.report import examine
+
+    return record_archive(path, _program(path, examine(path)), args)
+
+
+def _program(path: str | os.PathLike[str], report: Any) -> Any:
+    """The program in a file, why it cannot be loaded, or None."""
+    return attempt(lambda: _loaded(os.fsdecode(path))) if report.kind in PROGRAMS else None
+
+
+def _stages(picture: Any, report: Any, program: Any, args: tuple[Any, ...], limit: int) -> Iterator[Stage]:
     from internals.serialization.inspection.text import pickles_section, tensors_section
 
-    report = examine(path)
     yield Stage("archive", report.title, picture)
     if report.pickles or report.texts:
         yield Stage(
@@ -42,12 +58,10 @@ def _stages(picture: Any, path: str | os.PathLike[str], args: tuple[Any, ...], l
     if main:
         yield Stage("code", main, cut(report.code[main]))
         yield Stage("syntax tree", "what Python reads", attempt(lambda: _tree(report.code[main])))
-    if report.kind in PROGRAMS:
-        program = attempt(lambda: _loaded(os.fsdecode(path)))
-        if isinstance(program, str):
-            yield Stage("graph", "compiled from the code", program)
-        else:
-            yield from compiled_stages(program, args, limit)
+    if isinstance(program, str):
+        yield Stage("graph", "compiled from the code", program)
+    elif program is not None:
+        yield from compiled_stages(program, args, limit)
 
 
 def _loaded(path: str) -> Any:

@@ -1,0 +1,132 @@
+"""`python -m internals explore FILE.py:FUNCTION`: the page of a function, a module or a saved file, opened in the browser.
+
+    python -m internals explore model.py:gelu --ones 4,8 --ones 8
+    python -m internals explore model.py:Net --input batch.npy -o net.html --no-open
+    python -m internals explore net.pt --ones 1,3,224,224
+
+FUNCTION is a function, an `nn.Module`, or a class of modules that can be made without arguments; dots lead into classes and
+objects. FILE.py is executed to get at it, as `python FILE.py` would be, except that it is not called `__main__`. A saved file is
+read and its program compiled; nothing in it is executed but the operators that it calls, and these only if arguments are given.
+
+How the real one differs: PyTorch has no such command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import inspect
+import os
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from internals.serialization.errors import ArchiveError
+from internals.serialization.inspection.inspect import said
+from internals.serialization.run import Refused, add_inputs, read_inputs
+from viz.rooms.explore import page_of
+from viz.rooms.explore_page.scene import Page
+from viz.rooms.explore_page.writer import page_bytes
+from viz.scene import write_atomically
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m internals explore",
+        description="Writes an HTML file in which source, syntax tree, graph, bytecode and kernel are tied together; opens it.",
+        epilog="FILE.py is executed, as importing it would: do that only with files you trust. Saved files are not executed.",
+    )
+    parser.add_argument(
+        "target", metavar="FILE.py:FUNCTION or FILE", help="a function or module of a file, or a saved file"
+    )
+    add_inputs(parser)
+    parser.add_argument("-o", "--output", metavar="OUT.html", help="where to write the page (a temporary file)")
+    parser.add_argument("--no-open", action="store_true", help="do not open the page in the browser")
+    options = parser.parse_args(list(arguments))
+    try:
+        out = output_of(options.output, options.target)
+        page = explored(options.target, read_inputs(options))
+        try:
+            write_atomically(out, page_bytes(page))
+        except OSError as error:
+            raise Refused(f"{out}: {error.strerror or error}") from None
+    except Refused as refusal:
+        print(f"explore: {refusal}", file=sys.stderr)
+        return 1
+    print(f"written: {out}")
+    if not options.no_open and not webbrowser.open(out.absolute().as_uri()):
+        print("no browser could be started here: open the file in one")
+    return 0
+
+
+def output_of(given: str | None, target: str) -> Path:
+    """Where the page goes: where it was asked for, or a new folder for temporary files."""
+    if given is None:
+        name = "".join(c if c.isalnum() else "_" for c in os.path.basename(target))
+        return Path(tempfile.mkdtemp(prefix="explore-")) / f"{name}.html"
+    if Path(given).suffix.lower() != ".html":
+        raise Refused(f"-o {given}: the page is HTML: give a name that ends in .html")
+    return Path(given)
+
+
+def explored(target: str, inputs: list[Any]) -> Page:
+    """The page of a function, a module or a saved file."""
+    thing = target if os.path.exists(target) else found_in(target)
+    if isinstance(thing, str) and thing.endswith(".py"):
+        raise Refused(f"{thing}: say which function, as in {thing}:{next(iter(names_of(load(thing))), 'f')}")
+    try:
+        return page_of(thing, *inputs)
+    except OSError as error:
+        raise Refused(f"{target}: {error.strerror or said(error)}") from None
+    except ArchiveError as error:
+        raise Refused(said(error)) from None
+    except Exception as error:  # the frontend names the line; a call that fails says where
+        raise Refused(f"{target} cannot be compiled or called: {error}") from None
+
+
+def found_in(target: str) -> Any:
+    """What `FILE.py:NAME` names. A class of modules is made into one."""
+    path, colon, name = target.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        raise Refused(f"{target}: there is no such file (a function is given as FILE.py:FUNCTION)")
+    if not os.path.exists(path):
+        raise Refused(f"{path}: there is no such file")
+    thing = module = load(path)
+    for part in name.split("."):
+        if not hasattr(thing, part):
+            there = ", ".join(names_of(module)) or "no functions"
+            raise Refused(f"{path} has no '{name}'; it has {there}")
+        thing = getattr(thing, part)
+    if inspect.isclass(thing):
+        try:
+            return thing()
+        except Exception as error:
+            raise Refused(
+                f"{target} is a class that cannot be made without arguments ({said(error)}): name an object"
+            ) from None
+    return thing
+
+
+def load(path: str) -> Any:
+    """Execute a file as a module. What it imports may lie beside it."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(Path(path).absolute().parent))
+    sys.modules.setdefault(module.__name__, module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise Refused(f"{path} cannot be imported: {type(error).__name__}: {said(error)}") from None
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def names_of(module: Any) -> list[str]:
+    """The functions and classes that a file defines."""
+    return [name for name, thing in vars(module).items()
+            if (inspect.isfunction(thing) or inspect.isclass(thing)) and thing.__module__ == module.__name__]  # fmt: skip
