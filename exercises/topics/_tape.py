@@ -96,7 +96,7 @@ def played(text: str, tape: Tape, x: Any) -> Any:
         if isinstance(v, str) and v.startswith("%"):
             if v not in known:
                 raise Wrong(
-                    f"{text}: a line takes {v} before any line has made it: an operator, an in-place one perhaps, named its own result"
+                    f"{text}: a line takes {v}, which no line has made: did an in-place operator name its own result?"
                 )
             return known[v]
         return v
