@@ -85,6 +85,15 @@ def test_a_package_that_does_not_import_counts_as_absent(tmp_path: Path, monkeyp
     assert doctor.module("brokenpackage")() is None
 
 
+def test_asking_loads_nothing_that_is_large() -> None:
+    """Notebook 00 asks, in every student's kernel."""
+    program = "import sys; from internals import doctor; print(len(doctor.examine(doctor.probes())), *sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    count, *loaded = run.stdout.split()
+    assert int(count) > 15
+    assert not {"numba", "llvmlite", "matplotlib", "jupyterlab", "grpc", "graphviz", "torch"}.intersection(loaded)
+
+
 def test_layout_prefers_the_wheel_and_falls_back_to_dot(monkeypatch: pytest.MonkeyPatch) -> None:
     present = {"graphviz-pure", "dot"}
     monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: name if name in present else None)
