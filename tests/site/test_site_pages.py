@@ -37,6 +37,7 @@ PICTURE = (
     '<svg xmlns="http://www.w3.org/2000/svg" class="iv" role="img" aria-label="A drawing"><style>'
     'html[data-theme="dark"] .iv{--iv-ink:#fff}</style><rect width="5" height="5"/></svg>'
 )
+LINKS = '<a href="../internals/core/storage.py">s</a><a class="n" href="00_start_here.ipynb#2.-A-second:-title">n</a>'
 STEPPER = (
     '<div class="iv-steps"><form><input type="radio" name="s" id="s1" checked><label for="s1">1</label></form></div>'
 )
@@ -49,25 +50,25 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     source = folder / "source"
     (source / "notebooks").mkdir(parents=True)
     (source / "docs").mkdir()
-    (source / "index.md").write_text("# Home\n\n```{toctree}\nnotebooks/00_a\ndocs/b\n```\n")
+    (source / "index.md").write_text("# Home\n\n```{toctree}\nnotebooks/00_start_here\ndocs/b\n```\n")
     plain = '<svg xmlns="http://www.w3.org/2000/svg"><title>P</title><style>text{fill:#222}</style><text>p</text></svg>'
     (source / "docs" / "p.svg").write_text(plain)
     (source / "docs" / "b.md").write_text(
-        "# B\n\n![p & q](p.svg)\n\n[good](../notebooks/00_a.ipynb#A-second:-title)\n\n[bad](nowhere.md)\n"
+        "# B\n\n![p & q](p.svg)\n\n[good](../notebooks/00_start_here.ipynb#2.-A-second:-title)\n\n[bad](nowhere.md)\n"
     )
-    html = new_output("execute_result", {"text/html": PICTURE + STEPPER, "text/plain": "drawing"})
+    html = new_output("execute_result", {"text/html": PICTURE + STEPPER + LINKS, "text/plain": "drawing"})
     printed = new_output("stream", name="stdout", text="a < b\n")
     cells = [
         new_markdown_cell("# 00 · A\n\nText with <angle> and `code`, and `a $ b $ c`."),
         new_code_cell("import viz\nviz.memory(a=a)", outputs=[printed, html]),
-        new_markdown_cell("# A second: title\n\nMore."),
+        new_markdown_cell("# 2. A second: title\n\nMore."),
         new_markdown_cell(EXERCISE),
         new_code_cell("answer = ...\ncheck.zero_copy_1(answer)"),
     ]
     kernel = {"name": "python3", "display_name": "Python 3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     notebook = new_notebook(cells=cells, metadata=metadata)
-    nbformat.write(notebook, source / "notebooks" / "00_a.ipynb")
+    nbformat.write(notebook, source / "notebooks" / "00_start_here.ipynb")
     site = folder / "site"
     return site, command.sphinx("html", source, site, folder)
 
@@ -84,7 +85,7 @@ def test_a_place_in_a_notebook_is_its_cell_and_line() -> None:
 
 
 def test_folded_solutions_hold_highlighted_code(built: tuple[Path, list[str]]) -> None:
-    text = (built[0] / "notebooks" / "00_a.html").read_text()
+    text = (built[0] / "notebooks" / "00_start_here.html").read_text()
     solution = text[text.index("<summary>Solution</summary>") :]
     solution = solution[: solution.index("</details>")]
     assert 'class="highlight-python' in solution and "answer" in solution and "```" not in solution
@@ -94,13 +95,15 @@ def test_folded_solutions_hold_highlighted_code(built: tuple[Path, list[str]]) -
 
 
 def test_pictures_follow_the_theme_and_steppers_stay(built: tuple[Path, list[str]]) -> None:
-    text = (built[0] / "notebooks" / "00_a.html").read_text()
+    text = (built[0] / "notebooks" / "00_start_here.html").read_text()
     assert 'body[data-theme="dark"] .iv' in text and 'html[data-theme="dark"]' not in text
+    assert '<a href="../code/internals/core/storage.py.html">s</a>' in text, "a link in what a cell put out"
+    assert '<a class="n" href="#a-second-title">n</a>' in text
     assert STEPPER in text and 'aria-label="A drawing"' in text
     assert "a &lt; b" in text and text.count("<h1>") == 1
     other = (built[0] / "docs" / "b.html").read_text()
     assert '<svg aria-label="p &amp; q" class="plain"' in other and "fill:#222" not in other
-    assert 'href="../notebooks/00_a.html#a-second-title"' in other, "as JupyterLab names a heading"
+    assert 'href="../notebooks/00_start_here.html#a-second-title"' in other, "as JupyterLab names a heading"
 
 
 def test_without_sphinx_the_command_says_what_to_do(

@@ -27,6 +27,7 @@ from tools.site.code_pages import page_of
 from tools.site.reference import NAMES, PLACES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+OUTPUT_LINK = re.compile(r'(<a\b[^>]*?\bhref=")([^":]+)(")')
 EARLY = 400  # before Sphinx collects titles and images
 
 
@@ -65,6 +66,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", drawings, priority=EARLY)
     app.connect("doctree-read", links_into_the_project, priority=EARLY)
     app.connect("doctree-read", signatures, priority=EARLY)
+    app.connect("doctree-resolved", links_of_outputs)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -121,6 +123,26 @@ def links_into_the_project(app: Sphinx, doctree: nodes.document) -> None:
             address = _address(path.relative_to(ROOT), app)
             uri = relative_uri(app.builder.get_target_uri(docname), address)
             node.replace_self(nodes.reference("", "", *node.children, refuri=uri, internal=True))
+
+
+def links_of_outputs(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """The same for links in HTML that a notebook's cell has put out, once all headings are known."""
+
+    def replaced(match: re.Match[str]) -> str:
+        target, _, anchor = match[2].partition("#")
+        path = (ROOT / Path(docname).parent / unquote(target)).resolve()
+        if not target or not path.is_relative_to(ROOT) or not path.exists():
+            return match[0]
+        address = _address(path.relative_to(ROOT), app)
+        slugs = app.env.metadata[address.removesuffix(".html")].get("myst_slugs", {})
+        heading = slugs.get(heading_of(anchor))
+        fragment = heading[1] if heading else anchor
+        uri = relative_uri(app.builder.get_target_uri(docname), address)
+        return match[1] + uri + (f"#{fragment}" if fragment else "") + match[3]
+
+    for raw in doctree.findall(nodes.raw):
+        if "html" in raw.get("format", ""):
+            raw.children[:] = [nodes.Text(OUTPUT_LINK.sub(replaced, raw.astext()))]
 
 
 def heading_of(anchor: str) -> str:
