@@ -18,6 +18,7 @@ import pytest
 
 import internals as torch
 import viz
+from internals.__main__ import main as command
 from internals.source_map import topics, where
 from internals.source_map.entries import FLOORS, FOLDER, ROOT, anchor, entries, entry_of_module, file_of, full_name
 from internals.source_map.place import line_of
@@ -347,18 +348,14 @@ def test_line_numbers_are_given_where_asked_for() -> None:
     assert f"Linear (line {place.line})" in place.text(lines=True) and "(line" not in place.text()
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "internals", "where", *arguments], capture_output=True, text=True, cwd=ROOT
-    )
-
-
-def test_the_command() -> None:
-    found = run("autograd", "engin")
-    assert found.returncode == 0 and "torch/csrc/autograd/engine.cpp" in found.stdout
-    lost = run("xyzzy")
-    assert lost.returncode == 1 and "nearest topics" in lost.stderr and not lost.stdout
-    assert run("--topics").stdout.split("\n")[:2] == topics()[:2]
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["where", "autograd", "engin"]) == 0
+    assert "torch/csrc/autograd/engine.cpp" in capsys.readouterr().out
+    assert command(["where", "xyzzy"]) == 1
+    lost = capsys.readouterr()
+    assert "nearest topics" in lost.err and not lost.out
+    assert command(["where", "--topics"]) == 0
+    assert capsys.readouterr().out.splitlines() == topics()
 
 
 def test_the_map_is_read_when_first_asked() -> None:

@@ -162,8 +162,8 @@ def mirrors(module: str) -> list[str]:
     path = ROOT / file_of(module)
     if not path.is_file() or "_generated" in module:
         return []
-    description = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return list(dict.fromkeys(re.findall(REAL, description.split("\n\n")[0])))
+    paragraph = re.match(r'r?"""(.*?)(?:\n\n|""")', path.read_text(encoding="utf-8"), re.DOTALL)
+    return list(dict.fromkeys(re.findall(REAL, paragraph.group(1)))) if paragraph else []
 
 
 def numbered(path: str, name: str) -> str:
