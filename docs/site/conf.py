@@ -11,6 +11,7 @@ root_doc = "index"
 language = "en"
 smartquotes = False
 nitpicky = False
+highlight_language = "none"  # unless a block says otherwise
 
 # Notebooks are shown as they are stored: nothing is run, and no script is fetched for widgets.
 nb_execution_mode = "off"

@@ -147,23 +147,22 @@ ROWS = "| [03 zero-copy](notebooks/03_zero_copy.ipynb) | shared or `copied`? |\n
 
 
 def test_the_first_page_groups_notebooks_as_the_talk_does() -> None:
-    page = landing.index(
-        FRAME, ROWS, ["03_zero_copy"], ["docs/x", "workshop/notes/b", "workshop/half_day", "workshop/README"]
-    )
-    assert (
-        "### Tensors and memory" in page
-        and "* - [03 zero-copy](notebooks/03_zero_copy.ipynb)\n  - shared or `copied`?" in page
-    )
-    assert 'href="workshop/half_day.html"' in page
+    half = "# Half a day\n\nFor those who *read* [code](x.md),\nall morning.\n\nMore."
+    texts = {"docs/x": "# X", "workshop/notes/b": "# B", "workshop/half_day": half, "workshop/README": "# W"}
+    page = landing.index(FRAME, ROWS, ["03_zero_copy"], texts)
+    row = "* - [03 zero-copy](notebooks/03_zero_copy.ipynb)\n  - shared or `copied`?"
+    assert "### Tensors and memory" in page and row in page
+    card = '<a class="card" href="workshop/half_day.html"><strong>Half a day</strong> For those who read code, all morning.</a>'
+    assert card in page and "two_days" not in page
     assert ":caption: Teach it\n\nworkshop/README\nworkshop/half_day\nworkshop/notes/b\n```" in page
     assert ":caption: The project\n\ndocs/x\napi/index\n```" in page
 
 
 def test_a_notebook_that_is_nowhere_is_named() -> None:
     with pytest.raises(ValueError, match=r"no row for notebooks/04_views\.ipynb"):
-        landing.index(FRAME, ROWS, ["04_views"], [])
+        landing.index(FRAME, ROWS, ["04_views"], {})
     with pytest.raises(ValueError, match=r"99_end\.ipynb belongs to no group: add it to GROUPS"):
-        landing.index(FRAME, ROWS.replace("03_zero_copy", "99_end"), ["99_end"], [])
+        landing.index(FRAME, ROWS.replace("03_zero_copy", "99_end"), ["99_end"], {})
 
 
 def test_files_that_did_not_change_are_not_touched(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tools.site.code_pages import page_of
 from tools.site.reference import NAMES, PLACES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-OUTPUT_LINK = re.compile(r'(<a\b[^>]*?\bhref=")([^":]+)(")')
+OUTPUT_LINK = re.compile(r'(<a\b[^>]*?\bhref=")(?![a-z]+:)([^"]+)(")')
 EARLY = 400  # before Sphinx collects titles and images
 
 

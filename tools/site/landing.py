@@ -32,8 +32,8 @@ class Row:
     shows: str
 
 
-def index(frame: str, readme: str, notebooks: list[str], texts: list[str]) -> str:
-    """The page. `notebooks` are file names without the ending, `texts` the names of all other documents."""
+def index(frame: str, readme: str, notebooks: list[str], texts: dict[str, str]) -> str:
+    """The page. `notebooks` are file names without the ending, `texts` all other documents by their names."""
     rows = [Row(int(number), title, name, shows) for number, title, name, shows in ROW.findall(readme)]
     described = {row.name for row in rows}
     for name in notebooks:
@@ -41,7 +41,7 @@ def index(frame: str, readme: str, notebooks: list[str], texts: list[str]) -> st
             raise ValueError(f"README.md's table has no row for notebooks/{name}.ipynb")
         if not any(int(name[:2]) in numbers for numbers in GROUPS.values()):
             raise ValueError(f"notebooks/{name}.ipynb belongs to no group: add it to GROUPS in tools/site/landing.py")
-    parts = {"map": map_of(rows), "paths": paths(texts), "contents": contents(notebooks, texts)}
+    parts = {"map": map_of(rows), "paths": paths(texts), "contents": contents(notebooks, list(texts))}
     for name, text in parts.items():
         frame = frame.replace(f"<!-- {name} -->", text)
     return frame
@@ -59,15 +59,19 @@ def map_of(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def paths(texts: list[str]) -> str:
-    """A card for each workshop path that is there, with its title and first sentences."""
-    there = [path for path in PATHS if f"workshop/{path}" in texts]
-    if not there:
+def paths(texts: dict[str, str]) -> str:
+    """A card for each workshop path that is there, with its title and the first paragraph under it."""
+    cards = []
+    for path in PATHS:
+        if f"workshop/{path}" in texts:
+            title, _, rest = texts[f"workshop/{path}"].strip().partition("\n")
+            paragraph = " ".join(rest.strip().split("\n\n")[0].split())
+            plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*_`]", r"\1", paragraph)
+            cards.append(
+                f'<a class="card" href="workshop/{path}.html"><strong>{escape(title.lstrip("# "))}</strong> {escape(plain)}</a>'
+            )
+    if not cards:
         return "The ways to teach with it are in the folder `workshop` of the project."
-    cards = [
-        f'<a class="card" href="workshop/{path}.html">{escape(path.replace("_", " ").capitalize())}</a>'
-        for path in there
-    ]
     return '<div class="cards">' + "".join(cards) + "</div>"
 
 

@@ -40,8 +40,6 @@ def page(root: Path, places: dict[str, str]) -> str:
     lines = [
         ":tocdepth: 2",
         "",
-        ".. highlight:: none",
-        "",
         "Operators",
         "=========",
         "",

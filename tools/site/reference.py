@@ -51,7 +51,7 @@ def index_page(modules: dict[str, Module], packages: list[str]) -> str:
 
 def package_page(name: str, modules: list[Module], known: set[str]) -> str:
     package = next((m for m in modules if m.is_package), None)
-    lines = [".. highlight:: none", "", *heading(name, "=")]
+    lines = heading(name, "=")
     if package is not None:
         lines += [*module_body(package, known), *exports(package, known)]
     inside = [m for m in modules if m is not package and (m.text or m.items)]

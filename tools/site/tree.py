@@ -23,7 +23,7 @@ def assemble(root: Path, tree: Path) -> int:
     for pattern in (*TEXTS, *PICTURES, "notebooks/*.ipynb"):
         for path in sorted(root.glob(pattern)):
             files[path.relative_to(root).as_posix()] = path.read_bytes()
-    texts = [name.removesuffix(".md") for name in files if name.endswith(".md")]
+    texts = {name.removesuffix(".md"): text.decode() for name, text in files.items() if name.endswith(".md")}
     notebooks = [Path(name).stem for name in files if name.endswith(".ipynb")]
     readme = (root / "README.md").read_text(encoding="utf-8")
     files["README.md"] = readme.encode()
