@@ -261,11 +261,17 @@ def test_objects_are_found(make: Callable[[], Any], topic: str, file: str) -> No
     assert len(place.ours[0].names) == 0 or place.line is not None
 
 
-def test_objects_of_the_device_and_of_the_server_are_found() -> None:
-    from internals.cuda.allocator.blocks import Block
+def test_objects_of_the_server_are_found() -> None:
+    pytest.importorskip("prometheus_client", reason="the extra `serving` is not installed")
     from internals.serving.batching.batcher import Batcher
 
-    assert (where(Block).topic, where(Batcher).topic) == ("CUDA caching allocator", "batching")
+    assert where(Batcher).topic == "batching"
+
+
+def test_objects_of_the_device_are_found() -> None:
+    from internals.cuda.allocator.blocks import Block
+
+    assert where(Block).topic == "CUDA caching allocator"
     assert where(torch.jit.ir).topic == "graph"
 
 
