@@ -7,6 +7,7 @@ start its kernels alike.
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,3 +37,8 @@ def kernel_environment() -> dict[str, str]:
         "IPYTHONDIR": str(BUILD / "ipython"),  # no start-up files of the user's own
         "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(BUILD / "numba_cache")),
     }
+
+
+if __name__ == "__main__":  # for a shell: eval "$(python -m tools.notebook_files)"
+    for name, value in {"INTERNALS_CACHE_DIR": str(BUILD / "machine_code"), **kernel_environment()}.items():
+        print(f"export {name}={shlex.quote(os.environ.get(name, value))}")
