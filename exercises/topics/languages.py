@@ -221,7 +221,11 @@ def languages_2(missing: Callable[..., Any]) -> str:
 
 @functools.cache
 def _layers() -> Any:
-    return torch.jit.script(_Layers())
+    state = torch.get_rng_state()
+    try:
+        return torch.jit.script(_Layers())
+    finally:
+        torch.set_rng_state(state)
 
 
 def _operators(text: str) -> set[str]:
