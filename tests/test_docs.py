@@ -16,7 +16,7 @@ OVERVIEWS = (
     "internals/machine_code", "internals/machine_code/vector_math", "internals/aten/compiled",
     "internals/aten/compiled/convolution", "internals/profiler", "internals/serving", "internals/serving/batching",
     "internals/serving/models", "internals/serving/observe", "internals/serving/payloads", "internals/serving/protocol",
-    "internals/serving/transport", "internals/serving/two_https",
+    "internals/serving/transport", "internals/serving/two_https", "viz/rooms/explore_page",
 )  # fmt: skip
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 

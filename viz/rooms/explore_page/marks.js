@@ -36,12 +36,13 @@ function count() {
   }
 }
 
-// Let every other pane show the first of what is marked, unless it shows some of it already.
+// Let every other pane show the first of what is marked, unless it shows some of it already. The pane of kernels changes to the
+// kernel that is marked, except where a link says which one to show.
 function reveal(name, except) {
   for (const pane of all('.pane')) {
     if (pane === except) continue;
     const inside = [...marked[name]].filter(e => pane.contains(e));
-    if (pane.dataset.pane === 'kernel' && inside.length && !inside.some(e => !e.closest('[hidden]')))
+    if (!reading && pane.dataset.pane === 'kernel' && inside.length && !inside.some(e => !e.closest('[hidden]')))
       showView(pane, inside[0].closest('.view').dataset.view);
     const rows = inside.filter(e => !e.closest('[hidden]')).map(e => e.closest('.row'));
     if (rows.length) scrollTo(rows);
@@ -54,7 +55,7 @@ function scrollTo(rows) {
   if (!rows.some(isSeen)) body.scrollTop += rows[0].getBoundingClientRect().top - frame.top - frame.height / 3;
 }
 
-let pinned = null, active = null;
+let pinned = null, active = null, reading = false;
 
 function pin(e) {
   pinned = e && e !== pinned ? e : null;

@@ -44,8 +44,6 @@ function nextChange(step) {
 // Rows that have a number in links: those of the text itself, not headings, notes and what a phase removed.
 const numbered = pane => all('.view:not([hidden]) .row[role=option]:not(.removed)', pane);
 
-let reading = false;
-
 function writeLink() {
   if (reading) return;
   const link = new URLSearchParams();
