@@ -223,8 +223,8 @@ def build_kernel_2(lines: Callable[[Any], Sequence[str]]) -> str:
     title="Step 3: a kernel in the real executor",
     ask="""
         Now the frame. Write `kernel_source(group)`: the text of a function `kernel(begin, end, ...)` whose further arguments are
-        the group's input arrays, then one array for each of its outputs. For each i from `begin` to `end` it loads every input once,
-        computes the lines of step 2, and stores every output.
+        the group's input arrays, then one array for each of its outputs. For each i from `begin` to `end` it loads every input
+        once, computes the lines of step 2, and stores every output.
 
         The text is run as Python, then compiled to machine code, and takes the place of the real fuser's kernel while functions
         run in the real executor.""",
