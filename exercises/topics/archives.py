@@ -39,7 +39,7 @@ SAVED = {
         "`a` has 12 numbers of 4 bytes. Who allocates: indexing, `clone`, `t`, `+`, `double`? And how large is it then?",
     ),
     solution=table(SAVED),
-    why="Before you save a part of something large: `.clone()`. It is the most common reason for a checkpoint that is too big.",
+    why="Before you save a part of something large: `.clone()`. A view is a common reason for a checkpoint that is far too big.",
     mistakes=[
         Mistake("What is saved is what the tensor shows.", table(SAVED, **{"a[0]": (1, 16)}), "a view of all of it"),
         Mistake("Each tensor is a record.", table(SAVED, **{"[a, a.t(), a[1:]]": (3, 128)}), "share one storage"),

@@ -30,7 +30,7 @@ def write_aligned(path, records):
     ask="""
         Write `write_aligned(path, records)`: a zip file of these records (a dict from names to bytes, in its order), all stored,
         every payload on a multiple of 64 bytes, by means of an extra field in the local header as PyTorch makes it. Python's
-        `zipfile` writes the rest. Real `torch.load` will open your file, and must not copy a single tensor out of it.""",
+        `zipfile` writes the rest. `torch.load` will open your file, and must not copy a single tensor out of it.""",
     given="import struct\nimport zipfile",
     start="""
         def write_aligned(path, records):

@@ -193,8 +193,7 @@ def passes_2(who_removed: Callable[..., Any]) -> str:
 
         truth = [r.name for r in records if count(r.after) < count(r.before)]
         told = who_removed(script, kind, *tensors)
-        told = list(told) if isinstance(told, (list, tuple)) else told
-        if told == truth:
+        if (told := list(told) if isinstance(told, (list, tuple)) else told) == truth:
             continue
         changed = [r.name for r in records if r.changed]
         loose = [r.name for r in records if r.after.count(kind) < r.before.count(kind)]
@@ -398,5 +397,4 @@ def passes_3(hoist: Callable[[Any], Any]) -> str:
 
 
 def _tensors(result: Any) -> int:
-    """How many tensors a result consists of that are not the same."""
     return len({t.data_ptr() for t in result}) if isinstance(result, tuple) else 1
