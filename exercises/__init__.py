@@ -12,6 +12,7 @@ wrong answers that the checker has to recognise. Everything else is made of that
 - `selftest.py`   tests the checkers: solutions pass, blanks and known mistakes do not, nor does anything arbitrary
 - `cells.py`      writes the exercises into the notebooks
 - `nbgrader_release.py`  writes a course for nbgrader
+- `scripts.py`    what the checkers of the JIT's notebooks share
 - `topics/`       the exercises, a file for each notebook and for each track of "build it yourself"
 - `__main__.py`   `python -m exercises list | selftest | insert | release`
 
