@@ -14,6 +14,7 @@ from tests.browser.notebook_checks import pictures_show, ran, steppers_step
 from tools.browser.lab import Lab
 from tools.browser.lab import lab as start_lab
 from tools.browser.notebook import OpenNotebook
+from tools.browser.pictures import Drawn
 from tools.notebook_files import notebook_paths
 
 if TYPE_CHECKING:
@@ -59,12 +60,17 @@ def test_a_notebook_as_cloned_and_run(opened: OpenNotebook) -> None:
     assert list(ran(opened.cells())) == []
     wrong, shown = pictures_show(opened)
     assert wrong == [], "after the run"
-    assert shown == stored, "pictures after the run, and before"
+    assert names(shown) == names(stored), "pictures after the run, and before"
     assert steppers_step(opened)[0] == []
 
     opened.theme("dark")
     assert pictures_show(opened, dark=True)[0] == [], "in the dark theme"
     assert opened.problems == []
+
+
+def names(pictures: list[Drawn]) -> list[tuple[str, str]]:
+    """What has to be the same in every run; a picture of what was measured differs in its marks."""
+    return [(picture.tag, picture.label) for picture in pictures]
 
 
 def test_some_notebooks_have_steppers() -> None:

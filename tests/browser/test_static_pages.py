@@ -22,7 +22,7 @@ from tools.tour import as_page
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SAMPLE = ("00_", "26_")
+SAMPLE = ("00_", "09_")
 NOTEBOOKS = [
     pytest.param(path, id=path.stem, marks=[] if path.name.startswith(SAMPLE) else pytest.mark.slow)
     for path in notebook_paths()
