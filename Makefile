@@ -57,7 +57,7 @@ site: workshop ## the documentation's pages, in build/site: notebooks, texts, re
 hub: workshop ## a JupyterHub for a class on this machine (workshop/hub/README.md)
 	@$(RUN) -m workshop.hub $(ARGS)
 
-browser-test: workshop ## every notebook in JupyterLab in a real Chromium (15 minutes); the browser is the system's
+browser-test: workshop ## every notebook in JupyterLab in a real Chromium (20 minutes); the browser is the system's
 	@$(RUN) -m tools.browser $(ARGS)
 
 notebooks: setup ## run the notebooks again and store their outputs
