@@ -1,6 +1,6 @@
 """Students as a hub sees them: each with own cookies, through the login form, its pages, its API and a kernel's websocket.
 
-Used by `test_hub.py`, and by `python -m tests.workshop.hub_students` to measure a class (workshop/hub/README.md).
+Used by `test_hub.py`, and by `measure_class.py` for the table in workshop/hub/README.md.
 """
 
 from __future__ import annotations

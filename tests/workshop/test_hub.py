@@ -17,7 +17,7 @@ import pytest
 from exercises.catalogue import of_notebook
 from exercises.nbgrader_release import release
 from tests.workshop.hub_process import Hub, running
-from tests.workshop.hub_students import Student
+from tests.workshop.hub_students import Kernel, Student
 
 pytestmark = [
     pytest.mark.skipif(
@@ -143,16 +143,82 @@ def tell(memory: dict[str, list[float]]) -> None:
 def a_class(folder: Path, count: int) -> None:
     names = [f"student{n:02}" for n in range(count)]
     with class_of(folder, names) as hub:
-        family = psutil.Process(hub.process.pid).children(recursive=True)
         memory = asyncio.run(everyone(hub, names))
-        family += psutil.Process(hub.process.pid).children(recursive=True)
+        family = psutil.Process(hub.process.pid).children(recursive=True)
         check_the_room(hub, names)
     tell(memory)
     assert len(memory["server"]) == len(memory["kernel"]) == count
-    # Wide: what a hub costs depends on the machine. Two of these students need no 1 GiB.
+    # Wide: what a hub costs depends on the machine. No student of this class needs 512 MiB.
     assert sum(memory["server"]) + sum(memory["kernel"]) < 512 * count
-    assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    assert len(family) > 2 * count and not [process for process in family if lives(process)]
+
+
+def lives(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def test_three_students_at_once(tmp_path: Path) -> None:
     a_class(tmp_path, 3)
+
+
+@pytest.mark.slow
+def test_ten_students_at_once(tmp_path: Path) -> None:
+    a_class(tmp_path, 10)
+
+
+@pytest.mark.slow
+def test_an_instructor_hands_out_collects_and_grades_in_the_hub(tmp_path: Path) -> None:
+    """All by the instructor's own server, as README.md says; and the limit to a student's memory holds."""
+    pytest.importorskip("nbgrader", reason="nbgrader is not installed: make workshop")
+    with running(tmp_path / "hub", course=COURSE) as hub:
+        asyncio.run(a_graded_lesson(hub))
+        full = sum(exercise.level for exercise in of_notebook(ASSIGNMENT))
+        from nbgrader.api import Gradebook
+
+        with Gradebook(f"sqlite:///{hub.room.homes / 'instructor' / COURSE / 'gradebook.db'}") as book:
+            points = {each.student.id: each.score for each in book.assignment_submissions(ASSIGNMENT)}
+        assert points == {"ada": full, "grace": full}
+        assert list((hub.room.homes / "ada" / ASSIGNMENT / "feedback").rglob("*.html"))
+
+
+async def a_graded_lesson(hub: Hub) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        instructor, ada, grace = [
+            await stack.enter_async_context(Student(name, hub.room.url)) for name in ("instructor", "ada", "grace")
+        ]
+        assert await instructor.log_in(hub.room.password) == 403, "an instructor has another password"
+        assert await instructor.log_in(hub.room.admin_password) == 200
+        assert await ada.log_in(hub.room.admin_password) == 403
+        await instructor.start_server()
+        desk = await stack.enter_async_context(Kernel(instructor, "desk.ipynb"))
+        await in_terminal(desk, f"python -m exercises release ~/{COURSE} 03 --course {COURSE}")
+        await in_terminal(desk, f"cd ~/{COURSE} && nbgrader generate_assignment {ASSIGNMENT}")
+        await in_terminal(desk, f"cd ~/{COURSE} && nbgrader release_assignment {ASSIGNMENT}")
+        await asyncio.gather(*(a_lesson(student, hub) for student in (ada, grace)))
+        for verb in ("collect", "autograde", "generate_feedback", "release_feedback"):
+            await in_terminal(desk, f"cd ~/{COURSE} && nbgrader {verb} {ASSIGNMENT}")
+        task = {"course_id": COURSE, "assignment_id": ASSIGNMENT}
+        status, fetched = await ada.call("POST", "/assignments/fetch_feedback", data=task)
+        assert status == 200 and fetched["success"], fetched
+        await too_much(await stack.enter_async_context(Kernel(ada, "too_much.ipynb")), hub.room.memory_limit)
+
+
+async def in_terminal(kernel: Kernel, command: str) -> None:
+    """A command, in a shell of the server's. Raises AssertionError with what it said if it fails."""
+    await kernel.run(
+        "import subprocess\n"
+        f"run = subprocess.run({command!r}, shell=True, capture_output=True, text=True)\n"
+        "assert run.returncode == 0, run.stdout + run.stderr"
+    )
+
+
+async def too_much(kernel: Kernel, limit: int) -> None:
+    """Past the limit there is a MemoryError, and the kernel goes on."""
+    if not sys.platform.startswith("linux"):
+        return
+    (error,) = await kernel.run(f"import numpy as np; np.ones(({limit}, 2**17))", allowed=True)
+    assert error["ename"].endswith("MemoryError"), error
+    (said,) = await kernel.run("print(np.ones(3).sum())")
+    assert said["text"] == "3.0\n"

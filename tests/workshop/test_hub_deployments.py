@@ -144,3 +144,35 @@ def test_what_a_pod_runs_when_it_starts(tmp_path: Path) -> None:
     assert start() == f"{tmp_path} was given 1 files\n"
     with NotebookNotary(data_dir=str(tmp_path / SIGNATURES)) as notary:
         assert notary.check_signature(nbformat.read(first, as_version=4))
+
+
+def test_the_instructors_page_leads_somewhere_and_says_what_was_measured() -> None:
+    folder = VALUES.parent
+    page = (folder / "README.md").read_text()
+    for target in re.findall(r"\]\(([^)#:]+)\)", page):
+        assert (folder / target).exists(), f"README.md links to {target}, which is not there"
+    assert f"Plan {preparing.SERVER_MIB + preparing.NOTEBOOK_MIB} MiB" in page
+    assert f"with `--course`, {preparing.GRADING_MIB} more" in page
+    overview = (folder / "__init__.py").read_text()
+    for path in folder.iterdir():
+        if path.suffix in (".py", ".yaml", ".md") and path.name != "__init__.py":
+            assert f"`{path.name}`" in overview or path.name in overview, f"{path.name} is not described"
+
+
+def test_tljhs_file_sets_what_every_run_of_the_notebooks_has() -> None:
+    class Settings:
+        def __getattr__(self, name: str) -> Settings:
+            value = Settings()
+            setattr(self, name, value)
+            return value
+
+    class Ada:
+        user = type("User", (), {"name": "ada"})
+
+    settings = Settings()
+    exec((VALUES.parent / "tljh.py").read_text(), {"get_config": lambda: settings, "__name__": "config"})
+    variables: Any = settings.Spawner.environment
+    for name in ("PYTHONHASHSEED", "OMP_NUM_THREADS", "GRPC_VERBOSITY"):
+        assert variables[name] == kernel_environment()[name]
+    own, shared = variables["INTERNALS_CACHE_DIR"](Ada()).split(":")
+    assert own == "/home/jupyter-ada/.cache/internals" and shared == "/srv/internals/build/machine_code"

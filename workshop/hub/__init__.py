@@ -8,5 +8,6 @@
 - `proxy.py`      the one address, behind which the hub and all servers listen
 - `jupyterhub_config.py`  tells JupyterHub all this
 
-For clouds: `values.yaml` (Kubernetes), and `binder/` at the top of the project. README.md is the instructor's page.
+Elsewhere: `tljh.py` (The Littlest JupyterHub), `values.yaml` (Kubernetes), and `binder/` at the top of the project. README.md is
+the instructor's page.
 """

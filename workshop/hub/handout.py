@@ -32,18 +32,17 @@ NO_SOURCE = shutil.ignore_patterns("__pycache__", "node_modules", ".*")
 
 def make_template(template: Path, notebooks: Path = FOLDER) -> int:
     """Bring the template up to date with the project's notebooks; returns how many there are."""
-    data = template / SIGNATURES
-    data.mkdir(parents=True, exist_ok=True)
     paths = sorted(path for path in notebooks.iterdir() if path.suffix in (".ipynb", ".py"))
     for path in paths:
         put(path, template / "notebooks" / path.name)
     signed = [path for path in paths if path.suffix == ".ipynb"]
-    sign(signed, data)
+    sign(signed, template / SIGNATURES)
     return len(signed)
 
 
 def sign(notebooks: list[Path], data: Path) -> None:
     """Have JupyterLab trust notebooks, where Jupyter's data directory is `data`."""
+    data.mkdir(parents=True, exist_ok=True)
     with NotebookNotary(data_dir=str(data)) as notary:
         for path in notebooks:
             notebook = nbformat.read(path, as_version=4)
@@ -93,7 +92,6 @@ def hand_out(template: Path, sources: Path, home: Path) -> list[str]:
 def main() -> None:
     """For servers that this hub does not start: `python -m workshop.hub.handout HOME`, in a pod, with the project beside it."""
     home = Path(sys.argv[1])
-    (home / SIGNATURES).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for path in FOLDER.iterdir():
             if path.suffix in (".ipynb", ".py"):

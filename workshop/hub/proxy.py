@@ -115,7 +115,10 @@ class Proxy:
             return response
 
     async def socket(self, request: web.Request, url: URL, route: dict[str, Any]) -> web.StreamResponse:
-        """Joins two websockets: the server's is opened first, so that the browser is told the subprotocol that it chose."""
+        """Joins two websockets: the server's is opened first, so that the browser is told the subprotocol that it chose.
+
+        Nobody is asked for signs of life: on a busy machine they come late, and an idle kernel is ended by its server anyway.
+        """
         offered = [
             name.strip() for name in request.headers.get("Sec-WebSocket-Protocol", "").split(",") if name.strip()
         ]
@@ -127,7 +130,7 @@ class Proxy:
             return web.Response(status=refused.status, text=refused.message)
         async with server:
             chosen = (server.protocol,) if server.protocol else ()
-            browser = web.WebSocketResponse(protocols=chosen, max_msg_size=0, heartbeat=30, compress=False)
+            browser = web.WebSocketResponse(protocols=chosen, max_msg_size=0, compress=False)
             await browser.prepare(request)
             await either(relay(browser, server, route), relay(server, browser, route))
             await browser.close(code=server.close_code or aiohttp.WSCloseCode.OK)
