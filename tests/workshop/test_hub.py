@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -77,6 +78,9 @@ async def a_lesson(student: Student, hub: Hub) -> None:
     assert await student.log_in("wrong password") == 403
     assert await student.log_in(hub.room.password) == 200
     await student.start_server()
+    async with student.session.get(f"{student.server}/lab", headers={"Sec-Fetch-Mode": "navigate"}) as page:
+        hidden = re.search(r'"disabledExtensions": *(\[.*?\]|\{.*?\})', await page.text(), re.DOTALL)
+        assert hidden and "@jupyter/nbgrader:create-assignment" in hidden[1], "students make no assignments"
     notebook = await student.open(NOTEBOOK)
     code = [cell for cell in notebook["content"]["cells"] if cell["cell_type"] == "code"]
     assert all(cell["metadata"]["trusted"] for cell in code), "its pictures would not show before it has run"
