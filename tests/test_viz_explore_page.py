@@ -9,10 +9,14 @@ import pytest
 import internals as torch
 import viz
 from internals import jit, nn
+from internals.cuda import backend
+from internals.cuda.ptx import PtxUnavailable
+from internals.cuda.simulator.driver import SimulatedDriver
 from internals.jit.fuser import kernels_of
 from internals.jit.ir import all_nodes
 from tests.jit_corpus import Program, load
 from tests.jit_corpus.running import callable_of, traced
+from viz.rooms.explore_page.phases import Line, compared, identities
 from viz.rooms.explore_page.record import record
 from viz.rooms.explore_page.scene import Page, Part, Row, folded
 from viz.rooms.explore_page.trees import innermost, python_tree
@@ -321,3 +325,39 @@ def test_trees_and_ranges() -> None:
     assert innermost(nodes, 0, len(text) + 5) is None
     called = innermost(nodes, text.index("g("), text.index("g(") + 1)
     assert called is not None and nodes[called].kind == "Call"
+
+
+def test_of_several_copies_those_in_the_same_block_are_the_same() -> None:
+    def line(key: str, where: str, text: str = "") -> Line:
+        return Line(text or key, (key,), "prim::Constant", (where,))
+
+    before = [line("n1", "p0"), line("n1", "n5"), line("n2", "n5")]
+    after = [line("n1", "n5"), line("n2", "p0"), line("n3", "p0")]
+    assert identities(before, after) == [1, 2, -3]
+    kinds = [(row.text, row.kind) for row in compared(before, after)]
+    assert kinds == [("n1", "removed"), ("n1", ""), ("n2", ""), ("n3", "added")]
+    assert [row.kind for row in compared(before[:2], [line("n1", "p0", "other"), line("n1", "n5")])] == ["changed", ""]
+
+
+def test_where_gradients_are_wanted_a_line_reaches_the_groups_that_it_runs_in() -> None:
+    page = record(jit.script(blend), (torch.ones(4, 8, requires_grad=True), torch.ones(8)), "blend", kernels=False)
+    line = row_with(page, "source", "w = torch.sigmoid(z) * y")
+    marked = texts(page, line, "ir")
+    assert any("= prim::DifferentiableGraph_0(" in text for text in marked)
+    assert any("= prim::FusionGroup_0(" in text for text in marked) and any("aten::sigmoid" in text for text in marked)
+    assert any("prim::DifferentiableGraph" in row.note for row in page.marked(line, "bytecode") if isinstance(row, Row))
+
+
+def test_on_a_gpu_that_is_simulated_the_kernel_is_one_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*args: object, **kwargs: object) -> None:
+        raise PtxUnavailable("compiling to PTX needs numba")
+
+    monkeypatch.setattr("internals.cuda.ptx.compile_all", absent)
+    with torch.no_grad(), backend.installed(SimulatedDriver()):
+        args = torch.ones(4, 8, device="cuda"), torch.ones(8, device="cuda")
+        page = record(jit.script(blend), args, "blend")
+    source, ptx = page.pane("kernel").views
+    assert source.note == "for this machine: cuda" and any("cuda.grid(1)" in row.text for row in source.rows)
+    line = row_with(page, "source", "w = torch.sigmoid(z) * y")
+    assert any("sigmoid(" in text for text in texts(page, line, "kernel"))
+    assert ptx.note == "not shown: compiling to PTX needs numba" and not ptx.rows

@@ -121,9 +121,9 @@ def _note(code: Any, pc: int, instruction: Any) -> str:
     op, x, n = instruction.op, instruction.X, instruction.N
     if op in ("LOAD", "MOVE", "STORE", "DROPR"):
         words = {"LOAD": "push", "MOVE": "push, clear", "STORE": "pop into", "DROPR": "clear"}
-        return f"{words[op]} %{code.register_names[x - 1]}"
+        return f"{words[op]} %{code.values[x - 1].debugName()}"
     if op == "STOREN":
-        return f"pop into {', '.join('%' + name for name in code.register_names[x - 1 : x - 1 + n])}"
+        return f"pop into {', '.join('%' + v.debugName() for v in code.values[x - 1 : x - 1 + n])}"
     if op in JUMPS:
         return JUMPS[op].format(target=pc + x)
     if op == "LOADC":

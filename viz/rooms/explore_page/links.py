@@ -165,7 +165,7 @@ class Links:
                     keys.update(f"a{source.number}.{j}" for j in below(source.tree, at))
                 self.reach[f"t{source.number}.{i}"] = tuple(sorted(keys))
         for key in [*self.names.values(), "r", *(f"p{i}" for i in range(self.inputs))]:
-            keys = set(self.members.get(key, ())) | self._groups_of([key])
+            keys = set(self.members.get(key, ())) | self.groups_of([key])
             for each in (key, *self.members.get(key, ())):
                 for number, i in self.in_tree.get(each, ()):
                     keys.update(f"a{number}.{j}" for j in below(self.sources[number].tree, i, body=False))
@@ -174,7 +174,7 @@ class Links:
                 self.reach[f"g{key[1:]}"] = tuple(sorted({*keys, key}))
             self.reach[key] = tuple(sorted(keys))
 
-    def _groups_of(self, keys: Iterable[str]) -> set[str]:
+    def groups_of(self, keys: Iterable[str]) -> set[str]:
         """The groups that have one of these nodes inside: there it runs."""
         return {group for key in keys for group in self.in_groups.get(key, ())}
 
@@ -245,7 +245,7 @@ class Links:
         while not keys and outer is not None and not nodes[i].statement:
             keys = own.get((number, outer), set())
             outer = None if nodes[outer].statement else nodes[outer].parent
-        return tuple(sorted(found | keys | self._groups_of(keys)))
+        return tuple(sorted(found | keys | self.groups_of(keys)))
 
 
 def _parse(source: SourceText) -> None:

@@ -12,8 +12,8 @@ const linked = key => (data.links[key] || '').split(' ');
 // The keys that pointing at an element marks: see Page.reach in scene.py.
 function reach(e) {
   const own = e.dataset.k.split(' ');
-  if (e.dataset.r === undefined) return new Set(own.flatMap(key => [key, ...linked(key)]));
-  return new Set(e.dataset.r ? linked(e.dataset.r.slice(1)) : own);
+  if (e.dataset.and !== undefined) return new Set([...own, ...e.dataset.and.split(' ')]);
+  return new Set((e.dataset.via ? [e.dataset.via] : own).flatMap(key => [key, ...linked(key)]));
 }
 
 const marked = { on: new Set(), pin: new Set() };

@@ -1,8 +1,8 @@
 """The pane "ir": the graph before the first phase and after each, with what the phase did marked word by word.
 
 Which line became which is not guessed: a line is known by the key of its node (`links.py`). A line with a node that was not there
-before was added, one whose node is gone was removed, one whose node stands in another place was moved. Only where the same node
-is written differently are the words compared.
+before was added, one whose node is gone was removed, one whose node stands in another place was moved. Of several copies of a
+node those in the same block are the same. Only where one node is written differently are the words compared.
 
 How the real one differs: PyTorch logs graphs before and after passes, and leaves the comparison to the reader.
 """
@@ -23,11 +23,12 @@ ROWS_AT_MOST = 12_000  # of all phases together
 
 
 class Line(NamedTuple):
-    """A line of a graph. `identity` is the same for the same line of another phase."""
+    """A line of a graph, what it is of, and the key of the block or group that it stands in."""
 
     text: str
     own: Keys
-    identity: tuple[Any, ...]
+    kind: str
+    where: Keys
 
 
 def lines_of(graph: Any, links: Links) -> list[Line]:
@@ -36,21 +37,18 @@ def lines_of(graph: Any, links: Links) -> list[Line]:
     from internals.jit.ir.printer import graph_lines
 
     links.look_at(graph)
-    seen: Counter[tuple[Any, ...]] = Counter()
+    inputs: Counter[Keys] = Counter()
     found = []
     with type_verbosity(1):
         for text, node in graph_lines(graph, False):
             kind = node.kind()
             keys = links.keys(node)
             if kind == "prim::Param" and node.owningBlock().owningNode() is None and len(keys) > 1:
-                number = seen[(keys, "inputs")]
-                seen[(keys, "inputs")] += 1
-                keys = keys[number : number + 1]
+                inputs[keys] += 1
+                keys = keys[inputs[keys] - 1 : inputs[keys]]
             if kind in ("prim::Param", "prim::Return") and keys and keys[0] in links.members:
                 keys = (f"g{keys[0][1:]}",)  # the first and last line of a group's graph are of the group as a whole
-            name = (keys, kind)
-            found.append(Line(text, keys, (*name, seen[name])))
-            seen[name] += 1
+            found.append(Line(text, keys, kind, links.keys(node.owningBlock().paramNode())))
     return found
 
 
@@ -66,7 +64,7 @@ def ir_pane(steps: Iterable[tuple[Any, Any]], links: Links) -> tuple[Pane, list[
         if record is None:
             pane.views.append(_view("as compiled", [_row(line) for line in lines]))
             phases.append(Phase("compiled", "the graph as it was made", 0, True, f"{len(lines)} lines"))
-        elif [(x.text, x.identity) for x in lines] == [(x.text, x.identity) for x in before]:
+        elif lines == before:
             title = find_pass(record.name).title
             phases.append(Phase(record.name, title, len(pane.views) - 1, False, "changed nothing"))
         else:
@@ -85,18 +83,42 @@ def ir_pane(steps: Iterable[tuple[Any, Any]], links: Links) -> tuple[Pane, list[
 
 def compared(before: list[Line], after: list[Line]) -> Iterable[Row]:
     """The lines after a phase, and those that it removed in the place where they were."""
-    was, now = {line.identity for line in before}, {line.identity for line in after}
-    matcher = SequenceMatcher(None, [x.identity for x in before], [x.identity for x in after], autojunk=False)
-    for tag, i, j, k, m in matcher.get_opcodes():
+    was, now = range(len(before)), identities(before, after)
+    still = set(now)
+    for tag, i, j, k, m in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if tag == "equal":
             for old, new in zip(before[i:j], after[k:m]):
                 yield _row(new) if old.text == new.text else _changed(old, new)
             continue
-        for line in before[i:j]:
-            if line.identity not in now:
-                yield Row(line.text, line.own, kind="removed")
-        for line in after[k:m]:
-            yield Row(line.text, line.own, kind="moved" if line.identity in was else "added")
+        for number in was[i:j]:
+            if number not in still:
+                yield Row(before[number].text, before[number].own, kind="removed")
+        for line, number in zip(after[k:m], now[k:m]):
+            if number < 0:
+                yield Row(line.text, line.own, kind="added")
+            elif line.text == before[number].text:
+                yield Row(line.text, line.own, kind="moved")
+            else:
+                yield _changed(before[number], line)
+
+
+def identities(before: list[Line], after: list[Line]) -> list[int]:
+    """For each line after, which of those before it was; numbers below zero for new ones."""
+    free: dict[Any, list[int]] = {}
+    for number, line in enumerate(before):
+        free.setdefault((line.own, line.kind, line.where), []).append(number)
+    found = [_taken(free, (line.own, line.kind, line.where)) for line in after]
+    elsewhere: dict[Any, list[int]] = {}
+    for (own, kind, _), numbers in free.items():
+        elsewhere.setdefault((own, kind), []).extend(numbers)
+    found = [
+        _taken(elsewhere, (line.own, line.kind)) if number is None else number for line, number in zip(after, found)
+    ]
+    return [-1 - n if number is None else number for n, number in enumerate(found)]
+
+
+def _taken(free: dict[Any, list[int]], name: Any) -> int | None:
+    return free[name].pop(0) if free.get(name) else None
 
 
 def summary(rows: list[Row]) -> str:

@@ -36,8 +36,8 @@ class Part:
 class Row:
     """One line of a view. `kind` is "", "head", "note", or what a phase did to it: "added", "removed", "changed", "moved".
 
-    `pieces` are set for a changed one: ("", text), ("ins", text), ("del", text) in reading order. `reach` replaces what the links
-    say, where pointing at the row means less than all that its keys reach.
+    `pieces` are set for a changed one: ("", text), ("ins", text), ("del", text) in reading order. Where pointing at the row means
+    less than all that its keys reach, `via` is the one key whose reach it is, or `reach` are the keys themselves.
     """
 
     text: str
@@ -49,6 +49,7 @@ class Row:
     parts: list[Part] = field(default_factory=list)
     pieces: list[tuple[str, str]] = field(default_factory=list)
     reach: Keys | None = None
+    via: str = ""
 
 
 @dataclass
@@ -105,6 +106,8 @@ class Page:
         """The keys that pointing at a row or part marks."""
         if isinstance(thing, Row) and thing.reach is not None:
             return set(thing.reach)
+        if isinstance(thing, Row) and thing.via:
+            return reached([thing.via], self.links)
         return reached(thing.own, self.links)
 
     def marked(self, thing: Row | Part, pane: str, view: int | None = None) -> Iterator[Row | Part]:

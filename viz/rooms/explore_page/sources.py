@@ -27,7 +27,8 @@ def source_pane(links: Links) -> Pane:
 
 
 def _source_rows(source: SourceText, links: Links) -> list[Row]:
-    """A line's own keys are those of the nodes that begin on it; pointing at a line marks these, and not all inside them."""
+    """A line's own keys are those of the nodes that begin on it; pointing at a line marks these, and not all inside them, and
+    the groups in which they run."""
     owner = owners(source)
     rows = []
     starts: dict[int, set[str]] = {}
@@ -45,7 +46,9 @@ def _source_rows(source: SourceText, links: Links) -> list[Row]:
                 starts.setdefault(line_of[start], set()).add(key)
     for n, (start, text) in enumerate(lines):
         keys = tuple(sorted(starts.get(n, ())))
-        row = Row(text, keys, str(source.first_line + n), reach=keys)
+        row = Row(
+            text, keys, str(source.first_line + n), reach=(*keys, *sorted(links.groups_of(keys).difference(keys)))
+        )
         begin = start + len(text) - len(text.lstrip())
         for i, run in groupby(range(begin, start + len(text)), key=lambda c: owner[c]):
             places_of_run = list(run)
@@ -106,4 +109,4 @@ def _tree_row(source: SourceText, i: int, node: TreeNode, letter: str, links: Li
     key = f"{letter}{source.number}.{i}"
     found = (links.own if letter == "a" else links.typed_own).get((source.number, i), set())
     line = source.first_line + source.text.count("\n", 0, node.start)
-    return Row(node.label, tuple(sorted({key, *found})), str(line), node.depth, reach=links.reach.get(key, (key,)))
+    return Row(node.label, tuple(sorted({key, *found})), str(line), node.depth, via=key)

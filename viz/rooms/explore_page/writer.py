@@ -196,16 +196,14 @@ def _row(row: Row) -> str:
 
 
 def _keys(row: Row) -> str:
-    """`data-k` are its own keys; `data-r` what it reaches, where that is not what its keys reach: "@a7" is all that a7 does."""
+    """`data-k` are its own keys. What it reaches, where that is not what these reach, is all that the key `data-via` does, or its
+    own keys and those in `data-and`."""
     if not row.own:
         return ""
-    reach = ""
-    if row.reach is not None and row.reach != row.own:
-        tree = next((key for key in row.own if key[0] in "at"), "")
-        reach = f' data-r="@{tree}"'
-    elif row.reach is not None:
-        reach = ' data-r=""'
-    return f' data-k="{" ".join(row.own)}"{reach}'
+    if row.via:
+        return f' data-k="{" ".join(row.own)}" data-via="{row.via}"'
+    more = "" if row.reach is None else f' data-and="{" ".join(key for key in row.reach if key not in row.own)}"'
+    return f' data-k="{" ".join(row.own)}"{more}'
 
 
 def _text(row: Row) -> str:
