@@ -73,6 +73,9 @@ def test_pointing_marks_what_belongs_together(shown: Page) -> None:
     assert any("aten::sigmoid" in text for text in ir) and not any("aten::sub" in text for text in ir)
     assert any("sigmoid(" in text for text in marked(shown, "kernel"))
     assert re.search(r"\d+ linked", pane(shown, "ir").locator(".linked").inner_text())
+    for each in shown.locator(".pane").all():
+        words, arrow = each.locator(".linked").inner_text(), each.evaluate(OUT_OF_SIGHT)
+        assert words.endswith(arrow) and (arrow or not re.search("[↑↓]", words))
     row(shown, "ir", "aten::sub").hover()
     assert marked(shown, "source") == ["return w - x"]
     words = pane(shown, "source").locator(".p.on").all_text_contents()
@@ -238,6 +241,14 @@ def test_paper_has_everything_and_no_buttons(shown: Page, tmp_path: Path) -> Non
     assert len(shown.pdf()) > 20_000
 
 
+# An arrow if rows of the pane are marked and none of them is in sight: where they are.
+OUT_OF_SIGHT = """pane => {
+  const frame = pane.querySelector('.body').getBoundingClientRect();
+  const rows = [...pane.querySelectorAll('.view:not([hidden]) .row:is(.on, .pin, :has(.on))')];
+  const boxes = rows.map(row => row.getBoundingClientRect());
+  if (!boxes.length || boxes.some(box => box.top >= frame.top && box.bottom <= frame.bottom)) return '';
+  return boxes.every(box => box.top < frame.top) ? '↑' : '↓';
+}"""
 LUMINANCE = """selector => {
   const [r, g, b] = getComputedStyle(document.querySelector(selector)).backgroundColor.match(/[0-9.]+/g).map(Number);
   return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;

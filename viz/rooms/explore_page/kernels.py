@@ -144,7 +144,7 @@ def _ptx(gpu: Any, group: Keys, links: Links) -> tuple[list[Row], str]:
     for instruction in text.instructions():
         line = instruction.line - 1
         own = rows[line].own if 0 <= line < len(rows) else group
-        made = Row(instruction.text.rstrip(";"), own, depth=2)
+        made = Row(instruction.text.rstrip(";"), own, depth=9)
         (of_line.setdefault(line, []) if 0 <= line < len(rows) else rest).append(made)
     shown = [each for n, row in enumerate(rows) for each in (row, *of_line.get(n, ()))]
     return [*shown, *rest], "the same group for a GPU, compiled here for sm_90: below each line its instructions"

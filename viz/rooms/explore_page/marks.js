@@ -26,13 +26,14 @@ function mark(name, keys) {
   requestAnimationFrame(count);
 }
 
-// How many rows of what a pane shows are marked, in its title.
+// How many rows of what a pane shows are marked, in its title, and which way they are if none of them is in sight.
 function count() {
   for (const pane of all('.pane')) {
     const rows = new Set();
     for (const e of [...marked.on, ...marked.pin])
       if (pane.contains(e) && !e.closest('[hidden]')) rows.add(e.closest('.row'));
-    pane.querySelector('.linked').textContent = rows.size ? `${rows.size} linked` : '';
+    const away = [...rows].some(isSeen) ? '' : [...rows].every(isAbove) ? ' ↑' : ' ↓';
+    pane.querySelector('.linked').textContent = rows.size ? `${rows.size} linked${away}` : '';
   }
 }
 
@@ -49,9 +50,12 @@ function reveal(name, except) {
   }
 }
 
+const frameOf = row => row.closest('.body').getBoundingClientRect();
+const isAbove = row => row.getBoundingClientRect().top < frameOf(row).top;
+const isSeen = row => !isAbove(row) && row.getBoundingClientRect().bottom <= frameOf(row).bottom;
+
 function scrollTo(rows) {
-  const body = rows[0].closest('.body'), frame = body.getBoundingClientRect();
-  const isSeen = row => { const r = row.getBoundingClientRect(); return r.top >= frame.top && r.bottom <= frame.bottom; };
+  const body = rows[0].closest('.body'), frame = frameOf(rows[0]);
   if (!rows.some(isSeen)) body.scrollTop += rows[0].getBoundingClientRect().top - frame.top - frame.height / 3;
 }
 
