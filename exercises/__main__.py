@@ -1,5 +1,5 @@
-"""`python -m exercises list | selftest | insert | release`: what there is, whether the checkers are right, writing the notebooks,
-and a course for nbgrader."""
+"""`python -m exercises list | selftest | insert | misconceptions | release`: what there is, whether the checkers are right,
+writing the notebooks, what people believe, and a course for nbgrader."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("list", "what there is"),
         ("selftest", "test the checkers"),
         ("insert", "write them into notebooks"),
+        ("misconceptions", "what people believe, and what the checkers answer"),
     ):
         command = commands.add_parser(name, help=what, description=what)
         command.add_argument("names", nargs="*", help="beginnings of exercises, topics or notebooks; default: all")
@@ -34,7 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("names", nargs="*", help="beginnings of notebooks; default: all")
     command.add_argument("--course", default="internals", help="its name in the exchange (default: internals)")
     options = parser.parse_args(arguments)
-    return {"list": show, "selftest": selftest, "insert": insert, "release": release}[options.command](options)
+    commands_run = {
+        "list": show, "selftest": selftest, "insert": insert, "misconceptions": misconceptions, "release": release
+    }  # fmt: skip
+    return commands_run[options.command](options)
 
 
 def show(options: argparse.Namespace) -> int:
@@ -87,6 +91,14 @@ def insert(options: argparse.Namespace) -> int:
         if not wanted or notebook.startswith(wanted):
             changed = insert_into(FOLDER / f"{notebook}.ipynb")
             print(f"{notebook}: {len(of_notebook(notebook))} exercises, {'written' if changed else 'unchanged'}")
+    return 0
+
+
+def misconceptions(options: argparse.Namespace) -> int:
+    from exercises.misconceptions import page
+
+    for part in page(options.names):
+        print(part)
     return 0
 
 
