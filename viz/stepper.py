@@ -6,9 +6,9 @@ buttons would not do: Tab stops at one of a group only, the others are for the a
 `<details name>`, which closes the others as one opens, is one group for a whole page).
 
 The rules look inside one `<form>` only, so two steppers on a page do not disturb each other. `method="dialog"` makes it a form
-that goes nowhere: Enter in any other loads the page anew. Measured in JupyterLab 4.6 and Chromium 156: Tab goes from a cell to
-its buttons, and without `data-lm-suppress-shortcuts` the keys pressed there are commands to the notebook (D D deletes the cell).
-A viewer that removes the style shows all frames, one under the other.
+that goes nowhere, should a browser take Enter for submitting it. Measured in JupyterLab 4.6 and Chromium 150: Tab goes from a
+cell to its buttons, and without `data-lm-suppress-shortcuts` the keys pressed there are commands to the notebook (D D deletes
+the cell). A viewer that removes the style shows all frames, one under the other.
 """
 
 from __future__ import annotations
