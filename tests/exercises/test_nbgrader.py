@@ -35,7 +35,7 @@ def nbgrader(course: Path, *arguments: str) -> str:
         env={**os.environ, "PATH": path, "JUPYTER_CONFIG_DIR": str(course / ".jupyter")},
     )  # fmt: skip
     said = run.stdout + run.stderr
-    assert run.returncode == 0 and "ERROR" not in said, said
+    assert run.returncode == 0, said
     return said
 
 
