@@ -7,7 +7,8 @@ start of the answer stands before the solution; nbgrader takes the solution out,
 student gets is the cell that the notebook has.
 
 A student who changes a locked cell gains nothing: nbgrader writes it anew before it grades. But solutions are in the package,
-`check.zero_copy_1.solution()`, for anyone who learns: points count what was done, they are no exam.
+`check.zero_copy_1.solution()`, for anyone who learns, and a step of a track begins with what the step before it built: points
+count what was done, they are no exam.
 
 How the real one differs: nbgrader's authors mark cells by hand, in JupyterLab. Here the marks (version 3 of its metadata) are
 made from the same definitions as the notebooks' own exercises.

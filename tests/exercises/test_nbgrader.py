@@ -104,7 +104,10 @@ def grades_as_it_should(course: Path, name: str) -> None:
         assert start.strip() == exercise.cell(), "a student begins with what the notebook has"
         check = cell_of(released(course, name), f"check_{exercise.name}")
         assert check.metadata.nbgrader.points == exercise.level and check.metadata.editable is False
+        later = "\n".join(other.given for other in exercises if exercise.track and other.track == exercise.track)
         for told in (exercise.solution, *(mistake.answer for mistake in exercise.mistakes)):
+            if told in later:
+                continue  # the next step of a track begins with what this one built
             assert json.dumps(told)[1:-1] not in text, f"{exercise.name} is given away"
     assert "SOLUTION" not in text
 
