@@ -16,14 +16,31 @@ from typing import Any
 @contextmanager
 def simulated_gpu(memory: int = 64 << 20, **times: Any) -> Iterator[Any]:
     """Inside, `cuda` is a new simulated device; its driver. `times` are fields of the simulator's `Model`."""
-    from internals.core.side_streams import side_streams
     from internals.cuda import backend
     from internals.cuda.simulator.driver import SimulatedDriver
     from internals.cuda.simulator.model import Model
 
-    before = side_streams.in_use
+    with _kept(), backend.installed(SimulatedDriver(memory=memory, model=Model(**times))) as driver:
+        yield driver
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    """What belongs to a device is forgotten when another one takes over: caches, streams, generators. Afterwards it is back."""
+    from internals.core.side_streams import side_streams
+    from internals.cuda import random, streams
+    from internals.cuda.allocator import devices
+
+    generators = random.default_generators
+    tables: list[dict[Any, Any]] = [
+        devices._allocators, streams._pools, streams._taken, generators._made, generators._seed_of
+    ]  # fmt: skip
+    contents = [dict(table) for table in tables]
+    pinned, seed, in_use = devices._pinned, generators._seed_of_all, side_streams.in_use
     try:
-        with backend.installed(SimulatedDriver(memory=memory, model=Model(**times))) as driver:
-            yield driver
+        yield
     finally:
-        side_streams.in_use = before
+        for table, content in zip(tables, contents):
+            table.clear()
+            table.update(content)
+        devices._pinned, generators._seed_of_all, side_streams.in_use = pinned, seed, in_use
