@@ -191,7 +191,7 @@ def test_a_link_restores_what_was_shown(shown: Page, address: str) -> None:
     assert "aten::sigmoid" in "".join(state[1]) and not pane(shown, "ast").locator(".body").is_visible()
     assert pane(shown, "kernel").locator(".choice").input_value() == "1"
     assert shown.evaluate("document.documentElement.dataset.theme") == "dark"
-    shown.goto(f"{address}#pass=0&line=4&pane=source")
+    shown.goto(f"{address}#pass=0&line=7&pane=source")  # the number that stands before it
     assert marked(shown, "source", "pin") == ["return w - x"]
     shown.goto(f"{address}#pass=99&line=999&pane=<img>&view=x:y&closed=z")  # whatever somebody writes there
     assert not marked(shown, "source", "pin") and not shown.locator("img").count()

@@ -1,5 +1,6 @@
 // What is shown, and the link to it. The slider chooses the view of the graph; panes fold; the address holds all of it:
-// #pass=12&pane=ir&line=4 is phase 12, with line 4 of the graph pinned. `line` counts what is there after the phase.
+// #pass=12&pane=ir&line=4 is phase 12, with line 4 of the graph pinned. `line` is the number that stands before a line, where no two
+// lines of the pane have the same; else it counts the lines that are there after the phase.
 
 const slider = document.getElementById('pass');
 const paneOf = name => all('.pane').find(pane => pane.dataset.pane === name);
@@ -44,12 +45,18 @@ function nextChange(step) {
 // Rows that have a number in links: those of the text itself, not headings, notes and what a phase removed.
 const numbered = pane => all('.view:not([hidden]) .row[role=option]:not(.removed)', pane);
 
+function numbers(pane) {
+  const rows = numbered(pane), labels = rows.map(row => row.querySelector('.no').textContent.trim());
+  const told = pane.dataset.pane === 'source' && new Set(labels).size === labels.length && labels.every(label => /^\d+$/.test(label));
+  return new Map(rows.map((row, i) => [told ? Number(labels[i]) : i + 1, row]));
+}
+
 function writeLink() {
   if (reading) return;
   const link = new URLSearchParams();
   if (slider) link.set('pass', slider.value);
   if (pinned && !pinned.closest('[hidden]')) {
-    const pane = pinned.closest('.pane'), row = pinned.closest('.row'), line = numbered(pane).indexOf(row) + 1;
+    const pane = pinned.closest('.pane'), row = pinned.closest('.row'), line = [...numbers(pane)].find(pair => pair[1] === row)?.[0];
     if (line) {
       link.set('line', line);
       link.set('pane', pane.dataset.pane);
@@ -80,7 +87,7 @@ function readLink() {
   if (slider) showPhase(Number.isNaN(pass) ? slider.valueAsNumber : pass);
   search(false);
   const pane = paneOf(link.get('pane') || 'source'), line = Number.parseInt(link.get('line') ?? '', 10);
-  const row = pane && numbered(pane)[line - 1];
+  const row = pane && numbers(pane).get(line);
   pinned = null;
   if (row && row.dataset.k) {
     const part = all('.p', row)[Number.parseInt(link.get('part') ?? '', 10) - 1];
