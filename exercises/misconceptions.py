@@ -6,6 +6,7 @@ anywhere: the answers are given, and the checkers asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from exercises.attempt import attempt
@@ -40,4 +41,11 @@ def rows(exercise: Exercise) -> Iterator[str]:
 
 
 def in_cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """On one line, as Markdown that shows the text as it is; only what stands in backticks is code."""
+    plain, *rest = re.split(r"(`[^`]+`)", " ".join(text.split()))
+    shown = [escaped(plain), *(part if part.startswith("`") else escaped(part) for part in rest)]
+    return "".join(shown).replace("|", "\\|")
+
+
+def escaped(text: str) -> str:
+    return re.sub(r"([\\*_<\[\]])", r"\\\1", text)

@@ -13,7 +13,7 @@ import internals as torch
 import viz
 from exercises.__main__ import main as exercises_main
 from exercises.catalogue import NOTEBOOKS, everything, find
-from exercises.misconceptions import rows
+from exercises.misconceptions import in_cell, rows
 from workshop import paths
 from workshop.paths import HERE, LABELS, MINUTES_OF_LEVEL, NAMES, Block, WorkshopPath, read
 
@@ -168,6 +168,10 @@ def test_all_answers_are_those_of_the_checkers(capsys: pytest.CaptureFixture[str
     assert paths.MISCONCEPTIONS.read_text() == capsys.readouterr().out, "python -m workshop.paths"
 
 
+def test_a_table_shows_a_verdict_as_it_is() -> None:
+    assert in_cell("[a](b) * _c_ | `d[0] * 2`\n  e") == r"\[a\](b) \* \_c\_ \| `d[0] * 2` e"
+
+
 def test_what_is_wrong_in_a_path_is_noticed() -> None:
     text = "## 0:00–0:10 · One\n\n**Show.** x\n**They do (3 min).** `zero_copy_1`\n\n## 0:10–0:12 · Break\n"
     one, pause = paths.blocks(text)
@@ -184,7 +188,3 @@ def test_what_is_wrong_in_a_path_is_noticed() -> None:
 
 def headings_of(note: Path) -> list[str]:
     return re.findall(r"^## (.+)$", note.read_text(), re.MULTILINE)
-
-
-def in_cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
