@@ -5,6 +5,7 @@ Each exercise is defined once, in `topics/`: the question, the start of an answe
 wrong answers that the checker has to recognise. Everything else is made of that definition.
 
 - `exercise.py`   what an exercise consists of, and the decorator that makes one of a checker
+- `reading.py`    what an answer of level 1 means, however it is typed
 - `verdict.py`    what a check shows; what counts as not answered yet
 - `checking.py`   `check`, with a name for every exercise, `hint()`, `solution()` and `progress()`
 - `catalogue.py`  which topic belongs to which notebook; finding and loading exercises

@@ -45,7 +45,7 @@ NOTEBOOK_OF = {topic: notebook for notebook, topics in NOTEBOOKS.items() for top
 
 def find(name: str) -> Exercise:
     """The exercise of a name such as "zero_copy_1". Raises LookupError, and says what there is, when it has no such name."""
-    topic = name.rpartition("_")[0]
+    topic = name if name in NOTEBOOK_OF else name.rpartition("_")[0]
     if topic in NOTEBOOK_OF:
         for exercise in of_topic(topic):
             if exercise.name == name:

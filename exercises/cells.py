@@ -18,8 +18,7 @@ LEVELS = {1: "look and tell", 2: "use it", 3: "build it"}
 OPENING = """## Exercises
 
 Replace each `...` and run the cell: it is checked at once, and a wrong answer is told what is wrong with it. Hints and
-solutions are
-folded away; `check.progress()` counts."""
+solutions are folded away; `check.progress()` counts."""
 
 
 def insert(path: Path) -> bool:

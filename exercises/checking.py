@@ -28,12 +28,14 @@ class Checker:
     def __init__(self, exercise: Exercise) -> None:
         self.exercise = exercise
         self.__doc__ = f"{exercise.title}\n\n{exercise.ask}"
-        self.last: Verdict | None = None
+        self.passed: bool | None = None  # True stays, whatever is tried afterwards
         self.told = 0
 
     def __call__(self, *answers: Any) -> Verdict:
-        self.last = self.exercise.judge(*answers)
-        return self.last
+        verdict = self.exercise.judge(*answers)
+        if verdict.passed is not None and not self.passed:
+            self.passed = verdict.passed
+        return verdict
 
     def hint(self, which: int | None = None) -> Said:
         """The first hint, and when asked again the second; or the one asked for, 1 or 2."""
@@ -59,6 +61,8 @@ class Check:
     def __getattr__(self, name: str) -> Checker:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in ("hint", "solution"):
+            raise AttributeError(f"a {name} is asked for by exercise: check.zero_copy_1.{name}()")
         if name not in self._checkers:
             try:
                 self._checkers[name] = Checker(find(name))
@@ -68,6 +72,9 @@ class Check:
 
     def __dir__(self) -> list[str]:
         return ["progress", *(exercise.name for exercise in everything())]
+
+    def __repr__(self) -> str:
+        return "check.zero_copy_1(answer) judges an answer, check.progress() counts; the exercises: check.<TAB>"
 
     def progress(self) -> Said:
         """A line for each notebook of which something was tried since this kernel started."""
@@ -81,7 +88,7 @@ class Check:
 
     def _passed(self, name: str) -> bool | None:
         checker = self._checkers.get(name)
-        return checker.last.passed if checker and checker.last is not None else None
+        return checker.passed if checker else None
 
 
 check = Check()

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from exercises.reading import as_meant
 from exercises.verdict import Verdict, missing_part, place_in_answer
 
 # What every cell of an exercise may use. Whatever else it needs, its `given` imports.
@@ -94,15 +95,21 @@ class Exercise:
         if hole := missing_part(dict(zip(self.passes, answers))):
             return Verdict(self.name, None, f"not answered yet: {hole}")
         try:
-            remembered = self.checker(*answers)
+            remembered = self.checker(*map(as_meant, answers) if self.level == 1 else answers)
         except Wrong as mistake:
             return Verdict(self.name, False, str(mistake))
         except NotImplementedError as error:
             return Verdict(self.name, None, f"not answered yet: {error or 'it raises NotImplementedError'}")
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-            return Verdict(self.name, False, f"your answer stopped with {told}{place_in_answer(error)}")
+            return Verdict(self.name, False, self._stopped(f"{type(error).__name__}: {error}", place_in_answer(error)))
         return Verdict(self.name, True, remembered or "right")
+
+    def _stopped(self, told: str, place: str) -> str:
+        if place:
+            return f"your answer stopped with {told}{place}"
+        return (
+            f"the check stopped with {told}, outside the lines of your cell: does your answer give what is asked for?"
+        )
 
 
 def exercise(

@@ -75,6 +75,7 @@ def run_recorded(record: Callable[..., Any], tape: Tape, function: Callable[[Any
 
 
 def check_lines(text: str, tape: Tape, wanted: list[str]) -> None:
+    tape.lines = [tuple(line) if isinstance(line, list) else line for line in tape.lines]
     for line in tape.lines:
         if not isinstance(line, tuple) or len(line) != 3 or not hasattr(line[0], "schema"):
             raise Wrong(f"a line of the tape is a triple (op, values, name), not {line!r}")

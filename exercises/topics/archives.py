@@ -69,7 +69,7 @@ def archives_1(answer: dict[str, tuple[int, int]]) -> str:
         truth[expression] = len(sizes), sum(sizes)
     if isinstance(answer, dict):
         answer = {key: tuple(pair) if isinstance(pair, list) else pair for key, pair in answer.items()}
-    compare(answer, truth, lambda key, said: f"{key}: {truth[key]}, not {said!r}: {because[key]}", "a pair of numbers")
+    compare(answer, truth, lambda key, said: f"{key}: not {said!r}; {because[key]}", "a pair of numbers")
     return "records are storages: a view saves all of what it looks at, and a shared one is there once"
 
 

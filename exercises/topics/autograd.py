@@ -104,7 +104,9 @@ def autograd_1(answer: dict[str, Any]) -> str:
     )
     if not isinstance(answer, dict) or answer.keys() != set(asked):
         raise Wrong("the answer is the dict above, with its five keys")
-    said = [letter for letter in "".join(answer[asked[0]]) if letter.isalpha()]
+    if not isinstance(answer[asked[0]], (str, list, tuple)):
+        raise Wrong(f"the order is five letters, not {answer[asked[0]]!r}")
+    said = [letter for letter in "".join(map(str, answer[asked[0]])) if letter.isalpha()]
     if sorted(said) != sorted(order):
         raise Wrong(f"the order names each of a, b, c, d, e once; yours is {' '.join(said)}")
     if said[0] != "e":
@@ -118,24 +120,23 @@ def autograd_1(answer: dict[str, Any]) -> str:
     if said.index("c") < said.index("d"):
         raise Wrong("c was used by d, so its gradient comes from there: d runs before c")
     if said != order:
-        raise Wrong(f"several nodes may be ready at a time, and the latest made goes first: {' '.join(order)}")
+        raise Wrong(f"several nodes may be ready at a time, and the latest made goes first: not {' '.join(said)}")
     for name, question in (("a", asked[1]), ("w", asked[2])):
         if answer[question] != edges[node[name]]:
             raise Wrong(
-                f"{edges[node[name]]} edges lead to {name}, one edge for each use in the forward computation, "
-                f"not {answer[question]!r}"
+                f"not {answer[question]!r} edges lead to {name}: there is one edge for each use in the forward computation"
             )
     kept = {
         n: [s for s in node[n].saved_names if isinstance(getattr(node[n], f"_saved_{s}"), torch.Tensor)] for n in "bd"
     }
     if answer[asked[3]] != len(kept["d"]):
         raise Wrong(
-            f"d keeps {len(kept['d'])} tensors: the gradient of a sum is passed on as it is, whatever was added"
+            f"d does not keep {answer[asked[3]]!r}: the gradient of a sum is passed on as it is, whatever was added"
         )
     memory = getattr(node["b"], f"_saved_{kept['b'][0]}").data_ptr()
     truth = next(name for name, t in tensors.items() if t.data_ptr() == memory)
     if answer[asked[4]] != truth:
-        raise Wrong(f"b keeps {truth}, its own result: the derivative of exp is exp, and that is computed already")
+        raise Wrong(f"b does not keep {answer[asked[4]]!r}: the derivative of exp is exp, and that is computed already")
     return "wait for every edge, then the latest first: each node runs once"
 
 

@@ -96,14 +96,12 @@ def batching_1(answer: dict[str, float]) -> str:
         raise Wrong("the answer is the dict above, with a number for each of its five keys")
     alone, together = (_latencies(limit) for limit in (1, 8))
     if answer[keys[0]] != alone[-1]:
-        raise Wrong(
-            f"before the last one runs, seven runs of 6 ms have to end: {alone[-1]:g} ms, not {answer[keys[0]]}"
-        )
+        raise Wrong(f"not {answer[keys[0]]!r}: before the last one runs, seven runs of 6 ms have to end")
     if answer[keys[1]] != alone[0]:
-        raise Wrong(f"nobody is before the first: 4 + 2 = {alone[0]:g} ms, not {answer[keys[1]]}")
+        raise Wrong(f"not {answer[keys[1]]!r}: nobody is before the first, and it has one row")
     if answer[keys[2]] != together[0]:
         raise Wrong(
-            f"a batch has one result, for all its rows at once: 4 + 8 · 2 = {together[0]:g} ms, not {answer[keys[2]]}"
+            f"not {answer[keys[2]]!r}: a batch has one result, for all its rows at once, and takes 4 + 2 * 8 ms"
         )
     if answer[keys[3]] != 500:
         raise Wrong(f"each row costs 2 ms, however many share the fixed 4: not {answer[keys[3]]} rows a second")
@@ -191,7 +189,9 @@ def batching_2(split: Callable[[Any, Sequence[int]], Any]) -> str:
     for counts in ([1, 3, 2], [2, 2], [5], [1, 1, 1, 1]):
         output = torch.arange(sum(counts) * 2.0).reshape(-1, 2)
         before = torch.cpu.memory_stats()["allocation.all.allocated"]
-        found = list(split(output, counts))
+        if (parts := split(output, counts)) is None:
+            raise Wrong("split returned None: the list of parts is wanted")
+        found = list(parts)
         fresh = torch.cpu.memory_stats()["allocation.all.allocated"] - before
         if len(found) != len(counts) or not all(isinstance(part, torch.Tensor) for part in found):
             raise Wrong(f"for counts {counts} a list of {len(counts)} tensors is wanted, not {found!r}")

@@ -9,6 +9,7 @@ from typing import Any
 import internals as torch
 from exercises.exercise import Mistake, Wrong, exercise
 from exercises.topics.watched import Watched, in_training
+from internals.core.cpu_allocator import round_size
 
 ROUND = """
 def size_class(nbytes):
@@ -74,6 +75,8 @@ def size_class(nbytes):
     ],
 )
 def build_free_list_1(size_class: Callable[[int], int]) -> str:
+    if size_class is round_size:
+        raise Wrong("that is the real one: find the rule yourself")
     allocator = torch.cpu.CachingAllocator()
     sizes = [*range(1, 2600), *(4096 * k + d for k in range(1, 40) for d in (-1, 0, 1)), 77_000, 1 << 20, (1 << 20) + 1]
     with torch.cpu.use_cpu_allocator(allocator):
@@ -331,6 +334,8 @@ def build_free_list_3(Caching: type[Any]) -> str:
     allocator: Any = Caching(upstream)
     if torch.cpu.Allocator not in type(allocator).__mro__:
         raise Wrong("Caching has to be a subclass of torch.cpu.Allocator")
+    if isinstance(allocator, torch.cpu.CachingAllocator):
+        raise Wrong("that is the real one: begin with torch.cpu.Allocator, and keep the blocks yourself")
     watched = Watched(allocator)
     watched.allocate(100).clear()
     if not upstream.live:

@@ -82,7 +82,7 @@ def build_instruction_1(answer: dict[str, Any], evens: Any) -> str:
 
     def because(key: str, said: Any) -> str:
         right = truth[key]
-        what = f"{key}: {right}, not {said!r}"
+        what = f"{key}: not {said!r}"
         if key == "JF jumps":
             return (
                 f"{what}. JF falls through into the branch when the condition is true, and jumps over it when it is not"

@@ -146,9 +146,10 @@ def build_pass_1(repeats: Callable[[Any], Any]) -> str:
         raise Wrong("your function changed the graph; this step only looks")
     nodes = set(graph.nodes())
     if not isinstance(found, list) or not all(
-        isinstance(p, tuple) and len(p) == 2 and nodes.issuperset(p) for p in found
+        isinstance(p, (tuple, list)) and len(p) == 2 and nodes.issuperset(p) for p in found
     ):
         raise Wrong("repeats returns a list of pairs, each of two nodes of the graph")
+    found = [tuple(pair) for pair in found]
     for first, later in found:
         one, two = (str(node).strip() for node in (first, later))
         if (first, later) in truth:

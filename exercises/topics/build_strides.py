@@ -281,7 +281,8 @@ def rule(chunks: str = CHUNKS, cuts: str = CUTS, empty: str = "(1,) * len(new)")
     hints=(
         "Section 5: merge the old dimensions into chunks, then let the new ones cut them up. Leave out dimensions of size 1.",
         "Both from the right: a new dimension takes its size from what is left of the last chunk, with the stride that is"
-        " reached there; is nothing left, the next chunk begins; does the size not divide what is left, there is no view.",
+        " reached there. When nothing is left, the next chunk begins; if the size does not divide what is left, there is no"
+        " view.",
     ),
     solution=rule(),
     why="PyTorch's `computeStride` (`aten/src/ATen/TensorUtils.cpp`) does both in one loop and needs no list of chunks.",

@@ -84,7 +84,7 @@ def export_1(answer: dict[str, str]) -> str:
             ),
         )
     )
-    compare(answer, truth, lambda key, said: f"{key} became {truth[key]}, not {said!r}: {because[key]}", "a word")
+    compare(answer, truth, lambda key, said: f"{key} has not become {said!r}: {because[key]}", "a word")
     return "a flat graph, a signature, symbols and guards: that is an exported program"
 
 

@@ -99,7 +99,8 @@ def fusion_1(answer: dict[str, int]) -> str:
         raise Wrong("`both` has two results, and both have to be written; so it reads x and y, and writes two")
     for key, count in truth.items():
         if answer[key] != count:
-            raise Wrong(f"{key}: {count} arrays, not {answer[key]!r}")
+            what = "what no kernel has to hand on stays in registers" if "fused" in key else "go operator by operator"
+            raise Wrong(f"{key}: not {answer[key]!r} arrays; {what}, and count inputs and results of each")
     return ""
 
 

@@ -84,8 +84,10 @@ def http_1(answer: dict[str, float]) -> str:
         "HTTP/2": "frames of one stream do not wait for another's: b's 10 ms are all it needs",
     }
     for key, reason in because.items():
-        if not isinstance(answer[key], (int, float)) or round(answer[key]) != round(truth[key] or 0):
-            raise Wrong(f"{key}: {truth[key]:g} ms, not {answer[key]!r}; {reason}")
+        if not isinstance(answer[key], (int, float)) or not abs(answer[key] - (truth[key] or 0)) < 0.5:
+            if answer[key] != answer[key] or isinstance(answer[key], str):
+                raise Wrong(f"{key}: a number of milliseconds is wanted, not {answer[key]!r}")
+            raise Wrong(f"{key}: not {answer[key]!r} ms; {reason}")
     return "asked of both servers, on a clock that jumps"
 
 
@@ -150,9 +152,9 @@ def http_2(header: Callable[[bytes], tuple[int, int, int, int]]) -> str:
     for data in (bytes([0, 1, 0, 8, 0, 0x80, 0, 0, 3]), *(piece.raw for piece in sent)):
         truth = int.from_bytes(data[:3], "big"), data[3], data[4], int.from_bytes(data[5:9], "big") & 0x7FFFFFFF
         found = header(data)
-        if not isinstance(found, tuple) or len(found) != 4:
+        if not isinstance(found, (tuple, list)) or len(found) != 4:
             raise Wrong(f"a tuple of four numbers is wanted, (length, type, flags, stream), not {found!r}")
-        if found == truth:
+        if tuple(found) == truth:
             continue
         seen = f"{data[:9].hex(' ')} is {truth}, not {found}"
         if found[3] == truth[3] + 2**31:
@@ -293,29 +295,37 @@ def http_3(Reader: Callable[[], Any]) -> str:
     sent = [p.raw for p in exchange([Ask("x", size=40_000), Ask("y", size=3)]).of_kind(sent=False) if p.raw]
     truth = [(int.from_bytes(raw[5:9], "big") & 0x7FFFFFFF, bytes(raw[9:])) for raw in sent]
     empty = b"\0\0\0\4\1\0\0\0\0"
-    if (found := list(Reader().feed(empty))) != [(0, b"")]:
+    if (found := fed(Reader(), empty)) != [(0, b"")]:
         raise Wrong(f"nine bytes with the length 0 are a frame with an empty payload, not {found}")
-    if len(found := list(Reader().feed(empty * 3))) != 3:
+    if len(found := fed(Reader(), empty * 3)) != 3:
         raise Wrong(f"three frames came at once; {len(found)} was returned. An arrival may hold several frames")
-    if list(Reader().feed(max(sent, key=len)[:40])):
+    if fed(Reader(), max(sent, key=len)[:40]):
         raise Wrong("an incomplete frame was returned: its length says that more of it is to come")
     reader = Reader()
-    if found := list(reader.feed(sent[0][:5])):
+    if found := fed(reader, sent[0][:5]):
         raise Wrong(f"five bytes are no frame, but {found} was returned")
-    if list(reader.feed(sent[0][5:])) != truth[:1]:
+    if fed(reader, sent[0][5:]) != truth[:1]:
         raise Wrong(
             "a frame came in two pieces, and was not returned with the second: keep what is left for the next time"
         )
-    if list(reader.feed(empty)) != [(0, b"")]:
+    if fed(reader, empty) != [(0, b"")]:
         raise Wrong("a frame was returned twice: what was returned has to leave the buffer")
     data, rng = b"".join(sent), random.Random(3)
     for _ in range(5):
         cuts = sorted({0, len(data), *(rng.randrange(len(data)) for _ in range(30))})
         reader, found = Reader(), []
         for a, b in zip(cuts, cuts[1:]):
-            found += [(stream, bytes(payload)) for stream, payload in reader.feed(data[a:b])]
+            found += fed(reader, data[a:b])
         if any(short not in truth for short in found):
             raise Wrong("an incomplete frame was returned: its length says that more of it is to come")
         if found != truth:
             raise Wrong(f"{len(truth)} frames were sent, cut at {len(cuts) - 2} places, and {len(found)} were found")
     return f"{len(truth)} frames, however they were cut"
+
+
+def fed(reader: Any, data: bytes) -> list[tuple[int, bytes]]:
+    """What a Reader returns for some bytes. A bytearray or a memoryview of a payload will do, and a generator of frames."""
+    frames = reader.feed(data)
+    if frames is None:
+        raise Wrong("feed returned None: it returns a list, which is empty as long as no frame is complete")
+    return [(stream, bytes(payload)) for stream, payload in frames]

@@ -72,9 +72,9 @@ def interpreter_1(answer: dict[str, list[str]], f: Any) -> str:
 
     def because(name: str, said: Any) -> str:
         right = truth[name]
-        if not isinstance(said, list) or not set(said) <= {"LOAD", "MOVE", "DROPR"}:
+        if not isinstance(said, list) or not all(name in ("LOAD", "MOVE", "DROPR") for name in said):
             return f"{name}: a list of 'LOAD', 'MOVE' and 'DROPR', or an empty one, not {said!r}"
-        what = f"{name}: {right}, not {said}"
+        what = f"{name}: not {said}"
         if not right:
             return f"{what}. It is made where its only reader looks for it: it stays on the stack and has no register"
         if right == ["DROPR"]:

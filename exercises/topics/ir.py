@@ -117,7 +117,7 @@ def ir_1(answer: dict[str, Any], pairs: Any, halvings: Any, written: Any) -> str
     }
     if isinstance(answer, dict):
         answer = {k: tuple(v) if k.startswith("pairs") and isinstance(v, list) else v for k, v in answer.items()}
-    compare(answer, truth, lambda key, said: f"{key} is {truth[key]}, not {said!r}: {because[key]}", "a result")
+    compare(answer, truth, lambda key, said: f"{key} is not {said!r}: {because[key]}", "a result")
     return "blocks, what is carried, and who shares memory: there is nothing else to know about a graph"
 
 

@@ -95,7 +95,7 @@ def languages_1(answer: dict[str, str]) -> str:
     if isinstance(answer, dict):
         cut = {k: v.removeprefix("torch.").removeprefix("aten::") for k, v in answer.items() if isinstance(v, str)}
         answer = {**answer, **cut}
-    compare(answer, truth, lambda key, said: f"{key} is torch.{truth[key]}, not {said!r}: {because[key]}", "a name")
+    compare(answer, truth, lambda key, said: f"{key} is not {said!r}: {because[key]}", "a name")
     return "seven names, and a table from names to functions is most of a runtime"
 
 
@@ -125,9 +125,9 @@ _Layers.__module__ = "__main__"  # as if a notebook's cell had defined it
     level=2,
     title="What is missing?",
     ask="""
-        Write `missing(path, known)`: the set of the operators that the code of an archive calls, as `torch.NAME(...)`, and that
-        are not in `known`. All of the code counts: that of layers is in records of its own. `known` is a set, or any other
-        collection of names.""",
+        Write `missing(path, known)`: the operators that the code of an archive calls, as `torch.NAME(...)`, and that are not in
+        `known`, as a set of NAMEs such as `{"add", "neg"}`. All of the code counts: that of layers is in records of its own.
+        `known` is a set, or any other collection of such names.""",
     given="import ast\n\nfrom internals.serialization import ArchiveReader",
     start="""
         def missing(path, known):
@@ -245,6 +245,8 @@ def _judge(told: set[Any], texts: dict[str, str], known: set[str]) -> None:
             raise Wrong(
                 f"{name!r} is a method of the archive, which brings it along; operators are called as torch.NAME"
             )
+        if name.startswith("torch."):
+            raise Wrong(f"{name!r}: a name is what stands behind `torch.`, {name.removeprefix('torch.')!r}")
         raise Wrong(f"{name!r} is not called anywhere: `torch.` stands also in the names of types")
     if less := truth - told:
         name = min(less)

@@ -102,7 +102,7 @@ def passes_1(answer: dict[str, int], functions: tuple[Any, ...]) -> str:
         truth[function.name] = len(graph.findAllNodes("aten::exp"))
     if truth.keys() != because.keys():
         raise Wrong("`functions` are the six scripts above; leave them as they are")
-    compare(answer, truth, lambda key, _: f"{key}: {truth[key]} left, because {because[key]}", "a number")
+    compare(answer, truth, lambda key, said: f"{key}: not {said!r}; {because[key]}", "a number")
     return "memory, blocks, and what the caller gets: that is all that stands between two equal lines and one"
 
 

@@ -84,7 +84,9 @@ def payloads_1(answer: dict[str, int]) -> str:
         raise Wrong("the answer is the dict above, with a number for each of its four keys")
     wrong = {key: answer[key] for key in truth if answer[key] != truth[key]}
     if "raw" in wrong:
-        raise Wrong(f"a hundred numbers are not {wrong['raw']} bytes: a float32 has four bytes, unlike Python's floats")
+        raise Wrong(
+            f"a hundred numbers are not {wrong['raw']!r} bytes: a float32 has four bytes, unlike Python's floats"
+        )
     if "base64" in wrong and isinstance(wrong["base64"], (int, float)) and wrong["base64"] < truth["raw"]:
         raise Wrong("base64 makes it longer, not shorter: each letter takes 8 bits on the wire and carries only 6")
     if "base64" in wrong:

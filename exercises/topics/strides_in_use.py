@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import internals as torch
 from exercises.exercise import Wrong
@@ -64,16 +64,16 @@ def trained() -> list[float]:
     return losses
 
 
-class Layout(tuple):
-    """Sizes, strides and an offset with the names that a `View` gives them."""
+class Layout(NamedTuple):
+    """Sizes, strides and an offset: a `View`, as the reader's cell has it."""
 
-    sizes = property(lambda self: self[0])
-    strides = property(lambda self: self[1])
-    offset = property(lambda self: self[2])
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
 
 
 def of(t: Any) -> Layout:
-    return Layout((tuple(t.shape), tuple(t.stride()), t.storage_offset()))
+    return Layout(tuple(t.shape), tuple(t.stride()), t.storage_offset())
 
 
 def alike(call: str, got: Any, t: Any, theirs: Any) -> None:

@@ -46,8 +46,8 @@ def widths(**other: tuple[str, int]) -> str:
         }""",
     hints=(
         "The section on a single data type has the rule for mixed numbers, and what happens to an array's dtype.",
-        "The number in a dtype's name are the bits of one element; a bool has a byte of its own. How many elements has a tensor"
-        " without dimensions, how many one with a dimension of size 0?",
+        "The number in a dtype's name says how many bits an element has; a bool has a byte of its own. How many elements has a"
+        " tensor without dimensions, how many one with a dimension of size 0?",
     ),
     solution=widths(),
     why="`t.element_size()` and `t.numel()` say it for any tensor; their product is what the storage has to hold.",
@@ -295,5 +295,7 @@ def compare(data: Any, got: Any, truth: Any) -> None:
         elif kinds == ("float32", "float64"):
             why = "Python's floats get the default dtype"
         raise Wrong(f"{data} becomes {kinds[0]}, not {kinds[1]}: {why}")
+    if got.numel() and got.untyped_storage().allocator is None:
+        raise Wrong(f"{data} is in numpy's memory: take a tensor from torch.empty, and write the elements into it")
     if got.tolist() != truth.tolist():
         raise Wrong(f"{data} became a tensor with the elements {got.tolist()}")

@@ -322,6 +322,8 @@ class Momentum(torch.optim.Optimizer):
 def training_3(Momentum: Any) -> str:
     if not isinstance(Momentum, type) or not issubclass(Momentum, torch.optim.Optimizer):
         raise Wrong("Momentum has to be a subclass of torch.optim.Optimizer")
+    if issubclass(Momentum, torch.optim.SGD):
+        raise Wrong("that is the real one: let the step be yours")
     make: Callable[..., Any] = Momentum
     p, q, idle = (torch.tensor([1.0, -2.0], requires_grad=True) for _ in range(3))
     optimizer = make([p, q, idle], lr=0.5, momentum=0.5)

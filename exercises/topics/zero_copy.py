@@ -291,11 +291,17 @@ def zero_copy_3(lend: Callable[[np.ndarray, Callable[[Any], None]], Any]) -> str
         raise Wrong(f"numpy counts strides in bytes, {array.strides}; a tensor counts elements, (3, 1)")
     if tensor.tolist() != array.tolist():
         raise Wrong("the tensor shows other numbers than the array")
-    view = tensor[1:]
+    view, storage = tensor[1:], tensor.untyped_storage()
     del tensor
     if returned:
         raise Wrong("give_back was called while a view is still looking at the memory")
     del view
+    gc.collect()
+    if returned:
+        raise Wrong(
+            "give_back was called while the storage lives: memory goes back with its storage, not with a tensor"
+        )
+    del storage
     gc.collect()
     if returned != [True]:
         times = f"{len(returned)} times" if returned else "never"

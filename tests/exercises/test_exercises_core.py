@@ -133,6 +133,12 @@ def test_progress_counts_this_kernels_answers() -> None:
     assert repr(fresh.progress()) == "nothing tried yet"
     fresh.zero_copy_1("no dict")
     assert repr(fresh.progress()) == "03_zero_copy                         ✗ ○ ○  0 of 3"
+    fresh.start_1(["method", "dispatcher", "kernel", "storage", "allocator"])
+    assert not fresh.start_1("no list") and not fresh.zero_copy_1(...)
+    assert repr(fresh.progress()).splitlines() == [
+        "00_start_here                        ✓ ○ ○  1 of 3",
+        "03_zero_copy                         ✗ ○ ○  0 of 3",
+    ]
 
 
 def test_unknown_names_are_told_what_there_is() -> None:
@@ -140,6 +146,11 @@ def test_unknown_names_are_told_what_there_is() -> None:
         check.zero_copy_77  # noqa: B018
     with pytest.raises(AttributeError, match="did you mean zero_copy_1"):
         check.zerocopy_1  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean zero_copy_1, zero_copy_2, zero_copy_3?"):
+        check.zero_copy  # noqa: B018
+    with pytest.raises(AttributeError, match=r"check.zero_copy_1.hint\(\)"):
+        check.hint()
+    assert "check.progress()" in repr(check)
     with pytest.raises(LookupError, match="no exercise 'nonsense'"):
         find("nonsense")
 

@@ -1,0 +1,116 @@
+"""Answers as people type them: right ones in another style pass, and what only looks right does not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import internals as torch
+from exercises.attempt import attempt, run
+from exercises.catalogue import everything, find
+from exercises.exercise import PRELUDE, Exercise
+from exercises.reading import as_meant
+from exercises.verdict import Verdict
+
+LEVEL_1 = [exercise for exercise in everything() if exercise.level == 1]
+
+
+def judged(exercise: Exercise, change: Any) -> Verdict:
+    """The verdict on the solution of a level 1 exercise, every word and number of it changed."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    run(PRELUDE, names)
+    run(exercise.cell(exercise.solution), names)
+    return exercise.judge(*(leaves(names[n], change) if n == "answer" else names[n] for n in exercise.passes))
+
+
+def leaves(answer: Any, change: Any) -> Any:
+    if isinstance(answer, dict):
+        return {key: leaves(value, change) for key, value in answer.items()}
+    return type(answer)(leaves(v, change) for v in answer) if isinstance(answer, (list, tuple)) else change(answer)
+
+
+def dressed(value: Any) -> Any:
+    """The same, as text or as numpy has it."""
+    if isinstance(value, (bool, float)):
+        return str(value)
+    return np.int64(value) if isinstance(value, int) else np.str_(f" {value} ")
+
+
+@pytest.mark.parametrize("exercise", LEVEL_1, ids=lambda e: e.name)
+def test_it_does_not_matter_how_a_right_answer_is_typed(exercise: Exercise) -> None:
+    assert judged(exercise, dressed)
+
+
+@pytest.mark.parametrize("exercise", LEVEL_1, ids=lambda e: e.name)
+def test_what_is_no_answer_is_told_so(exercise: Exercise) -> None:
+    for nothing in (None, float("nan"), np.arange(2)):
+        verdict = judged(exercise, lambda value, given=nothing: given)
+        assert verdict.passed is False and "the check stopped" not in verdict.message, verdict
+
+
+def test_what_is_meant() -> None:
+    assert as_meant({"a": "400", "b": (" shared ", "-1.5"), "c": [np.float32(0.5), Fraction(1, 4)]}) == {
+        "a": 400, "b": ("shared", -1.5), "c": [0.5, 0.25]
+    }  # fmt: skip
+    assert as_meant(torch.tensor([1, 2])) == as_meant(np.array([1, 2])) == [1, 2]
+    assert as_meant(True) is True and as_meant("nan") == "nan" and as_meant("") == ""
+    assert as_meant(np.ndarray) is np.ndarray and as_meant(torch.int64) is torch.int64
+
+
+def test_a_check_that_cannot_go_on_does_not_blame_a_line() -> None:
+    verdict = attempt(find("speed_2"), "def race(sides, rounds, clock):\n    return {'a': None}")
+    assert "the check stopped with TypeError" in verdict.message and "does your answer give" in verdict.message
+
+
+FRAMES = """
+class Reader:
+    def __init__(self):
+        self.rest = bytearray()
+
+    def feed(self, data):
+        self.rest += data
+        while len(self.rest) >= 9 and len(self.rest) >= (end := 9 + int.from_bytes(self.rest[:3], "big")):
+            yield [int.from_bytes(self.rest[5:9], "big") & 0x7FFFFFFF, self.rest[9:end]]
+            del self.rest[:end]
+"""
+
+
+@pytest.mark.parametrize(
+    "name, answer",
+    [
+        ("http_3", FRAMES),
+        ("http_2", "def header(d):\n    n = lambda a, b: int.from_bytes(d[a:b], 'big')\n"
+                   "    return [n(0, 3), d[3], d[4], n(5, 9) % 2**31]"),
+        ("build_pass_1", find("build_pass_1").solution + "\n\npairs = repeats\n\ndef repeats(graph):\n"
+                         "    return [[first, later] for first, later in pairs(graph)]"),
+        ("build_strides_2", find("build_strides_2").solution + "\n\nchosen = select\n\ndef select(v, dim, index):\n"
+                            "    return v._replace(**chosen(View(*v), dim, index)._asdict())"),
+        ("tracing_3", find("tracing_3").solution + "\n\ntriples = record\n\ndef record(tape, op, keys, *args):\n"
+                      "    result = triples(tape, op, keys, *args)\n    tape.lines[-1] = list(tape.lines[-1])\n"
+                      "    return result"),
+    ],
+)  # fmt: skip
+def test_another_style_is_right_as_well(name: str, answer: str) -> None:
+    verdict = attempt(find(name), answer)
+    assert verdict, verdict
+
+
+@pytest.mark.parametrize(
+    "name, answer, says",
+    [
+        ("speed_2", "def race(sides, rounds, clock):\n    return dict.fromkeys(sides, 1.0)", "never less"),
+        ("training_3", "Momentum = torch.optim.SGD", "that is the real one"),
+        ("build_free_list_1", "from internals.core.cpu_allocator import round_size as size_class", "the real one"),
+        ("build_free_list_3", "class Caching(torch.cpu.CachingAllocator):\n    pass", "that is the real one"),
+        ("tensors_3", "def tensor(data):\n    return torch.from_numpy(np.array(data, dtype=np.float32))", "numpy's memory"),
+        ("zero_copy_3", "import weakref\n\ndef lend(array, give_back):\n    t = torch.from_numpy(array)\n"
+                        "    weakref.finalize(t, give_back, array)\n    return t", "with its storage"),
+        ("languages_2", find("languages_2").solution.replace("{f.attr for", "{'torch.' + f.attr for"), "behind `torch.`"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_right_is_not(name: str, answer: str, says: str) -> None:
+    verdict = attempt(find(name), answer)
+    assert verdict.passed is False and says in verdict.message, verdict
