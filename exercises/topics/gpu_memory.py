@@ -12,16 +12,16 @@ from exercises.topics._simulated import simulated_gpu
 
 MIB = 1 << 20
 PROGRAM = """
-def tensor_of(nbytes):
+def room(nbytes):
     return torch.empty(nbytes, dtype=torch.uint8, device="cuda")
 
 def program():
-    loss = tensor_of(4)
-    hidden = tensor_of(6 * MIB)
-    weights = tensor_of(12 * MIB)
-    images = tensor_of(15 * MIB)
+    loss = room(4)
+    hidden = room(6 * MIB)
+    weights = room(12 * MIB)
+    images = room(15 * MIB)
     del hidden, images
-    output = tensor_of(5 * MIB)
+    output = room(5 * MIB)
     return loss, weights, output"""
 BILL = {
     "calls of cudaMalloc": 3,
