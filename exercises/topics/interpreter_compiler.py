@@ -47,7 +47,7 @@ graph(%x : Tensor):
 SOLUTION = """
 def emit(graph, register, constant):
     code = [Instruction("STOREN", 1, len(graph.inputs()))]
-    reads = Counter(v for node in [*graph.nodes(), graph.return_node()] for v in node.inputs())
+    reads = Counter([*(v for node in graph.nodes() for v in node.inputs()), *graph.outputs()])
 
     def push(values):
         for v in values:
@@ -98,7 +98,7 @@ def emit(graph, register, constant):
         ),
         Mistake(
             "Only operators read.",
-            SOLUTION.replace("[*graph.nodes(), graph.return_node()]", "graph.nodes()"),
+            SOLUTION.replace(", *graph.outputs()])", "])"),
             "the caller reads it too",
         ),
         Mistake(
