@@ -72,6 +72,25 @@ def test_what_pip_is_asked_for() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--python", "banana"], "'banana': give it as 3.13"),
+        (["--for", "windows"], "'windows': give pip's name of it: linux_MACHINE"),
+        (["--output", "Makefile/x.zip"], "cannot write into Makefile"),
+    ],
+)
+def test_what_it_cannot_make_is_told_before_anything_is_fetched(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("sys.argv", ["bundle", *arguments])
+    monkeypatch.setattr(bundle, "fetch", lambda *_: pytest.fail("something was fetched"))
+    with pytest.raises(SystemExit) as stop:
+        bundle.main()
+    assert said in f"{stop.value} {capsys.readouterr().err}"
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout: there is no commit to bundle")
 def test_what_is_in_it(tmp_path: Path) -> None:
     wheel = tmp_path / "numpy-2.1-cp311-cp311-manylinux_2_28_x86_64.whl"

@@ -118,3 +118,14 @@ def test_nothing_is_fetched(written: Path) -> None:
     sources = re.findall(r'<(?:script|link|img|iframe)[^>]*?(?:src|href)="(?!data:)([^"]+)"', html)
     assert sources and all((written / source).exists() for source in sources), sources
     assert "unpkg" not in html and "cdnjs" not in html and "MathJax" not in html and "Ask the room" in html
+
+
+def test_where_they_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if slides.reveal_folder() is None:
+        pytest.skip("reveal.js is not here (make workshop adds it)")
+    (tmp_path / "file").write_text("here before")
+    monkeypatch.setattr("sys.argv", ["slides", "03", "--output", str(tmp_path / "file")])
+    assert slides.main() == 1
+    assert "slides: cannot write into" in capsys.readouterr().err

@@ -75,28 +75,51 @@ Wheels in here: {wheels}
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bundle", description="the project and its wheels in one file")
     parser.add_argument(
-        "--for", dest="platforms", action="append", default=[], help="another system, such as win_amd64"
-    )
-    parser.add_argument("--python", dest="pythons", action="append", default=[], help="another Python, such as 3.13")
+        "--for", dest="platforms", metavar="SYSTEM", action="append", default=[], type=system_name,
+        help="another system, such as win_amd64, linux_x86_64 or macosx_11_0_arm64",
+    )  # fmt: skip
+    parser.add_argument(
+        "--python", dest="pythons", metavar="VERSION", action="append", default=[], type=python_version,
+        help="another Python, such as 3.13",
+    )  # fmt: skip
     parser.add_argument("--workshop", action="store_true", help="also the hub, nbgrader and the rest of make workshop")
     parser.add_argument("--check", action="store_true", help="then install it in a temporary folder, without network")
     parser.add_argument("--output", type=Path, help="the file to write; default: build/NAME-SYSTEM.zip")
     options = parser.parse_args()
+    if not (ROOT / ".git").exists():
+        raise SystemExit("bundle: this is no git checkout; what is bundled is a commit: clone the project")
     if changed := git("status", "--porcelain"):
         print(f"bundle: note: {len(changed)} files differ from the last commit; the bundle holds what is committed")
     output = options.output or BUILD / f"{NAME}-{label(options)}.zip"
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SystemExit(f"bundle: cannot write into {output.parent}: {error.strerror}") from None
     with tempfile.TemporaryDirectory(prefix="bundle") as folder:
         wheels = Path(folder) / "wheels"
         for lock in (LOCK, WORKSHOP_LOCK) if options.workshop else (LOCK,):
             for target in [Target(s, p) for s in options.platforms or [""] for p in options.pythons or [""]]:
-                named = " ".join(filter(None, (target.system, target.python))) or "this system"
-                print(f"bundle: fetching what {lock} pins, for {named}", flush=True)
+                print(f"bundle: fetching what {lock} pins, for {target}", flush=True)
                 fetch(lock, wheels, target)
         write(output, sorted(wheels.iterdir()))
     size, digest = output.stat().st_size, hashlib.sha256(output.read_bytes()).hexdigest()
     print(f"bundle: {output.relative_to(ROOT) if output.is_relative_to(ROOT) else output}: {size / 2**20:.0f} MiB")
     print(f"bundle: sha256 {digest}", flush=True)
     return check(output, ["--workshop"] if options.workshop else []) if options.check else 0
+
+
+def system_name(text: str) -> str:
+    if not re.fullmatch(rf"({'|'.join(SYSTEMS)})_\w+", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give pip's name of it: linux_MACHINE, macosx_VERSION_MACHINE or win_MACHINE"
+        )
+    return text
+
+
+def python_version(text: str) -> str:
+    if not re.fullmatch(r"3\.\d+", text):
+        raise argparse.ArgumentTypeError(f"{text!r}: give it as 3.13")
+    return text
 
 
 def label(options: argparse.Namespace) -> str:
@@ -113,6 +136,9 @@ class Target:
 
     system: str = ""
     python: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.system, self.python and f"Python {self.python}"))) or "this system"
 
     @property
     def arguments(self) -> list[str]:
@@ -138,6 +164,7 @@ class Target:
 
 
 def fetch(lock: str, wheels: Path, target: Target) -> None:
+    """Has pip put what a lock file pins into the folder `wheels`. Raises SystemExit when it cannot."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--require-hashes"]
     with tempfile.TemporaryDirectory(prefix="bundle") as folder:
         wanted = Path(folder) / lock
@@ -162,10 +189,19 @@ def without_markers(lock: str, environment: dict[str, str]) -> str:
 
 
 def write(output: Path, wheels: list[Path]) -> None:
-    """The bundle, written beside its place first. Wheels are zip files already, so they are only stored."""
+    """The bundle, written beside its place first."""
     output.parent.mkdir(parents=True, exist_ok=True)
     temporary = output.with_name(f".{output.name}.new")
-    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as bundle:
+    try:
+        write_zip(temporary, wheels)
+        temporary.replace(output)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_zip(output: Path, wheels: list[Path]) -> None:
+    """Wheels are zip files already, so they are only stored."""
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as bundle:
         bundle.writestr(f"{NAME}/START_HERE.md", START.format(wheels=", ".join(kinds(wheels))))
         bundle.writestr(f"{NAME}/install.py", INSTALL)
         committed = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
@@ -176,7 +212,6 @@ def write(output: Path, wheels: list[Path]) -> None:
                 bundle.writestr(entry, project.extractfile(file).read())  # type: ignore[union-attr]
         for wheel in wheels:
             bundle.write(wheel, f"{NAME}/wheels/{wheel.name}", zipfile.ZIP_STORED)
-    temporary.replace(output)
 
 
 def kinds(wheels: list[Path]) -> list[str]:
@@ -194,6 +229,7 @@ def check(bundle: Path, arguments: list[str]) -> int:
 
 
 def git(*arguments: str) -> list[str]:
+    """The lines that git answers."""
     run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
     return run.stdout.splitlines()
 

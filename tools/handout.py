@@ -21,6 +21,7 @@ import internals as torch
 import viz
 from tools.browser.chromium import chromium, missing
 from tools.notebook_files import BUILD, ROOT
+from tools.whole_file import write
 
 PAGE = ROOT / "workshop" / "handout" / "page.html"
 PICTURES = ("memory", "strides", "dispatch", "autograd", "graph", "step", "archive")
@@ -34,8 +35,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make handout", description="the big picture on two pages")
     parser.add_argument("--output", type=Path, default=BUILD / "handout.html", help="default: build/handout.html")
     output = parser.parse_args().output
-    output.parent.mkdir(parents=True, exist_ok=True)
-    write(output, page().encode())
+    if output.suffix != ".html":
+        parser.error(f"--output {output}: the page is HTML (the PDF lies beside it): give a name that ends in .html")
+    write(output, page())
     print(f"handout: {output}")
     if reason := missing():
         print(f"handout: no PDF, because {reason}; any browser prints the page (A4, landscape)")
@@ -66,6 +68,7 @@ def floors() -> Iterator[str]:
 
 
 def pictures() -> Iterator[str]:
+    """A row for each picture of `viz`: how it is called, and what it shows."""
     for name in PICTURES:
         yield f"<tr><td><code>viz.{name}</code></td><td>{prose(first_sentences(getattr(viz, name)))}</td></tr>"
 
@@ -86,20 +89,16 @@ def first_sentences(thing: object) -> str:
 
 
 def prose(text: str) -> str:
+    """A text as HTML; what stands in backquotes is code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
 
 
 def pdf(html: Path) -> bytes:
+    """The file as Chromium prints it."""
     with chromium() as browser:
         tab = browser.new_page()
         tab.goto(html.resolve().as_uri())
         return bytes(tab.pdf(prefer_css_page_size=True, print_background=True))
-
-
-def write(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_bytes(content)
-    temporary.replace(path)
 
 
 if __name__ == "__main__":

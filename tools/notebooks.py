@@ -21,6 +21,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from tools.notebook_files import CELL_TIMEOUT, KERNEL, ROOT, kernel_environment, notebook_paths
+from tools.whole_file import write
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": KERNEL},
@@ -58,9 +59,7 @@ def refresh(path: Path) -> tuple[bool, str]:
         return False, f"FAILED, left as it was\n{error}"
     if compared(after) == compared(before):
         return True, "unchanged"
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(after, encoding="utf-8", newline="\n")
-    temporary.replace(path)
+    write(path, after)
     return True, "written"
 
 

@@ -21,6 +21,7 @@ from traitlets.config import Config
 from exercises.catalogue import NOTEBOOKS, of_notebook
 from tools.notebook_files import BUILD, ROOT, notebook_paths
 from tools.slide_deck import deck
+from tools.whole_file import write
 
 OUTPUT = BUILD / "slides"
 SOURCE = ROOT / "workshop" / "slides"
@@ -36,10 +37,14 @@ def main() -> int:
     if (reveal := reveal_folder()) is None:
         print("slides: reveal.js is not here; `make workshop` adds it (the package sphinx-revealjs)", file=sys.stderr)
         return 1
-    options.output.mkdir(parents=True, exist_ok=True)
-    copy_reveal(reveal, options.output / REVEAL)
+    paths = notebook_paths(options.names)
+    try:
+        copy_reveal(reveal, options.output / REVEAL)
+    except OSError as error:
+        print(f"slides: cannot write into {options.output}: {error.strerror}", file=sys.stderr)
+        return 1
     made = []
-    for path in notebook_paths(options.names):
+    for path in paths:
         slides = slides_of(path)
         made.append((path, sum(cell.metadata.slideshow.slide_type in ("slide", "subslide") for cell in slides.cells)))
         write(options.output / f"{path.stem}.slides.html", as_html(slides, path.stem))
@@ -50,11 +55,13 @@ def main() -> int:
 
 
 def slides_of(path: Path) -> Any:
+    """The notebook of the slides of one notebook, exercises included."""
     exercises = of_notebook(path.stem) if path.stem in NOTEBOOKS else []
     return deck(nbformat.read(path, as_version=4), exercises)
 
 
 def as_html(slides: Any, title: str) -> str:
+    """One page; it looks for reveal.js in the folder `REVEAL` beside it."""
     config = Config(SlidesExporter={"reveal_url_prefix": REVEAL, "reveal_theme": "white"})
     exporter = SlidesExporter(
         config=config, extra_template_basedirs=[str(SOURCE)], template_name="template", exclude_anchor_links=True
@@ -74,6 +81,7 @@ def reveal_folder() -> Path | None:
 
 
 def copy_reveal(source: Path, target: Path) -> None:
+    """Copies what the slides need of reveal.js, and its licence."""
     for name in NEEDED:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, target / name)
@@ -82,6 +90,7 @@ def copy_reveal(source: Path, target: Path) -> None:
 
 
 def index(made: list[tuple[Path, int]]) -> str:
+    """A page with a link to each deck; `made` has notebooks with their numbers of slides."""
     items = "\n".join(
         f'<li><a href="{path.stem}.slides.html">{escape(path.stem)}</a>: {count} slides</li>' for path, count in made
     )
@@ -90,12 +99,6 @@ def index(made: list[tuple[Path, int]]) -> str:
         "<h1>PyTorch under the hood: slides</h1>\n<p>S: speaker notes. F: full screen. Esc: overview.</p>\n"
         f"<ul>\n{items}\n</ul>\n</html>\n"
     )
-
-
-def write(path: Path, content: str) -> None:
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(content, encoding="utf-8", newline="\n")
-    temporary.replace(path)
 
 
 if __name__ == "__main__":

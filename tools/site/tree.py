@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tools import whole_file
 from tools.site import landing, operators, reference
 from tools.site.catalogue import lines_of, read_packages
 
@@ -49,7 +50,4 @@ def write(tree: Path, files: dict[str, bytes]) -> None:
         path = tree / name
         if path.exists() and path.read_bytes() == content:
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(path.name + ".tmp")
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        whole_file.write(path, content)
