@@ -38,11 +38,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands_run = {
         "list": show, "selftest": selftest, "insert": insert, "misconceptions": misconceptions, "release": release
     }  # fmt: skip
-    return commands_run[options.command](options)
+    try:
+        return commands_run[options.command](options)
+    except Unknown as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+class Unknown(Exception):
+    """A name with which nothing begins, and what there is."""
+
+
+def chosen(names: Sequence[str]) -> list[Exercise]:
+    """The exercises of these names. Raises Unknown for a name with which nothing begins."""
+    for name in names:
+        if not any(everything([name])):
+            raise Unknown(f"no exercise, topic or notebook begins with {name!r}; there are {', '.join(NOTEBOOK_OF)}")
+    return list(everything(names))
 
 
 def show(options: argparse.Namespace) -> int:
-    exercises = list(everything(options.names))
+    exercises = chosen(options.names)
     if options.json:
         print(json.dumps([described(exercise) for exercise in exercises], indent=1, ensure_ascii=False))
         return 0
@@ -71,7 +87,7 @@ def selftest(options: argparse.Namespace) -> int:
     from exercises.selftest import problems
 
     failed = passed = 0
-    for exercise in everything(options.names):
+    for exercise in chosen(options.names):
         found = problems(exercise)
         failed += bool(found)
         passed += not found
@@ -80,23 +96,23 @@ def selftest(options: argparse.Namespace) -> int:
         if not found:
             print(f"{exercise.name}: solution passes, blank and {len(exercise.mistakes)} mistakes do not", flush=True)
     print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return 1 if failed else 0
 
 
 def insert(options: argparse.Namespace) -> int:
     from exercises.cells import insert as insert_into
 
-    wanted = tuple(options.names)
-    for notebook in NOTEBOOKS:
-        if not wanted or notebook.startswith(wanted):
-            changed = insert_into(FOLDER / f"{notebook}.ipynb")
-            print(f"{notebook}: {len(of_notebook(notebook))} exercises, {'written' if changed else 'unchanged'}")
+    wanted = {NOTEBOOK_OF[exercise.topic] for exercise in chosen(options.names)} if options.names else set(NOTEBOOKS)
+    for notebook in (name for name in NOTEBOOKS if name in wanted):
+        changed = insert_into(FOLDER / f"{notebook}.ipynb")
+        print(f"{notebook}: {len(of_notebook(notebook))} exercises, {'written' if changed else 'unchanged'}")
     return 0
 
 
 def misconceptions(options: argparse.Namespace) -> int:
     from exercises.misconceptions import page
 
+    chosen(options.names)
     for part in page(options.names):
         print(part)
     return 0
@@ -108,8 +124,10 @@ def release(options: argparse.Namespace) -> int:
     try:
         points = make_course(options.folder, tuple(options.names), options.course)
     except LookupError as error:
-        print(error, file=sys.stderr)
-        return 2
+        raise Unknown(error.args[0]) from None
+    except OSError as error:
+        print(f"cannot write the course into {options.folder}: {error.strerror}", file=sys.stderr)
+        return 1
     for notebook, most in points.items():
         print(f"{notebook}: {len(of_notebook(notebook))} exercises, {most} points")
     print(f"next, in {options.folder}: nbgrader generate_assignment {next(iter(points))}")

@@ -206,6 +206,13 @@ def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[-1] == "3 exercises"
     assert main(["selftest", "zero_copy_1"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed"
-    assert main(["selftest", "no such"]) == 1
     assert main(["list", "--json", "03"]) == 0
     assert '"id": "zero_copy_1"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["list", "selftest", "insert", "misconceptions"])
+def test_a_name_with_which_nothing_begins_is_told(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "zero_copy_1", "zero_coyp"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("no exercise, topic or notebook begins with 'zero_coyp'; there are start, tensors, ")
