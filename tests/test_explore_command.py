@@ -101,9 +101,11 @@ def test_the_browser_is_opened_unless_it_is_not_wanted(
     [
         (["{file}:nothing"], "has no 'nothing'; it has product, Net, Sized, refused"),
         (["{file}:product.inner"], "has no 'product.inner'"),
+        (["{file}:"], "names no function; functions_to_explore.py has product, Net"),
+        (["{file}:Net.forward"], "forward is a method: if functions_to_explore.py:Net is a module, give that"),
         (["{file}"], "say which function, as in functions_to_explore.py:product"),
         (["absent.py:f"], "absent.py: there is no such file"),
-        (["absent.pt"], "absent.pt: there is no such file (a function is given as FILE.py:FUNCTION)"),
+        (["absent.pt"], "'absent.pt': there is no such file (a function is given as FILE.py:FUNCTION)"),
         (["x.npy"], "x.npy"),
         (["{file}:Sized"], "is a class that cannot be made without arguments"),
         (["{file}:refused"], "line 28"),
@@ -122,10 +124,31 @@ def test_what_it_says_when_it_cannot(
     assert not Path("out.html").exists()
 
 
-def test_a_file_that_fails_when_it_is_imported(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("failing.py").write_text("1 / 0\n")
+@pytest.mark.parametrize(
+    "line, said", [("1 / 0", "ZeroDivisionError"), ("exit(3)", "SystemExit: 3"), ("def", "SyntaxError")]
+)
+def test_a_file_that_fails_when_it_is_imported(
+    file: str, line: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("failing.py").write_text(f"{line}\n")
+    folder = Path("no-temporary-folder-is-left")
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
     assert explore("failing.py:f", "--no-open") == 1
-    assert "failing.py cannot be imported: ZeroDivisionError" in capsys.readouterr().err
+    assert f"failing.py cannot be imported: {said}" in capsys.readouterr().err
+    assert not list(folder.iterdir())
+
+
+def test_a_file_of_a_package_imports_its_neighbours(file: str) -> None:
+    folder = Path("package_to_explore") / "inner"
+    folder.mkdir(parents=True)
+    for name, text in {
+        "__init__.py": "", "factor.py": "FACTOR = 3", "inner/__init__.py": "",
+        "inner/part.py": "from ..factor import FACTOR\nn: int = FACTOR\ndef f(x):\n    return x * 2\n",
+    }.items():  # fmt: skip
+        (folder.parent / name).write_text(text)
+    assert explore(f"{folder}/part.py:f", "--ones", "2", "-o", "out.html", "--no-open") == 0
+    assert "aten::mul" in Path("out.html").read_text()
 
 
 def test_help_says_that_the_file_is_executed(capsys: pytest.CaptureFixture[str]) -> None:
