@@ -21,6 +21,7 @@ from .entries import Entry, entries
 TOPIC, WORDS, FILES, SECTIONS, DESCRIPTION = 6.0, 5.0, 4.0, 2.0, 1.5
 EXACT = 40.0
 LONGER, SLIP = 0.7, 0.6  # what a word that begins alike counts, and one with a typing error
+ALIKE = 0.4  # as difflib counts it
 ENOUGH = 0.5  # of the words that were asked for, by weight
 COMMON = frozenset(
     "a an and are as at by can do does for from get go has have how i in is it its me my of on or our that the their there "
@@ -57,9 +58,9 @@ def search(query: str) -> list[tuple[float, Entry]]:
 
 
 def nearest_topics(query: str, count: int = 5) -> list[str]:
-    """Topics whose names look most like the query: what to propose when nothing was found."""
+    """Topics whose names look like the query, most alike first: what to propose when nothing was found."""
     names = {" ".join(tokens(entry.topic)): entry.topic for entry in entries()}
-    close = difflib.get_close_matches(" ".join(tokens(query)), names, count, 0.0)
+    close = difflib.get_close_matches(" ".join(tokens(query)), names, count, ALIKE)
     return [names[name] for name in close]
 
 

@@ -69,7 +69,10 @@ def place_of_words(words: str) -> Place:
 
 
 def proposal(words: str) -> str:
+    """How to go on when nothing was found."""
     topics = ", ".join(f'"{topic}"' for topic in nearest_topics(words))
+    if not topics:
+        return "nor a topic that looks like it (all of them: internals.source_map.topics())"
     return f"the nearest topics are {topics} (all of them: internals.source_map.topics())"
 
 
