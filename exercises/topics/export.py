@@ -241,6 +241,10 @@ def by_dtype(x, y):  # type: ignore[no-untyped-def]
     return x + y if x.dtype == torch.float64 else x - y
 
 
+def by_kind(x, n):  # type: ignore[no-untyped-def]
+    return x * n
+
+
 def by_number(x, n):  # type: ignore[no-untyped-def]
     for _ in range(n):
         x = x * 2
@@ -254,7 +258,7 @@ class Compiled:
 
     def __call__(self, *args):
         tensors = tuple(a for a in args if isinstance(a, torch.Tensor))
-        guards = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else a for a in args)
+        guards = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else (type(a), a) for a in args)
         if guards not in self.recordings:
             def recorded(*given):
                 rest = iter(given)
@@ -272,8 +276,8 @@ class Compiled:
         Write the class `Compiled`: `Compiled(function)` is called like `function`, with tensors and numbers, and gives the same.
         It records with this project's real tracer, `torch.jit.trace(f, tensors, check_trace=False)`, for which `f` may take
         tensors only, and runs the recording. A recording may be used again only where it holds: same sizes and dtypes of
-        tensors, same numbers. Where it does hold, `function` must not run again. (What depends on the values *in* tensors no
-        guard can see, and is not asked for.)""",
+        tensors, same numbers (2 and 2.0 are two). Where it does hold, `function` must not run again. (What depends on the
+        values *in* tensors no guard can see, and is not asked for.)""",
     start="""
         class Compiled:
             def __init__(self, function):
@@ -304,8 +308,13 @@ class Compiled:
         ),
         Mistake(
             "Numbers are inputs like others.",
-            RECORDED.replace("else a for a in args)\n        if guards", "else None for a in args)\n        if guards"),
+            RECORDED.replace("else (type(a), a)", "else None"),
             "with another number",
+        ),
+        Mistake(
+            "What is equal is the same.",
+            RECORDED.replace("else (type(a), a)", "else a"),
+            "2 == 2.0",
         ),
         Mistake(
             "Record each time, then it is right.",
@@ -347,10 +356,12 @@ def export_3(Compiled: Callable[..., Any]) -> str:
         ),
         (by_dtype, [("first", (three, three)), ("dtype", (double, double)), ("again", (three, three))]),
         (by_number, [("first", (three, 2)), ("number", (three, 5)), ("again", (three, 2)), ("number", (three, 0))]),
+        (by_kind, [("first", (torch.arange(3), 2)), ("kind", (torch.arange(3), 2.0)), ("again", (torch.arange(3), 2))]),
     ]
     because = {
         "size": "for a tensor of another size its recording does not hold: x.size(0) > 3 was decided while recording",
         "dtype": "for a tensor of another dtype its recording does not hold",
+        "kind": "2 == 2.0, and a dict takes the one for the other; an int times a float is another operator",
         "number": "with another number its recording does not hold: the loop was recorded unrolled",
     }
     kept = {

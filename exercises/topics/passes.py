@@ -134,12 +134,12 @@ def plain(x, y):  # type: ignore[no-untyped-def]
     passes=("who_removed",),
     hints=(
         "`function.phases(*args)` gives a record for each pass. Section 16 counts nodes in two of its fields.",
-        "In `before` and `after` a kind stands behind ` = ` and in front of its inputs: what tells `aten::t` from `aten::tanh`?",
+        "In `before` and `after` a kind stands between ` = ` and a `(` or `[`: what tells `aten::t` from `aten::tanh`?",
     ),
     solution="""
         def who_removed(function, kind, *args):
             def count(text):
-                return text.count(f"= {kind}(")
+                return text.count(f"= {kind}(") + text.count(f"= {kind}[")
             return [r.name for r in function.phases(*args) if count(r.after) < count(r.before)]""",
     why="A record that keeps the text before and after is all that `viz.pipeline` has, too.",
     mistakes=[
@@ -156,6 +156,14 @@ def plain(x, y):  # type: ignore[no-untyped-def]
             def who_removed(function, kind, *args):
                 return [r.name for r in function.phases(*args) if r.after.count(kind) < r.before.count(kind)]""",
             "also the beginning of another",
+        ),
+        Mistake(
+            "A node is a kind and its inputs.",
+            """
+            def who_removed(function, kind, *args):
+                kind = f"= {kind}("
+                return [r.name for r in function.phases(*args) if r.after.count(kind) < r.before.count(kind)]""",
+            "in square brackets",
         ),
         Mistake(
             "It is gone only when none is left.",
@@ -177,13 +185,8 @@ def plain(x, y):  # type: ignore[no-untyped-def]
 )
 def passes_2(who_removed: Callable[..., Any]) -> str:
     tensors = torch.ones(2, 2), torch.ones(2, 2)
-    cases = [
-        (turned, "aten::t"),
-        (turned, "aten::mm"),
-        (mixed, "aten::t"),
-        (mixed, "prim::Loop"),
-        (plain, "aten::mm"),
-    ]
+    cases = [(turned, "aten::t"), (turned, "aten::mm"), (mixed, "aten::t"), (mixed, "prim::Loop"), (plain, "aten::mm")]
+    cases += [(mixed, "prim::Constant")]
     for function, kind in cases:
         script = fresh(function)
         records = script.phases(*tensors)
@@ -207,6 +210,8 @@ def passes_2(who_removed: Callable[..., Any]) -> str:
             raise Wrong(f"{said}: fewer, not none. A pass may remove some and leave others")
         if told and told == truth[:1]:
             raise Wrong(f"{said}: they can go one pass after the other, each taking some")
+        if kind == "prim::Constant":
+            raise Wrong(f"{said}: a node may have attributes, which stand in square brackets before its inputs")
         raise Wrong(f"{said}. Compare the number of such nodes in a record's `before` and `after`")
     return "names, in order, from nothing but text before and after"
 
