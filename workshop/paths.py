@@ -20,6 +20,7 @@ from urllib.parse import quote
 from exercises.catalogue import NOTEBOOK_OF, find
 from exercises.misconceptions import page
 from tools.notebook_files import FOLDER
+from tools.whole_file import write
 
 HERE = Path(__file__).resolve().parent
 NAMES = ("ninety_minutes", "half_day", "two_days")
@@ -204,8 +205,8 @@ def renewed(path: WorkshopPath) -> str:
 def main() -> None:
     for name in NAMES:
         path = read(name)
-        path.file.write_text(renewed(path), encoding="utf-8")
-    MISCONCEPTIONS.write_text("\n".join(page()) + "\n", encoding="utf-8")
+        write(path.file, renewed(path))
+    write(MISCONCEPTIONS, "\n".join(page()) + "\n")
 
 
 if __name__ == "__main__":
