@@ -84,5 +84,6 @@ def test_jupyterlab_answers_here() -> None:
 
 def test_it_is_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(preflight, "preflight", lambda: print("tried") or 7)
+    monkeypatch.setattr(doctor, "probes", lambda: [doctor.Probe("eyes", "seeing", "open them", lambda: "two", True)])
     assert doctor.main(["--workshop"]) == 7 and capsys.readouterr().out.endswith("tried\n")
     assert doctor.main([]) == 0 and "tried" not in capsys.readouterr().out

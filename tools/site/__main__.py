@@ -14,10 +14,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.notebook_files import BUILD, ROOT
 from tools.site import code_pages, links, tree
+from tools.site.reference import PACKAGES
 
 SETTINGS = ROOT / "docs" / "site"
 SITE = BUILD / "site"
@@ -49,21 +51,21 @@ def main() -> int:
     return 0
 
 
-def build(site: Path, work: Path, root: Path = ROOT) -> list[str]:
-    """All steps; returns what is wrong, one line each, nothing if all is well."""
+def build(site: Path, work: Path, packages: Sequence[str] = PACKAGES) -> list[str]:
+    """All steps; returns what is wrong, one line each, nothing if all is well. `packages` are those of the reference."""
     source = work / "source"
     started = time.monotonic()
 
     def say(text: str) -> None:
         print(f"site: {text} ({time.monotonic() - started:.0f} s)", flush=True)
 
-    say(f"{tree.assemble(root, source)} files put together")
+    say(f"{tree.assemble(ROOT, source, packages)} files put together")
     problems = sphinx("html", source, site, work)
     if problems:
         return problems
     say("pages written by Sphinx")
     paths = code_pages.wanted(site)
-    say(f"{code_pages.write(root, site, paths)} of {len(paths)} pages of source code renewed")
+    say(f"{code_pages.write(ROOT, site, paths)} of {len(paths)} pages of source code renewed")
     report = links.check(site)
     say(f"{report.links} links on {report.pages} pages checked, {len(report.external)} lead to other hosts")
     return report.problems

@@ -7,7 +7,7 @@ How the real one differs: PyTorch's pages import everything and ask `inspect` (`
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,8 +51,8 @@ class Module:
         return first.partition(". ")[0].rstrip(".:")
 
 
-def read_packages(root: Path, packages: list[str]) -> dict[str, Module]:
-    """Every module of these packages, by its full name. A package that is not there is left out."""
+def read_packages(root: Path, packages: Sequence[str]) -> dict[str, Module]:
+    """Every module in these folders, by its full name. A folder that is not there is left out."""
     modules = {}
     for package in packages:
         for path in sorted((root / package).rglob("*.py")):

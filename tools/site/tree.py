@@ -7,6 +7,7 @@ time of the last change Sphinx knows which pages it must read again.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools import whole_file
@@ -18,8 +19,11 @@ PICTURES = ("docs/*.svg", "docs/*.png", "workshop/**/*.svg", "workshop/**/*.png"
 FRAME = "docs/site/index.md"
 
 
-def assemble(root: Path, tree: Path) -> int:
-    """Brings `tree` up to date with the project at `root`; returns the number of files in it."""
+def assemble(root: Path, tree: Path, packages: Sequence[str] = reference.PACKAGES) -> int:
+    """Brings `tree` up to date with the project at `root`; returns the number of files in it.
+
+    `packages` are the folders that the reference describes. With fewer than all, names of the others are just not links.
+    """
     files: dict[str, bytes] = {}
     for pattern in (*TEXTS, *PICTURES, "notebooks/*.ipynb"):
         for path in sorted(root.glob(pattern)):
@@ -30,7 +34,7 @@ def assemble(root: Path, tree: Path) -> int:
     files["README.md"] = readme.encode()
     frame = (root / FRAME).read_text(encoding="utf-8")
     files["index.md"] = landing.index(frame, readme, notebooks, texts).encode()
-    modules = read_packages(root, reference.PACKAGES)
+    modules = read_packages(root, packages)
     pages = reference.pages(modules)
     places = lines_of(modules)
     pages["api/operators.rst"] = operators.page(root, places)
