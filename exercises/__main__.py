@@ -58,6 +58,7 @@ def chosen(names: Sequence[str]) -> list[Exercise]:
 
 
 def show(options: argparse.Namespace) -> int:
+    """`list`: a line each, or JSON."""
     exercises = chosen(options.names)
     if options.json:
         print(json.dumps([described(exercise) for exercise in exercises], indent=1, ensure_ascii=False))
@@ -69,6 +70,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def described(exercise: Exercise) -> dict[str, object]:
+    """What others may know of an exercise: all but its checker and its solution."""
     return {
         "id": exercise.name,
         "notebook": NOTEBOOK_OF[exercise.topic],
@@ -84,6 +86,7 @@ def described(exercise: Exercise) -> dict[str, object]:
 
 
 def selftest(options: argparse.Namespace) -> int:
+    """`selftest`: tests the checkers; 1 when one of them is wrong."""
     from exercises.selftest import problems
 
     failed = passed = 0
@@ -100,6 +103,7 @@ def selftest(options: argparse.Namespace) -> int:
 
 
 def insert(options: argparse.Namespace) -> int:
+    """`insert`: writes the cells into the notebooks, which keep everything else."""
     from exercises.cells import insert as insert_into
 
     wanted = {NOTEBOOK_OF[exercise.topic] for exercise in chosen(options.names)} if options.names else set(NOTEBOOKS)
@@ -110,6 +114,7 @@ def insert(options: argparse.Namespace) -> int:
 
 
 def misconceptions(options: argparse.Namespace) -> int:
+    """`misconceptions`: prints workshop/misconceptions.md."""
     from exercises.misconceptions import page
 
     chosen(options.names)
@@ -119,6 +124,7 @@ def misconceptions(options: argparse.Namespace) -> int:
 
 
 def release(options: argparse.Namespace) -> int:
+    """`release`: writes a course for nbgrader, and says how to go on."""
     from exercises.nbgrader_release import release as make_course
 
     try:

@@ -25,15 +25,15 @@ def insert(path: Path) -> bool:
     """Writes the exercises of one notebook into it; whether that changed anything. Outputs of cells that stay are kept."""
     import nbformat
 
+    from viz.scene import write_atomically
+
     before = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(before, as_version=4)
     notebook.cells = with_exercises(notebook.cells, of_notebook(path.stem))
     after = nbformat.writes(notebook, version=4).rstrip("\n") + "\n"
     if after == before:
         return False
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(after, encoding="utf-8", newline="\n")
-    temporary.replace(path)
+    write_atomically(path, after.encode())
     return True
 
 
@@ -50,6 +50,7 @@ def with_exercises(cells: list[Any], exercises: list[Exercise]) -> list[Any]:
 
 
 def cells_of(exercises: list[Exercise]) -> list[Any]:
+    """An opening and, for each exercise, the question, the cell to fill, and the solution."""
     if not exercises:
         return []
     cells = [markdown(OPENING), code(PRELUDE)]
@@ -61,6 +62,7 @@ def cells_of(exercises: list[Exercise]) -> list[Any]:
 
 
 def question(exercise: Exercise) -> str:
+    """The title, what is asked, and the hints, folded."""
     where = f"level {exercise.level}, {LEVELS[exercise.level]}"
     if exercise.track:
         where += f"; build it yourself: {exercise.track.replace('_', ' ')}"
@@ -74,6 +76,7 @@ def folded_solution(exercise: Exercise) -> str:
 
 
 def folded(summary: str, body: str) -> str:
+    """What one sees when the summary is clicked; GitHub and JupyterLab both know it."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 

@@ -17,14 +17,13 @@ made from the same definitions as the notebooks' own exercises.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from exercises.catalogue import NOTEBOOKS, of_notebook
 from exercises.cells import question
 from exercises.exercise import PRELUDE, Exercise
+from viz.scene import write_atomically
 
 SOLUTION = "### BEGIN SOLUTION\n{}\n### END SOLUTION"
 OPENING = """# Exercises of notebook {}
@@ -130,14 +129,6 @@ def cell(
 
 
 def write(path: Path, text: str) -> None:
-    """A whole file or none."""
+    """A whole file or none, in a folder that is made for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_atomically(path, text.encode())

@@ -21,6 +21,7 @@ def problems(exercise: Exercise) -> list[str]:
 
 
 def form(exercise: Exercise) -> Iterator[str]:
+    """What can be seen without running anything."""
     if exercise.level not in (1, 2, 3):
         yield f"level {exercise.level} is none of 1, 2, 3"
     if len(exercise.mistakes) < LEAST_MISTAKES:
@@ -36,18 +37,21 @@ def form(exercise: Exercise) -> Iterator[str]:
 
 
 def solution(exercise: Exercise) -> Iterator[str]:
+    """The solution passes."""
     verdict = attempt(exercise, exercise.solution)
     if verdict.passed is not True:
         yield f"the solution does not pass: {verdict}"
 
 
 def untouched(exercise: Exercise) -> Iterator[str]:
+    """The cell as the reader finds it is not answered yet: neither right nor wrong."""
     verdict = attempt(exercise)
     if verdict.passed is not None:
         yield f"the untouched cell counts as answered: {verdict}"
 
 
 def mistakes(exercise: Exercise) -> Iterator[str]:
+    """Each known mistake fails, and hears words of its own."""
     said: dict[str, Any] = {}
     for mistake in exercise.mistakes:
         verdict = attempt(exercise, mistake.answer)

@@ -93,6 +93,7 @@ def preflight(trials: Sequence[Trial] | None = None) -> int:
 
 
 def all_trials() -> list[Trial]:
+    """What a participant will need, the quick things first."""
     again = "make setup (or install.py of the offline bundle), then this again with .venv/bin/python"
     return [
         Trial("memory", enough_memory, "close other programs, or bring a machine with 4 GiB", needed=False),
@@ -116,6 +117,7 @@ def verdict_code() -> str:
 
 
 def enough_memory() -> str:
+    """For a server, a browser's tab and two kernels."""
     available = available_memory()
     if available is None:
         return "not known on this system"
@@ -125,6 +127,7 @@ def enough_memory() -> str:
 
 
 def available_memory() -> int | None:
+    """In bytes; None where nobody says."""
     try:
         import psutil  # type: ignore[import-untyped]
 
@@ -134,6 +137,7 @@ def available_memory() -> int | None:
 
 
 def enough_disk() -> str:
+    """For caches of compiled kernels, in the folder for temporary files."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     if free < DISK_WANTED * GIB:
         raise Failed(f"{free / GIB:.1f} GiB are free, {DISK_WANTED:.1f} are wanted")
@@ -154,11 +158,13 @@ def same_packages() -> str:
 
 
 def locked() -> dict[str, str]:
+    """The versions that the project's outputs were made with, by package."""
     file = ROOT / "requirements.lock"
     return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", file.read_text(), re.M)) if file.exists() else {}
 
 
 def installed(package: str) -> str | None:
+    """The version that is here, or None."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -166,6 +172,7 @@ def installed(package: str) -> str | None:
 
 
 def a_picture() -> str:
+    """Runs a cell in a kernel of its own, as a notebook would, and looks for the drawing that it shows."""
     with kernel() as run:
         shown = run(CELL)
     if "<svg" not in shown.get("text/html", ""):
@@ -174,6 +181,7 @@ def a_picture() -> str:
 
 
 def a_compiled_loop() -> str:
+    """Has numba compile a loop in a kernel of its own."""
     with kernel() as run:
         if run(LOOP).get("text/plain") != "45":
             raise Failed("a compiled loop gave a wrong sum")
@@ -246,12 +254,14 @@ def answer_of(server: subprocess.Popen[bytes], address: str) -> str:
 
 
 def free_port() -> int:
+    """A port of this machine's own address that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def the_notebooks() -> str:
+    """Whether this runs beside the notebooks."""
     found = sorted((ROOT / "notebooks").glob("*.ipynb"))
     if not found:
         raise Failed("no notebooks beside the package")
@@ -259,6 +269,7 @@ def the_notebooks() -> str:
 
 
 def a_browser() -> str:
+    """Whether Python can open one; JupyterLab's address can be opened by hand, too."""
     try:
         webbrowser.get()
     except webbrowser.Error:

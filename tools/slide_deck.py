@@ -185,10 +185,12 @@ def joined(*parts: str) -> str:
 
 
 def text(source: str, kind: str) -> Any:
+    """A cell of a slide of this kind."""
     return nbformat.v4.new_markdown_cell(source, metadata=typed(kind))
 
 
 def notes(source: str) -> Any:
+    """A cell that only the speaker sees."""
     return nbformat.v4.new_markdown_cell(plain(source), metadata=typed("notes"))
 
 

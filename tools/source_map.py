@@ -24,6 +24,7 @@ from internals.source_map.entries import (
     read,
 )
 from internals.source_map.subjects import place_of
+from tools.whole_file import write
 
 PAGE = ROOT / "docs" / "source_map.md"
 OPENING = """\
@@ -63,11 +64,12 @@ def main() -> int:
         fresh = PAGE.read_text(encoding="utf-8") == text
         print("fresh" if fresh else f"{PAGE.name} is stale: python -m tools.source_map")
         return 0 if fresh else 1
-    PAGE.write_text(text, encoding="utf-8")
+    write(PAGE, text)
     return 0
 
 
 def page() -> str:
+    """The text of docs/source_map.md, from the entries of `internals.source_map`."""
     return "\n".join([OPENING, tree(), topics(), reading_order(), questions()])
 
 
@@ -95,6 +97,7 @@ def topics() -> str:
 
 
 def topic_row(entry: Entry) -> str:
+    """A row of a table: what it is, our files, those of 1.0.1, those of today, and where a notebook shows it."""
     note = f"<br>*{entry.note}*" if entry.note else ""
     elsewhere = [f"{project}: `{file}`" for project, file in (text.split(" ", 1) for text in entry.elsewhere)]
     cells = [

@@ -64,6 +64,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Entry:
+    """A row of the map. `ours`, `then` (1.0.1) and `today` are files with names in them, `elsewhere` those of other projects,
+    `sections` those of notebooks that show it running, `words` other words for it, `next` the topics to read after it.
+    """
+
     floor: str
     topic: str
     what: str

@@ -15,7 +15,7 @@ from typing import Any
 
 from internals.core.dispatcher import OperatorHandle
 
-from .entries import Entry, entry_of_module
+from .entries import entry_named, entry_of_module
 from .operators import find_operator, operator_facts
 from .place import Place
 from .search import nearest_topics, search
@@ -48,6 +48,7 @@ def place_of(subject: Any) -> Place:
 
 
 def place_of_words(words: str) -> Place:
+    """Where the best entry for these words leads; an operator's name leads to the operator. Raises LookupError."""
     if "::" in words:
         op = find_operator(words)
         if words.startswith("aten::"):
@@ -77,20 +78,15 @@ def proposal(words: str) -> str:
 
 
 def place_of_operator(op: OperatorHandle, subject: Any) -> Place:
+    """Where an operator's kernel is declared, written and explained."""
     facts = operator_facts(op)
     module, function = facts.kernel
     entry = entry_of_module(module) if module.startswith("internals.") else None
     if entry is None:
         if not op.name.startswith("aten::"):
-            return Place(entry_called("your own operators"), op.name, "internals.library")
-        entry = entry_called("native_functions.yaml")
+            return Place(entry_named("your own operators"), op.name, "internals.library")
+        entry = entry_named("native_functions.yaml")
     return Place(entry, op.name, module, operator=facts, function=function)
-
-
-def entry_called(topic: str) -> Entry:
-    from .entries import entry_named
-
-    return entry_named(topic)
 
 
 def named_in_python(words: str) -> Place | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from internals.preflight import free_port
 from tools.lab import SETTINGS, is_root
 from tools.notebook_files import FOLDER, ROOT, kernel_environment
 
@@ -120,13 +120,8 @@ def settings(folder: Path, theme: str) -> None:
     path.write_text(f'{{"theme": "{name}"}}', encoding="utf-8")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Returns when the server answers. Raises RuntimeError with its log when it ends, or takes too long."""
     until = time.monotonic() + UP
     while time.monotonic() < until and process.poll() is None:
         try:

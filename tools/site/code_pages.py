@@ -15,6 +15,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import TextLexer, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
+from tools import whole_file
+
 FOLDER = "code"
 TEMPLATE = """\
 <!DOCTYPE html>
@@ -49,15 +51,13 @@ def write(root: Path, site: Path, paths: Iterable[str]) -> int:
         page, source = site / page_of(path), root / path
         if page.exists() and page.stat().st_mtime >= max(source.stat().st_mtime, Path(__file__).stat().st_mtime):
             continue
-        page.parent.mkdir(parents=True, exist_ok=True)
-        temporary = page.with_suffix(".tmp")
-        temporary.write_text(render(path, source.read_text(encoding="utf-8"), site), encoding="utf-8")
-        temporary.replace(page)
+        whole_file.write(page, render(path, source.read_text(encoding="utf-8"), site))
         written += 1
     return written
 
 
 def render(path: str, text: str, site: Path) -> str:
+    """One page: the text highlighted, under a link to the place that describes the module."""
     try:
         lexer = get_lexer_for_filename(path, stripnl=False)
     except ClassNotFound:

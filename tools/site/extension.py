@@ -60,6 +60,7 @@ def to_source(docname: str, place: str, text: str) -> nodes.reference:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx."""
     app.add_directive("source-of", SourceOf)
     app.add_role("source", Source())
     app.connect("doctree-read", one_title, priority=EARLY)
@@ -71,6 +72,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def one_title(app: Sphinx, doctree: nodes.document) -> None:
+    """What follows the first section goes under it."""
     first, *rest = [node for node in doctree.children if isinstance(node, nodes.section)] or [None]
     for section in rest:
         doctree.remove(section)
@@ -79,6 +81,7 @@ def one_title(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def drawings(app: Sphinx, doctree: nodes.document) -> None:
+    """Drawings in outputs of cells, and drawings that are files."""
     for raw in doctree.findall(nodes.raw):
         if "html" in raw.get("format", ""):
             raw.children[:] = [nodes.Text(follow_the_page(raw.astext()))]

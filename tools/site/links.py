@@ -45,6 +45,8 @@ class Report:
 
 
 class Reader(HTMLParser):
+    """Fills a `Page` while it is fed with HTML."""
+
     def __init__(self) -> None:
         super().__init__()
         self.page = Page()
@@ -102,6 +104,7 @@ def check(site: Path) -> Report:
 
 
 def read(path: Path) -> Page:
+    """What one page names."""
     text = path.read_text(encoding="utf-8")
     head, source, code = text.partition(SOURCE) if path.name.count(".") > 1 else (text, "", "")
     reader = Reader()

@@ -93,6 +93,7 @@ def section_title(comment: str) -> tuple[str, str]:
 
 
 def operator(f: NativeFunction, derivative: Derivative | None, twins: list[str], places: dict[str, str]) -> list[str]:
+    """One operator: its signature, its kernels, its derivative, and its other forms."""
     lines = ["::", "", f"   {str(f.schema).removeprefix('aten::')}", ""]
     lines += [f":kernel: {'; '.join(_kernels(f, places))}"]
     gradients = _gradients(f, derivative)

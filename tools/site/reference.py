@@ -33,6 +33,7 @@ def meanings(modules: dict[str, Module]) -> dict[str, dict[str, str]]:
 
 
 def index_page(modules: dict[str, Module], packages: list[str]) -> str:
+    """The table of all packages, by their roots."""
     lines = [
         *heading("Reference", "="),
         "What every package offers, from its docstrings. The operators have :doc:`a page of their own <operators>`:",
@@ -50,6 +51,7 @@ def index_page(modules: dict[str, Module], packages: list[str]) -> str:
 
 
 def package_page(name: str, modules: list[Module], known: set[str]) -> str:
+    """The page of a package: the package itself, a table of its modules, and each of them."""
     package = next((m for m in modules if m.is_package), None)
     lines = heading(name, "=")
     if package is not None:
@@ -81,6 +83,7 @@ def exports(package: Module, known: set[str]) -> list[str]:
 
 
 def module_body(module: Module, known: set[str]) -> list[str]:
+    """What a module says of itself, and its entries."""
     link = linker(module, known)
     where = ".".join(str(line) for item in module.items for line in (item.line, *(m.line for m in item.members)))
     lines = [f".. py:module:: {module.name}", "", f".. source-of:: {module.path.as_posix()} {where or 0}", ""]
@@ -141,4 +144,5 @@ def linker(module: Module, known: set[str]) -> Link:
 
 
 def heading(text: str, line: str) -> list[str]:
+    """A heading of reStructuredText, underlined with `line`."""
     return [text.replace("_", "\\_"), line * (len(text) + text.count("_")), ""]

@@ -234,4 +234,5 @@ def _operators(text: str) -> str:
 
 
 def page_bytes(page: Page) -> bytes:
+    """The file, in UTF-8."""
     return page_html(page).encode("utf-8", "backslashreplace")
