@@ -53,8 +53,14 @@ def verified(function: Callable[[Any], Any], graph: Any) -> Any:
     from internals.jit import run_pass
     from internals.jit.passes import Pass
 
+    said: list[Any] = []
+
+    def heard(graph: Any) -> Any:
+        said.append(function(graph))
+        return said[-1]
+
     try:
-        return run_pass(Pass("yours", "the reader's", function), graph, verify=True)
+        record = run_pass(Pass("yours", "the reader's", heard), graph, verify=True)
     except RuntimeError as error:
         text = str(error)
         if not text.startswith("the pass 'yours'"):
@@ -63,6 +69,9 @@ def verified(function: Callable[[Any], Any], graph: Any) -> Any:
             raise Wrong("your pass changed the graph and did not say so: it has to return True then") from None
         what = text.partition("verification failed, ")[2] or text
         raise Wrong(f"your pass leaves a graph that is not well formed: {' '.join(what.split())}") from None
+    if said[-1] is None:
+        raise Wrong("your pass returned None: it has to say whether it changed the graph, True or False")
+    return record
 
 
 def same(a: Any, b: Any) -> bool:

@@ -323,6 +323,8 @@ def batching_3(take: Callable[..., int]) -> str:
         )
     if count != 2 or take([(0, 3), (0, 3), (0, 3)], 0, 8, 2) != 2:
         raise Wrong("of three requests of 3 rows two fit into 8, and the third makes the line full: two start at once")
+    if take([(0, 4), (0, 4)], 0, 8, 2) != 2:
+        raise Wrong("two requests of 4 rows are 8, all that fit: the line is full, and there is nothing to wait for")
     rng = random.Random(7)
     for _ in range(12):
         arrivals = sorted((rng.random() * 60, rng.choice((1, 1, 2, 3, 9))) for _ in range(12))

@@ -59,13 +59,29 @@ def talking(x, y):  # type: ignore[no-untyped-def]
     return x
 
 
-PROGRAMS = chain, before_the_arm, in_the_loop, both_arms, written_between, handed_out, random, talking
+def two_choices(x, flag: bool):  # type: ignore[no-untyped-def]
+    a = 1
+    if flag:
+        a = 2
+    b = 1
+    if flag:
+        b = 3
+    return x * a + b
+
+
+PROGRAMS = two_choices, chain, before_the_arm, in_the_loop, both_arms, written_between, handed_out, random, talking
 MERGED = chain, in_the_loop, before_the_arm
-SECOND = {before_the_arm: (True, False), both_arms: (True, False), in_the_loop: (2, 0)}  # others get a tensor
+SECOND = {
+    two_choices: (True, False),
+    before_the_arm: (True, False),
+    both_arms: (True, False),
+    in_the_loop: (2, 0),
+}  # others get a tensor
 FORM = (
     "one arm of the If uses what only the other one, or only the inside of a block, has computed: it may not have run"
 )
 BECAUSE = {
+    "two_choices": "the second If has other blocks than the first: nodes with blocks are equal to no other",
     "written_between": "x was written to between the two additions, so the second computes something else",
     "handed_out": "the caller got one tensor twice, and whoever writes to one result now changes the other",
     "random": "two random numbers became one: a nondeterministic operator gives another result every time",
@@ -111,7 +127,7 @@ SOLUTION = REPEATABLE.strip() + "\n\n" + START.strip()
         Ifs and loops, where what was computed before the block, and earlier in it, can be used; but not what only a block next
         door has computed. A node stays if it has side effects, is random, or reads or makes something that may be written to;
         and if the caller could tell the two results from one (`safe_to_merge`). The executor will run yours wherever it would
-        run its own `cse`, verified, on eight functions, and each has to do exactly what it did before.""",
+        run its own `cse`, verified, on nine functions, and each has to do exactly what it did before.""",
     given="""
         from internals.jit.passes.aliasing import is_written, safe_to_merge
         from internals.jit.passes.node_equality import node_key""",
@@ -204,7 +220,7 @@ def build_pass_3(my_cse: Callable[[Any], Any]) -> str:
                 "in_the_loop": "the body of its loop computes the same twice; look inside a block as well",
             }.get(function.__name__, "it computes the same twice")
             raise Wrong(f"`{function.__name__}` works, but {where}")
-    return f"the executor ran yours {len(calls)} times, and eight functions do what they did before"
+    return f"the executor ran yours {len(calls)} times, and nine functions do what they did before"
 
 
 def _told(function: Callable[..., Any], second: Any) -> tuple[str, Any]:

@@ -149,7 +149,7 @@ def http_2(header: Callable[[bytes], tuple[int, int, int, int]]) -> str:
     from internals.serving.two_https import Ask, exchange
 
     sent = [p for p in exchange([Ask("x", size=40_000), Ask("y", size=3)]).of_kind(sent=False) if p.raw]
-    for data in (bytes([0, 1, 0, 8, 0, 0x80, 0, 0, 3]), *(piece.raw for piece in sent)):
+    for data in (bytes([0, 1, 0, 8, 0, 0x81, 0, 0, 3]), *(piece.raw for piece in sent)):
         truth = int.from_bytes(data[:3], "big"), data[3], data[4], int.from_bytes(data[5:9], "big") & 0x7FFFFFFF
         found = header(data)
         if not isinstance(found, (tuple, list)) or len(found) != 4:

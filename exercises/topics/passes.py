@@ -9,6 +9,7 @@ from typing import Any
 import internals as torch
 from exercises.exercise import Mistake, Wrong, exercise
 from exercises.scripts import blank, compare, first_pass, fresh, same, table, verified
+from exercises.topics._loops import another_kind, carried, input_written, invariant, last_two, result_written
 
 LEFT = {
     "y_written": 2,
@@ -219,39 +220,6 @@ def passes_2(who_removed: Callable[..., Any]) -> str:
 KINDS = "aten::exp", "aten::tanh", "aten::sigmoid"
 
 
-def invariant(x, y, n: int):  # type: ignore[no-untyped-def]
-    for i in range(n):
-        y = y + x.exp().tanh() * i
-    return y
-
-
-def carried(x, y, n: int):  # type: ignore[no-untyped-def]
-    for _ in range(n):
-        y = (y + x).tanh()
-    return y
-
-
-def input_written(x, y, n: int):  # type: ignore[no-untyped-def]
-    for _ in range(n):
-        y = y + x.exp()
-        x.add_(1)
-    return y
-
-
-def result_written(x, y, n: int):  # type: ignore[no-untyped-def]
-    for _ in range(n):
-        y = y + x.exp().mul_(y)
-    return y
-
-
-def last_two(x, y, n: int):  # type: ignore[no-untyped-def]
-    a, b = y.neg(), y
-    for _ in range(n):
-        a = b
-        b = x.exp()
-    return a, b
-
-
 @exercise(
     level=3,
     title="Out of the loop",
@@ -398,6 +366,8 @@ def passes_3(hoist: Callable[[Any], Any]) -> str:
         raise Wrong(f"{' and '.join(still)} of a value made before the loop is still in the loop{chain}")
     if verified(hoist, fresh(carried).graph.copy()).changed:
         raise Wrong("your pass says that it changed a graph in which nothing can be moved")
+    if verified(hoist, fresh(another_kind).graph.copy()).changed:
+        raise Wrong("a node was moved that is none of the KINDS: of others nobody has said that they cannot fail")
     return "exp and tanh ran once instead of in every turn, and the functions that would have noticed are as they were"
 
 

@@ -195,6 +195,8 @@ def payloads_2(varint: Callable[[int], bytes]) -> str:
         found = bytes(varint(number))
         if len(found) > 10 or read_varint(found + b"\x00", 0) != (number, len(found)):
             raise Wrong(f"{number} became {found.hex(' ')}, which protobuf's reader does not read as {number}")
+        if len(found) > -(-number.bit_length() // 7):
+            raise Wrong(f"{number} became {found.hex(' ')}: it has no bits for the last byte; when is nothing left?")
     return "this is how every length and every key in a protobuf message is written"
 
 

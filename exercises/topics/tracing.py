@@ -211,6 +211,7 @@ def chosen(x):
 def tracing_2(chosen: Callable[[Any], Any]) -> str:
     ones = torch.ones(2, 2)
     inputs = [ones, ones * 3, torch.ones(5, 2) * 4, torch.tensor([[9.0, -8.0], [0.5, 1.0]]), torch.tensor([[3.0]])]
+    inputs.append(ones * 1.5)
     for x in inputs:
         wanted = x * 2 / len(x) if x.mean() > 1.0 else x + 1
         got = chosen(x)
