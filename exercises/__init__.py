@@ -13,9 +13,10 @@ wrong answers that the checker has to recognise. Everything else is made of that
 - `selftest.py`   tests the checkers: solutions pass, blanks and known mistakes do not, nor does anything arbitrary
 - `cells.py`      writes the exercises into the notebooks
 - `nbgrader_release.py`  writes a course for nbgrader
+- `misconceptions.py`  writes workshop/misconceptions.md: what people believe, and what the checkers answer
 - `scripts.py`    what the checkers of the JIT's notebooks share
 - `topics/`       the exercises, a file for each notebook and for each track of "build it yourself"
-- `__main__.py`   `python -m exercises list | selftest | insert | release`
+- `__main__.py`   `python -m exercises list | selftest | insert | misconceptions | release`
 
 How the real one differs: PyTorch's tutorials have no exercises. The form is that of Kaggle's learntools (three verbs, no
 server) and of srush's Tensor Puzzles (the checker shows where the answer fails).

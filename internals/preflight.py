@@ -129,7 +129,7 @@ def enough_memory() -> str:
 def available_memory() -> int | None:
     """In bytes; None where nobody says."""
     try:
-        import psutil  # type: ignore[import-untyped]
+        import psutil
 
         return int(psutil.virtual_memory().available)
     except ImportError:
