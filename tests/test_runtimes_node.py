@@ -18,11 +18,12 @@ import pytest
 import internals as torch
 from runtimes.corpus.make import write
 from tests.serialization_expected import EXPECTED, FOLDER, decoded
+from tools.browser.chromium import executable
 
 ROOT = Path(__file__).parent.parent
 RUNTIME = ROOT / "runtimes" / "node"
 NODE = shutil.which("node")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = executable()
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
