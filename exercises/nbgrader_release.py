@@ -67,8 +67,9 @@ def release(folder: Path, notebooks: tuple[str, ...] = (), course: str = "intern
     notebook has such a name.
     """
     chosen = [name for name in NOTEBOOKS if not notebooks or name.startswith(notebooks)]
-    if not chosen:
-        raise LookupError(f"no notebook starts with {' or '.join(notebooks)}; there are {', '.join(NOTEBOOKS)}")
+    for beginning in notebooks:
+        if not any(name.startswith(beginning) for name in NOTEBOOKS):
+            raise LookupError(f"no notebook starts with {beginning}; there are {', '.join(NOTEBOOKS)}")
     points = {}
     for name in chosen:
         if exercises := of_notebook(name):

@@ -188,6 +188,6 @@ def test_the_course_is_the_same_each_time_and_other_files_stay(
 
 
 def test_a_notebook_that_does_not_exist_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["release", str(tmp_path), "99"]) == 2
+    assert main(["release", str(tmp_path), "03", "99"]) == 2
     assert "no notebook starts with 99; there are 00_start_here" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
