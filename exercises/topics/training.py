@@ -342,9 +342,7 @@ def training_3(Momentum: Any) -> str:
     optimizer.zero_grad(set_to_none=False)
     _step(optimizer)
     if p.tolist() == [0.5, -3.0]:
-        raise Wrong(
-            "p.grad was zeroed, and p stood still: is there a velocity, or is it the very tensor p.grad, not a clone?"
-        )
+        raise Wrong("p.grad was zeroed, and p stood still: is the velocity the very tensor p.grad, and not a clone?")
     if p.tolist() != [0.25, -3.5]:
         raise Wrong(f"without a gradient half of the velocity is left: p has to be (0.25, -3.5), and is {p.tolist()}")
     p.grad = torch.tensor([4.0, 0.0])
