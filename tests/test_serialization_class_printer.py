@@ -115,7 +115,7 @@ def kscale(x: Tensor,
 
 def unmangled(text: str) -> str:
     """Names as they are when nothing of that name was compiled before. Where lines break depends on a function's mangled name, so
-    `kscale` is called as no other function in these tests."""
+    `kscale` and `kforked` are called as no other functions in these tests."""
     return re.sub(r"[./]___torch_mangle_\d+", "", text)
 
 
@@ -173,20 +173,20 @@ def test_hooks_are_methods_and_functions(tmp_path: Path) -> None:
 def test_a_fork_is_a_function_inside(tmp_path: Path) -> None:
     f = define(
         """
-        def g(x, n: int):
+        def kforked(x, n: int):
             return x * n
         def forks(x):
-            return torch.jit.wait(torch.jit.fork(g, x, 3)) + x
+            return torch.jit.wait(torch.jit.fork(kforked, x, 3)) + x
         """,
         tmp_path,
     )["forks"]
     assert unmangled(code(saved(jit.script(f)))).endswith("""\
     x: Tensor) -> Tensor:
     def __forked_function():
-      return __torch__.g(x, 3, )
+      return __torch__.kforked(x, 3, )
     _0 = fork(__forked_function)
     return torch.add(torch.wait(_0), x)
-def g(x: Tensor,
+def kforked(x: Tensor,
     n: int) -> Tensor:
   return torch.mul(x, n)
 """)
