@@ -77,6 +77,18 @@ def test_a_server_that_ends_at_once() -> None:
         preflight.answer_of(ended, "http://127.0.0.1:1/api")
 
 
+def test_a_loop_is_compiled_and_its_numbers_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert preflight.a_compiled_loop() == "compiled a loop"
+    monkeypatch.setattr(preflight, "square", wrong)
+    with pytest.raises(Failed, match=r"computed \[0.0, 0.0, 0.0, 0.0\] instead of the squares"):
+        preflight.a_compiled_loop()
+
+
+def wrong(begin, end, out):  # type: ignore[no-untyped-def]
+    for i in range(begin, end):
+        out[i] = i - i
+
+
 @pytest.mark.slow
 def test_jupyterlab_answers_here() -> None:
     assert preflight.the_lab().startswith("answers (server ")
