@@ -1,11 +1,13 @@
 """From one line of YAML to the code a call runs through (`torchgen/`, `tools/autograd/`).
 
-`python -m codegen` reads `internals/aten/native_functions.yaml` and `internals/autograd/derivatives.yaml` and writes
+`python -m codegen` reads the YAML files of `internals/aten/native_functions` and `internals/autograd/derivatives` and writes
 `internals/_generated/`:
 
 - `ops.py`        one operator handle and one call function per overload: the key set is computed in a straight line
 - `variants.py`   the in-place and out= kernels derived from a functional one (`autogen`)
-- `functions.py`  what `internals.add(...)` is: parse the arguments, call the op; `nn_functions.py` the same for nn
+- `functions.py`  what `internals.add(...)` is: parse the arguments, call the op; `nn_functions.py` the same for nn,
+                  `linalg_functions.py`, `fft_functions.py` and `special_functions.py` for those
+- `aliases.py`    what `internals.arccos` is: another operator
 - `methods.py`    what `tensor.add(...)` and `tensor + tensor` are
 - `*.pyi`         the type stubs of the last three
 - `autograd_nodes.py`, `autograd_kernels.py`   each derivative as a node of the graph, and the kernel that records it

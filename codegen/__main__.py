@@ -12,11 +12,11 @@ from pathlib import Path
 from codegen.derivatives import load as load_derivatives
 from codegen.gen_kernels import write_kernels
 from codegen.gen_nodes import write_nodes
-from codegen.gen_ops import write_cuda_variants, write_ops, write_variants
+from codegen.gen_ops import write_aliases, write_cuda_variants, write_ops, write_variants
 from codegen.gen_python import write_functions, write_methods
 from codegen.gen_short_cuts import write_short_cuts
 from codegen.gen_stubs import write_function_stubs, write_method_stubs
-from codegen.model import load
+from codegen.model import NAMESPACES, load
 
 TARGET = Path(__file__).parent.parent / "internals" / "_generated"
 
@@ -32,6 +32,7 @@ def generate() -> dict[str, str]:
         "autograd_kernels.py": write_kernels(functions, derivatives),
         "short_cuts.py": write_short_cuts(),
         "variants.py": write_variants(functions),
+        "aliases.py": write_aliases(functions),
         "cuda_variants.py": write_cuda_variants(functions),
         "functions.py": write_functions(functions),
         "nn_functions.py": write_functions(functions, "nn"),
@@ -39,6 +40,8 @@ def generate() -> dict[str, str]:
         "functions.pyi": write_function_stubs(functions),
         "nn_functions.pyi": write_function_stubs(functions, "nn"),
         "methods.pyi": write_method_stubs(functions),
+        **{f"{module}_functions.py": write_functions(functions, module) for module in NAMESPACES},
+        **{f"{module}_functions.pyi": write_function_stubs(functions, module) for module in NAMESPACES},
     }
 
 

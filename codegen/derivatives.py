@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from codegen.model import NativeFunction
+from codegen.model import NAMESPACES, NativeFunction, read_entries
 from internals.core.schema import FunctionSchema, parse_schema
 
 AUTOGRAD = Path(__file__).parent.parent / "internals" / "autograd"
-YAML = AUTOGRAD / "derivatives.yaml"
+FOLDER = AUTOGRAD / "derivatives"
 ATTRIBUTES = ("shape", "dtype", "device")
 METHODS = ("dim", "numel", "stride", "storage_offset")
 
@@ -71,12 +69,12 @@ class Derivative:
         return [a.name for a in self.schema.arguments if a.name in given]
 
 
-def load(functions: list[NativeFunction], path: Path = YAML) -> dict[str, Derivative]:
+def load(functions: list[NativeFunction], path: Path = FOLDER) -> dict[str, Derivative]:
     """Every entry by the full name of its operator. Raises ValueError naming the entry that is wrong."""
     declared = {f.schema.full_name: f for f in functions}
     entries: dict[str, Derivative] = {}
     count: dict[str, int] = {}
-    for entry in yaml.safe_load(path.read_text()) or []:
+    for entry in read_entries(path):
         entry = dict(entry)
         text = entry.pop("name")
         schema = parse_schema(text)
@@ -110,12 +108,20 @@ def node_name(op: str, index: int) -> str:
 
 
 def function_homes(functions: list[NativeFunction]) -> dict[str, str]:
-    """Where the functions that formulas may call are defined: name → module. The helpers come before the operators."""
+    """Where the functions that formulas may call are defined: name → module, or "module: its_name as name".
+
+    The helpers come before the operators.
+    """
     homes = {f.identifier: "internals._generated.ops" for f in functions}  # called with all arguments
     homes |= {
         f.schema.name: "internals._generated.nn_functions"
         for f in functions
         if f.python_module == "nn" and "function" in f.variants
+    }
+    homes |= {
+        f.schema.name: f"internals._generated.{f.python_module}_functions: {f.python_name} as {f.schema.name}"
+        for f in functions
+        if f.python_module in NAMESPACES and "function" in f.variants
     }
     homes |= {
         f.schema.name: "internals._generated.functions"

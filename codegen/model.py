@@ -1,21 +1,34 @@
 """What codegen knows about one operator: the YAML entry, parsed and checked (`torchgen/model.py`).
 
+    func        the schema. `Tensor(a!)` is written to; `Tensor(a)` in and out is a view.
+    variants    function (default), method, both, or none: where Python finds it.
+    structured  the kernel takes `out=`: in-place and out= variants write straight through it.
+    autogen     the in-place and out= twins that codegen derives from this line.
+    exact_out   the out= twin refuses a tensor of another dtype, even of a wider one.
+    same_as     another operator's name, instead of a kernel: `arccos` is `acos`, and its twins are the twins of that.
+    python_module   where Python finds the function instead: nn, linalg, fft, special.
+    dispatch    key: module.function under internals/aten/native; "cuda.module.function" lies under internals/cuda/native. Several
+                keys may share a kernel. A Composite key says that the kernel calls other ops.
+
 `load()` gives every overload, the derived in-place and out= twins included; `grouped()` sorts them under the name that
-Python sees. How the real one differs: `torchgen.model` also models backends, structured meta functions, ufunc loops,
+Python sees. How the real one differs: there is one file, of 16,000 lines; an alias is a line and a C++ function like any other; `torchgen.model` also models backends, structured meta functions, ufunc loops,
 and validates far more.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from internals.core.schema import Argument, FunctionSchema, Return, Type, parse_schema
 
-YAML = Path(__file__).parent.parent / "internals" / "aten" / "native_functions.yaml"
-KNOWN = {"func", "variants", "structured", "exact_out", "autogen", "dispatch", "python_module"}
+FOLDER = Path(__file__).parent.parent / "internals" / "aten" / "native_functions"
+KNOWN = {"func", "variants", "structured", "exact_out", "autogen", "dispatch", "python_module", "same_as"}
+NAMESPACES = ("linalg", "fft", "special")  # modules of functions whose names begin with the module's
 PYTHON_KEYWORDS = {"from", "lambda", "in", "is"}
 
 
@@ -30,12 +43,19 @@ class NativeFunction:
     exact_out: bool = False
     python_module: str = ""
     base: NativeFunction | None = field(default=None, repr=False)
+    same_as: str = ""
 
     @property
     def identifier(self) -> str:
         """The name of the call function: `add_Tensor`, `relu`, `add__Tensor`."""
         s = self.schema
         return f"{s.name}_{s.overload}" if s.overload else s.name
+
+    @property
+    def python_name(self) -> str:
+        """What Python calls it: `det` in the module linalg is the operator linalg_det."""
+        prefix = f"{self.python_module}_" if self.python_module in NAMESPACES else ""
+        return self.schema.name.removeprefix(prefix)
 
     @property
     def parameters(self) -> list[str]:
@@ -51,29 +71,60 @@ class NativeFunction:
         return self.kernels.get("CUDA", "").startswith("cuda.")
 
 
-def load(path: Path = YAML) -> list[NativeFunction]:
-    """Every operator of the YAML file with its twins. Raises ValueError naming the entry that is wrong."""
+def load(path: Path = FOLDER) -> list[NativeFunction]:
+    """Every operator of a YAML file, or of a folder's, with its twins. Raises ValueError naming the entry that is wrong."""
     functions: list[NativeFunction] = []
-    for entry in yaml.safe_load(path.read_text()):
+    for entry in read_entries(path):
         unknown = set(entry) - KNOWN
         if unknown:
             raise ValueError(f"{entry.get('func')}: unknown keys {sorted(unknown)}; known are {sorted(KNOWN)}")
+        if ("dispatch" in entry) == ("same_as" in entry):
+            raise ValueError(f"{entry.get('func')}: give it either `dispatch`, its kernels, or `same_as`, another operator")
         function = NativeFunction(
             parse_schema(entry["func"]),
             tuple(v.strip() for v in entry.get("variants", "function").split(",")),
-            {key: target for keys, target in entry["dispatch"].items() for key in keys.split(", ")},
+            {key: target for keys, target in entry.get("dispatch", {}).items() for key in keys.split(", ")},
             bool(entry.get("structured")),
             bool(entry.get("exact_out")),
             entry.get("python_module", ""),
+            same_as=entry.get("same_as", ""),
         )
         functions.append(function)
         for name in filter(None, (n.strip() for n in entry.get("autogen", "").split(","))):
             functions.append(derive(function, name))
-    names = [f.schema.full_name for f in functions]
-    for n in names:
-        if names.count(n) > 1:
-            raise ValueError(f"{n} is declared twice")
-    return functions
+    for name, count in Counter(f.schema.full_name for f in functions).items():
+        if count > 1:
+            raise ValueError(f"{name} is declared twice")
+    return [resolve_alias(f, functions) if (f.base or f).same_as else f for f in functions]
+
+
+def read_entries(path: Path) -> list[dict[str, Any]]:
+    """The entries of a YAML file, or of all YAML files in a folder, in the order of their names."""
+    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    return [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8")) or []]
+
+
+def resolve_alias(f: NativeFunction, functions: list[NativeFunction]) -> NativeFunction:
+    """`arccos` calls `acos`, its twin `arccos_` the twin `acos_`. Raises ValueError where there is no such operator."""
+    name = (f.base or f).same_as
+    target = next((g for g in functions if g.schema.full_name == f"aten::{name}"), None)
+    if f.base is not None and target is not None:
+        kind = (f.schema.is_inplace, f.schema.is_out)
+        inputs = [a.type for a in f.schema.arguments]
+        target = next(
+            (
+                g
+                for g in functions
+                if g.schema.name.removesuffix("_") == target.schema.name
+                and (g.schema.is_inplace, g.schema.is_out) == kind
+                and [a.type for a in g.schema.arguments] == inputs
+            ),
+            None,
+        )
+    if target is None:
+        raise ValueError(f"{f.schema.full_name}: same_as: {name}: there is no such operator" + " with this twin" * (f.base is not None))
+    kernels = {"CompositeImplicitAutograd": f"_generated.aliases.{f.identifier}"}
+    return replace(f, kernels=kernels, same_as=target.identifier)
 
 
 def derive(function: NativeFunction, twin: str) -> NativeFunction:
@@ -116,7 +167,7 @@ def grouped(functions: list[NativeFunction], variant: str) -> dict[str, list[Nat
     groups: dict[str, list[NativeFunction]] = {}
     for f in functions:
         if variant in f.variants:
-            groups.setdefault(f.schema.name, []).append(f)
+            groups.setdefault(f.python_name if variant == "function" else f.schema.name, []).append(f)
     return groups
 
 
@@ -141,7 +192,9 @@ def _identifier(schema: FunctionSchema) -> str:
 # In-place twins that PyTorch also offers as functions: torch.relu_(x), torch.exp_(x), ...
 _FUNCTION_INPLACE_ONLY = {"celu", "threshold"}
 _FUNCTION_INPLACE = {
-    "abs", "acos", "as_strided", "asin", "atan", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "cosh", "detach", "dropout",
-    "erf", "exp", "expm1", "floor", "frac", "log", "log1p", "log2", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid",
-    "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+    "abs", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "as_strided", "asin", "asinh", "atan",
+    "atanh", "ceil", "clamp", "clamp_max", "clamp_min", "conj_physical", "cos", "cosh", "deg2rad", "detach", "dropout", "erf",
+    "erfc", "exp", "exp2", "expm1", "fix", "floor", "frac", "gcd", "i0", "lcm", "ldexp", "log", "log10", "log1p", "log2", "logit",
+    "nan_to_num", "neg", "rad2deg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sin", "sinc", "sinh", "sqrt", "square",
+    "tan", "tanh", "trunc", "xlogy",
 }  # fmt: skip

@@ -58,12 +58,12 @@ from internals.random import Generator
 from internals._tensor import Tensor
 
 if TYPE_CHECKING:
-    from internals import accelerator, autograd, cuda, export, func, jit, library, models, nn, optim, profiler, source_map
+    from internals import accelerator, autograd, cuda, export, fft, func, jit, library, linalg, models, nn, optim, profiler, source_map, special
 
 __version__ = "0.1.0"
 _SUBPACKAGES = (
-    "accelerator", "autograd", "cuda", "export", "func", "jit", "library", "models", "nn", "optim", "profiler",
-    "return_types", "serialization", "source_map", "utils",
+    "accelerator", "autograd", "cuda", "export", "fft", "func", "jit", "library", "linalg", "models", "nn", "optim", "profiler",
+    "return_types", "serialization", "source_map", "special", "utils",
 )  # fmt: skip
 ops = _Ops()
 

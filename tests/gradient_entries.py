@@ -1,20 +1,14 @@
-"""What `derivatives.yaml` says, for the tests: which operators have an entry, and for which arguments."""
+"""What the YAML files of derivatives say, for the tests: which operators have an entry, and for which arguments."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-import internals
-from codegen.model import YAML as NATIVE
-from codegen.model import NativeFunction, load
+from codegen import derivatives, model
+from codegen.model import NativeFunction, load, read_entries
 from internals.core.schema import FunctionSchema, parse_schema
-
-YAML = Path(internals.__file__).parent / "autograd" / "derivatives.yaml"
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Entry:
 @cache
 def entries() -> dict[str, Entry]:
     """Every entry by the full name of its operator."""
-    raw: list[dict[str, Any]] = yaml.safe_load(YAML.read_text()) or []
+    raw: list[dict[str, Any]] = read_entries(derivatives.FOLDER)
     result: dict[str, Entry] = {}
     for e in raw:
         schema = parse_schema(e["name"])
@@ -55,14 +49,14 @@ def entries() -> dict[str, Entry]:
 
 @cache
 def functions() -> dict[str, NativeFunction]:
-    """Every operator of native_functions.yaml, twins included, by full name."""
+    """Every operator that is declared, twins included, by full name."""
     return {f.schema.full_name: f for f in load()}
 
 
 @cache
 def declarations() -> set[str]:
-    """The schemas as they are written in native_functions.yaml."""
-    return {e["func"] for e in yaml.safe_load(NATIVE.read_text())}
+    """The schemas as they are written in native_functions."""
+    return {e["func"] for e in read_entries(model.FOLDER)}
 
 
 def functional_twin(name: str) -> str | None:

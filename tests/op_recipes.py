@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests import op_recipes_nn as nn
+from tests.areas import table
 from tests.op_tensors import Dtype, Recipe, Stream, TensorSpec, integers, n, related, shape, tensor, uniform
 
 
@@ -313,4 +314,5 @@ RECIPES: dict[str, Recipe] = {
     "native_dropout": lambda s: {"p": [0.0, 1.0][n(s, 0, 2)], "floating": True},
     **dict.fromkeys(["view_as", "reshape_as"], lambda s: {"self": (2, 6), "other": (3, 4)}),
     "expand_as": lambda s: {"self": (1, 4), "other": (3, 4)},
+    **table("RECIPES"),
 }

@@ -31,15 +31,17 @@ def test_every_kernel_named_in_the_yaml_exists_and_takes_the_schemas_arguments()
 
 
 def test_every_variant_is_reachable_from_python() -> None:
-    from internals._generated import functions, nn_functions
+    import importlib
+
+    from internals._generated import functions
     from internals._tensor import Tensor
 
     for f in model.load():
         if "method" in f.variants:
             assert hasattr(Tensor, f.schema.name), f.schema.full_name
         if "function" in f.variants:
-            home = nn_functions if f.python_module == "nn" else functions
-            assert hasattr(home, f.schema.name), f.schema.full_name
+            home = importlib.import_module(f"internals._generated.{f.python_module}_functions") if f.python_module else functions
+            assert hasattr(home, f.python_name), f.schema.full_name
             if not f.python_module and not f.schema.name.startswith("_"):
                 assert hasattr(torch, f.schema.name), f.schema.full_name
 

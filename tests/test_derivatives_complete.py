@@ -1,4 +1,4 @@
-"""Every operator says what its derivative is, or that it has none: derivatives.yaml against native_functions.yaml."""
+"""Every operator says what its derivative is, or that it has none: the folder derivatives against the folder native_functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_dispatcher_knows_the_same_operators() -> None:
 
 
 def test_every_operator_has_a_derivative_or_says_that_it_has_none() -> None:
-    """Missing: add it to internals/autograd/derivatives.yaml, or `output_differentiability: [False]`."""
+    """Missing: add it to internals/autograd/derivatives/, or `output_differentiability: [False]`."""
     declared = [n for n, f in functions().items() if needs_entry(f)]
     assert [n for n in declared if entry_of(n) is None] == []
     assert len(declared) > 350
@@ -34,7 +34,7 @@ def test_every_entry_names_an_operator_exactly() -> None:
     unknown = [e.text for n, e in entries().items() if n not in functions()]
     assert unknown == []
     other = [e.text for e in entries().values() if e.text not in declarations()]
-    assert other == [], "written differently in native_functions.yaml"
+    assert other == [], "written differently in native_functions"
 
 
 def test_no_entry_where_none_is_used() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from internals.autograd.gradcheck import gradcheck, gradgradcheck
 from internals.core.dispatcher import dispatcher
+from tests.areas import rows, table
 from tests.gradient_entries import entries, entry_of, functional_twin, functions
 from tests.gradient_samples import Sample, samples
 from tests.op_tensors import TensorSpec
@@ -29,6 +30,7 @@ TOLERANCE: dict[str, Any] = {"rtol": 1e-6, "atol": 1e-7}
 CONSTANT = [
     ("nll_loss.*|cross_entropy_loss", "weight"),
     (".*batch_norm|instance_norm", "running_mean|running_var"),
+    *rows("CONSTANT"),
 ]
 
 # Calls whose backward is not the derivative, in PyTorch neither: which, when, and why.
@@ -51,6 +53,7 @@ UNSUITABLE: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
         lambda v: v["self"].values.shape != v["target"].values.shape,
         "nn.functional broadcasts first",
     ),
+    *rows("UNSUITABLE"),
 ]
 
 # Operators that are not called by themselves, and why.
@@ -67,6 +70,7 @@ NOT_SAMPLED = {
     "resize_as_": "refused where gradients are wanted",
     "_?pin_memory": "it needs a GPU: tests/cuda/test_pinned_memory.py",
     r"normal\..*Tensor.*": "chance has no gradient: zero by convention",
+    **table("NOT_SAMPLED"),
 }
 
 

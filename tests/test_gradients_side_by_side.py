@@ -16,6 +16,7 @@ import pytest
 import internals
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.tensor_impl import TensorImpl
+from tests.areas import rows, table
 from tests.gradient_samples import Sample, samples
 from tests.op_tensors import TensorSpec
 from tests.support import full, oracle, outcome, to_numpy
@@ -58,6 +59,7 @@ KNOWN: list[tuple[str, Callable[[dict[str, Any]], bool], str]] = [
     ("native_group_norm", some(lambda t: t.layout != "plain"), "PyTorch's kernel takes the layout for granted"),
     ("mm|bmm", lambda v: mixed(v), "PyTorch does not look at the dtype when there is nothing to compute"),
     ("(smooth_l1|huber)_loss_backward", lambda v: min(v.get("beta", 1), v.get("delta", 1)) <= 0, "refused by forward"),
+    *rows("GRADIENTS_KNOWN"),
 ]
 
 # Operators whose nodes have other names than PyTorch's, and why.
@@ -70,6 +72,7 @@ OTHER_NODES = {
     "PyTorch, made of other operators here",
     "lift_fresh": "it gives its argument back; PyTorch puts a node on it first",
     "reshape|reshape_as|flatten|unflatten|view_as|ravel|matmul|linear|einsum|pad|conj_physical": "made of other operators there",
+    **table("OTHER_NODES"),
 }
 
 

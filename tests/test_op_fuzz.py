@@ -18,6 +18,7 @@ import internals
 from internals._generated import ops
 from internals.core.dispatcher import OperatorHandle, dispatcher
 from internals.core.tensor_impl import TensorImpl, array, from_array
+from tests.areas import rows, table
 from tests.op_arguments import arguments
 from tests.op_tensors import FLOATS, Dtype, TensorSpec
 from tests.support import full, oracle, outcome
@@ -53,6 +54,7 @@ NOT_CALLED = {
         for op in OPS
         if op.schema.name.endswith(("_backward", "_backward_data"))
     },
+    **table("NOT_CALLED"),
 }
 
 
@@ -124,6 +126,7 @@ KNOWN: list[tuple[str, Condition, str]] = [
     ("std|var", lambda v: isinstance(v.get("correction"), complex), "the error is of another type"),
     (".*", lambda v: half(v) and some(lambda t: t.values.dtype.kind == "c")(v), "complex32 does not exist here"),
     ("view_as_complex", half, "complex32 does not exist here"),
+    *rows("KNOWN"),
 ]  # fmt: skip
 
 

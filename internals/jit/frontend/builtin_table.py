@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any
 
 import internals
-from internals._generated import functions, nn_functions
+from internals._generated import fft_functions, functions, linalg_functions, nn_functions, special_functions
 from internals.core.device import device
 from internals.jit.frontend.modifiers import is_scripting
 from internals.jit.frontend.script_time import unwrap_optional
@@ -30,6 +30,10 @@ MATH = (
     "ceil", "copysign", "erf", "erfc", "exp", "expm1", "fabs", "floor", "gamma", "lgamma", "log", "log10", "log1p", "pow", "sqrt",
     "isnan", "asinh", "atanh", "cosh", "sinh", "tanh", "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "fmod",
     "modf", "factorial", "frexp", "isinf", "degrees", "radians", "ldexp", "gcd", "isfinite",
+)  # fmt: skip
+# torch.linalg.det is aten::linalg_det
+MODULES = (
+    (functions, ""), (nn_functions, ""), (linalg_functions, "linalg_"), (fft_functions, "fft_"), (special_functions, "special_"),
 )  # fmt: skip
 CMATH = ("isnan", "isfinite", "isinf", "log", "log10", "sqrt", "exp", "sin", "tan", "cos", "asin", "acos", "atan", "sinh", "cosh",
          "tanh", "asinh", "acosh", "atanh")  # fmt: skip
@@ -51,10 +55,10 @@ def _table() -> dict[Any, str]:
     table |= {OrderedDict: "aten::dict", dict: "aten::dict", warnings.warn: "aten::warn"}
     table |= {is_scripting: "aten::is_scripting", device: "aten::device", wait: "aten::wait"}
     table |= {internals.Size: "aten::Size", unwrap_optional: "aten::_unwrap_optional"}
-    for module in (functions, nn_functions):
+    for module, prefix in MODULES:
         for name, value in vars(module).items():
-            if callable(value) and not name.startswith("__") and find_operators(f"aten::{name}"):
-                table.setdefault(value, f"aten::{name}")
+            if callable(value) and not name.startswith("__") and find_operators(f"aten::{prefix}{name}"):
+                table.setdefault(value, f"aten::{prefix}{name}")
     for name in dir(internals):
         value = getattr(internals, name)
         if _is_function(value) and not isinstance(value, type) and find_operators(f"aten::{name}"):
