@@ -10,21 +10,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import KernelFunction, OperatorHandle
 
-from .entries import FOLDER
+from .entries import FOLDER, ROOT
 
-OPERATORS = FOLDER.parent / "aten" / "native_functions.yaml"
-DERIVATIVES = FOLDER.parent / "autograd" / "derivatives.yaml"
+OPERATORS = FOLDER.parent / "aten" / "native_functions"
+DERIVATIVES = FOLDER.parent / "autograd" / "derivatives"
 KERNEL_KEYS = (DispatchKey.CPU, DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd)
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Where a YAML file says something, and what: `line` is the number of the first, from 1."""
+    """Where a YAML file says something, and what: `file` from the project's root, `line` the number of the first, from 1."""
 
+    file: str
     line: int
     text: tuple[str, ...]
 
@@ -51,12 +53,9 @@ def operator_facts(op: OperatorHandle) -> OperatorFacts:
 
 def original_of(name: str) -> str:
     """The operator that `autogen` makes another from."""
-    before = re.search(
-        rf"- func: ([\w.]+)\((?:(?!- func).)*?autogen: [^\n]*?(?<![\w.]){re.escape(name)}(?![\w.])",
-        declarations(),
-        re.DOTALL,
-    )
-    return before.group(1) if before else name
+    pattern = rf"- func: ([\w.]+)\((?:(?!- func).)*?autogen: [^\n]*?(?<![\w.]){re.escape(name)}(?![\w.])"
+    found = (re.search(pattern, text, re.DOTALL) for text in declarations().values())
+    return next((before.group(1) for before in found if before), name)
 
 
 def find_operator(name: str) -> OperatorHandle | None:
@@ -76,14 +75,14 @@ def all_operators(module: object) -> tuple[OperatorHandle, ...]:
 
 
 def declaration_of(name: str) -> Lines | None:
-    """The line of native_functions.yaml, which for `add_.Tensor` is that of the `add.Tensor` it is made from."""
+    """The line of a file in native_functions, which for `add_.Tensor` is that of the `add.Tensor` it is made from."""
     return line_in(declarations(), rf"- func: {re.escape(name)}\(") or line_in(
         declarations(), rf"- func: {re.escape(original_of(name))}\("
     )
 
 
 def derivative_of(name: str) -> Lines | None:
-    """The entry of derivatives.yaml; `add_.Tensor` and `add.out` have that of `add.Tensor`."""
+    """The entry of a file in derivatives; `add_.Tensor` and `add.out` have that of `add.Tensor`."""
     text = derivatives()
     base, _, overload = name.partition(".")
     for candidate in (name, f"{base.rstrip('_')}.{overload}" if overload else base.rstrip("_")):
@@ -94,26 +93,34 @@ def derivative_of(name: str) -> Lines | None:
 
 
 @cache
-def declarations() -> str:
-    return OPERATORS.read_text(encoding="utf-8")
+def declarations() -> dict[str, str]:
+    return texts(OPERATORS)
 
 
 @cache
-def derivatives() -> str:
-    return DERIVATIVES.read_text(encoding="utf-8")
+def derivatives() -> dict[str, str]:
+    return texts(DERIVATIVES)
 
 
-def line_in(text: str, pattern: str) -> Lines | None:
+def texts(folder: Path) -> dict[str, str]:
+    """The YAML files of a folder, by their names from the project's root."""
+    files = sorted(folder.glob("*.yaml"))
+    return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def line_in(files: dict[str, str], pattern: str) -> Lines | None:
     """The first line that matches, and the indented ones below it that give a formula."""
-    match = re.search(f"^{pattern}", text, re.MULTILINE)
-    if match is None:
-        return None
-    below = []
-    for line in text[match.start() :].splitlines()[1:]:
-        if line.startswith("- ") or not line.strip():
-            break
-        below.append(line.strip())
-    return Lines(text.count("\n", 0, match.start()) + 1, tuple(below))
+    for file, text in files.items():
+        match = re.search(f"^{pattern}", text, re.MULTILINE)
+        if match is None:
+            continue
+        below = []
+        for line in text[match.start() :].splitlines()[1:]:
+            if line.startswith(("- ", "#")) or not line.strip():
+                break
+            below.append(line.strip())
+        return Lines(file, text.count("\n", 0, match.start()) + 1, tuple(below))
+    return None
 
 
 def kernel_of(op: OperatorHandle) -> tuple[str, str]:

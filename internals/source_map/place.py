@@ -99,7 +99,7 @@ class Place:
             yield from self.operator_rows(lines)
         for named in self.ours:
             names = [numbered(named.path, name) if lines else name for name in named.names]
-            yield Row("here", named.path, ", ".join(names), "../" + named.path.replace("*.py", ""))
+            yield Row("here", named.path, ", ".join(names), "../" + named.path.replace("*.py", "").replace("*.yaml", ""))
         for label, files in (("1.0.1", self.then), ("today", self.today)):
             for named in files:
                 yield Row(label, named.path, ", ".join(named.names), URL[label] + named.path)
@@ -115,13 +115,10 @@ class Place:
 
     def operator_rows(self, lines: bool) -> Iterator[Row]:
         assert self.operator is not None
-        for label, file, found in (
-            ("operator", "internals/aten/native_functions.yaml", self.operator.declaration),
-            ("derivative", "internals/autograd/derivatives.yaml", self.operator.derivative),
-        ):
+        for label, found in (("operator", self.operator.declaration), ("derivative", self.operator.derivative)):
             if found is not None:
                 text = "; ".join(found.text) if label == "derivative" else f"- func: {self.operator.name}"
-                yield Row(label, f"{file}:{found.line}" if lines else file, text, "../" + file)
+                yield Row(label, f"{found.file}:{found.line}" if lines else found.file, text, "../" + found.file)
 
     def text(self, lines: bool = False) -> str:
         """The answer as aligned text, with line numbers in our files if wanted."""
