@@ -81,7 +81,9 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module("internals.serialization.save_load"), name)
     if name in ("AcceleratorError", "OutOfMemoryError"):
         return getattr(importlib.import_module("internals.cuda"), name)
-    raise AttributeError(f"module 'internals' has no attribute '{name}'")
+    from internals.aten.pytorch_names import missing_attribute
+
+    raise missing_attribute("module 'internals'", name, place="torch")
 
 
 def _dispatch_trace() -> Any:

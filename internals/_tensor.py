@@ -22,6 +22,7 @@ from internals._generated.methods import TensorMethods
 from internals._tensor_autograd import Differentiable
 from internals._tensor_devices import OnDevice
 from internals._tensor_str import tensor_repr
+from internals.aten.pytorch_names import missing_attribute
 from internals.construction import as_device, as_dtype, copy_of, warn_copy_construct
 from internals.conversions import Conversions
 from internals.core import formats
@@ -33,10 +34,12 @@ from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.functional import nonzero
+from internals.functional_statistics import unique, unique_consecutive
 from internals.indexing import getitem, setitem
 from internals.interop import from_numpy, to_numpy
 from internals.operators import Operators
 from internals.pickling import deepcopy, reduce
+from internals.python_loops import PythonLoops
 from internals.storage import TypedStorage
 
 _INDEX = "only integer tensors of a single element can be converted to an index"
@@ -50,7 +53,7 @@ _ITERATING = (
 )
 
 
-class Tensor(OnDevice, Differentiable, Operators, TensorMethods, Conversions):
+class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Conversions):
     """A multi-dimensional array of one dtype. Make one with `internals.tensor(...)`, `zeros`, `from_numpy`, ...
 
     Called itself it is the legacy constructor: `Tensor(2, 3)` is uninitialised memory of that shape, `Tensor([2, 3])` holds the
@@ -75,6 +78,10 @@ class Tensor(OnDevice, Differentiable, Operators, TensorMethods, Conversions):
         if self.shape or self.is_meta:
             return object.__format__(self, spec)
         return format(self.item(), spec)
+
+    def __getattr__(self, name: str) -> Any:
+        """What is asked for in vain: a method that PyTorch has and we don't is called so."""
+        raise missing_attribute(f"{type(self).__name__!r} object", name, place="Tensor")
 
     def __len__(self) -> int:
         if not self._geometry.sizes:
@@ -111,6 +118,18 @@ class Tensor(OnDevice, Differentiable, Operators, TensorMethods, Conversions):
 
     def nonzero(self, *, as_tuple: bool = False) -> Any:
         return nonzero(self, as_tuple=as_tuple)
+
+    def unique(
+        self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    ) -> Any:
+        """See `internals.unique`."""
+        return unique(self, sorted, return_inverse, return_counts, dim)
+
+    def unique_consecutive(
+        self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    ) -> Any:
+        """See `internals.unique_consecutive`."""
+        return unique_consecutive(self, return_inverse, return_counts, dim)
 
     def is_nonzero(self) -> bool:
         """The truth value of a single element. Raises RuntimeError when there is not exactly one."""

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from internals._generated.methods import SHORT_CUTS
+from internals.aten.pytorch_names import missing_attribute
 from internals.core.arg_parser import PythonArgParser
 from internals.core.dispatch_key import DispatchKey
 from internals.core.dispatcher import FALLTHROUGH, KernelFunction, OperatorHandle, dispatcher
@@ -119,7 +120,7 @@ class OpNamespace:
         prefix = f"{self._name}::{name}"
         overloads = [op for n, op in dispatcher.operators.items() if n.partition(".")[0] == prefix]
         if name.startswith("__") or not overloads:
-            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+            raise missing_attribute(f"'_OpNamespace' '{self._name}' object", name)
         return OpPacket(prefix, overloads)
 
     def __repr__(self) -> str:

@@ -51,7 +51,7 @@ answer = {
         "From |x| nobody can tell the sign of x, and from cos(x) nobody the sign of sin(x).",
     ),
     solution=ANSWER_1,
-    why="`grep -A2 'name: rsqrt' internals/autograd/derivatives.yaml`: -0.5 times the result to the power of 3.",
+    why="`grep -rA2 'name: rsqrt' internals/autograd/derivatives`: -0.5 times the result to the power of 3.",
     mistakes=[
         Mistake(
             "A node keeps its inputs.",

@@ -100,6 +100,11 @@ def lines_of(modules: dict[str, Module]) -> dict[str, str]:
     return places
 
 
+def docs_of(modules: dict[str, Module]) -> dict[str, str]:
+    """The docstring of each function, by its full name."""
+    return {f"{module.name}.{item.name}": item.text for module in modules.values() for item in module.items}
+
+
 def _items(body: list[ast.stmt]) -> Iterator[Item]:
     seen: set[str] = set()
     for statement in body:

@@ -1,4 +1,4 @@
-"""The page of the operators: every one that `native_functions.yaml` declares, with its kernels and its derivative.
+"""The page of the operators: every one that a file of `native_functions` declares, with its kernels and its derivative.
 
 The schemas come from the parser that generates the Tensor methods and functions, so the page lists what there is.
 """
@@ -9,24 +9,22 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from codegen.model import NativeFunction, load
+from codegen.model import NativeFunction, load, read_entries
 from codegen.saved import MANUAL
 from tools.site.docstrings import inline
 
-DECLARED = "internals/aten/native_functions.yaml"
-DERIVATIVES = "internals/autograd/derivatives.yaml"
+DECLARED = "internals/aten/native_functions"
+DERIVATIVES = "internals/autograd/derivatives"
 INTRODUCTION = (
-    f"Each of these is one entry of `{DECLARED}`. From it are generated the method of `Tensor`, the function, the type stub, "
+    f"Each of these is one entry of a file in `{DECLARED}`. From it are generated the method of `Tensor`, the function, the type stub, "
     "the schema that the JIT knows, and the rows of the dispatch table; from its entry in "
-    f"`{DERIVATIVES}`, the node of the backward graph."
+    f"the file of the same name in `{DERIVATIVES}`, the node of the backward graph."
 )
 Derivative = dict[str, Any]
 
 
-def page(root: Path, places: dict[str, str]) -> str:
-    """The page's text. `places` says where a kernel is in the source, by its full name."""
+def page(root: Path, places: dict[str, str], docs: dict[str, str]) -> str:
+    """The page's text. `places` says where a kernel is in the source, by its full name, `docs` what its docstring says."""
     functions = load(root / DECLARED)
     derivatives = read_derivatives(root / DERIVATIVES)
     twins: dict[str, list[str]] = {}
@@ -48,39 +46,45 @@ def page(root: Path, places: dict[str, str]) -> str:
         total,
         "",
     ]
-    lines += [f"Declared in :source:`{DECLARED} <{DECLARED}>` and :source:`{DERIVATIVES} <{DERIVATIVES}>`.", ""]
-    for section, inside in in_sections(root / DECLARED, declared).items():
+    for (file, section), inside in in_sections(root / DECLARED, declared).items():
         title, explanation = section_title(section)
-        lines += [title, "-" * len(title), "", inline(explanation), ""]
+        lines += [title, "-" * len(title), "", inline(explanation), "", declared_in(root, file), ""]
         for name, overloads in inside.items():
             plain = name.replace("_", "\\_")
             lines += [plain, "~" * len(plain), ""]
             for f in overloads:
                 full = f.schema.full_name
-                lines += [*operator(f, derivatives.get(full), twins.get(full, []), places), ""]
+                lines += [*operator(f, derivatives.get(full), twins.get(full, []), places, docs), ""]
     return "\n".join(lines)
 
 
 def read_derivatives(path: Path) -> dict[str, Derivative]:
     """What is declared of each operator's derivative, by the operator's full name."""
     entries = {}
-    for entry in yaml.safe_load(path.read_text()):
+    for entry in read_entries(path):
         name = entry.pop("name").partition("(")[0]
         entries[name] = entry
     return {_full(name): entry for name, entry in entries.items()}
 
 
-def in_sections(path: Path, declared: list[NativeFunction]) -> dict[str, dict[str, list[NativeFunction]]]:
-    """The operators by name, and the names by the comment under which they stand in the file."""
+def declared_in(root: Path, file: str) -> str:
+    """The file of the section's operators, and that of their derivatives, where they have any."""
+    files = [path for folder in (DECLARED, DERIVATIVES) if (root / (path := f"{folder}/{file}")).is_file()]
+    return f"Declared in {' and '.join(f':source:`{path} <{path}>`' for path in files)}."
+
+
+def in_sections(path: Path, declared: list[NativeFunction]) -> dict[tuple[str, str], dict[str, list[NativeFunction]]]:
+    """The operators by name, and the names by their file and the comment under which they stand in it."""
     by_name = {f.schema.full_name: f for f in declared}
-    sections: dict[str, dict[str, list[NativeFunction]]] = {}
-    section = ""
-    for line in path.read_text().splitlines():
-        if line.startswith("# "):
-            section = line[2:]
-        elif line.startswith("- func: "):
-            f = by_name[_full(line[8:].partition("(")[0])]
-            sections.setdefault(section, {}).setdefault(f.schema.name, []).append(f)
+    sections: dict[tuple[str, str], dict[str, list[NativeFunction]]] = {}
+    for file in sorted(path.glob("*.yaml")):
+        section = file.stem.replace("_", " ")
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.startswith("# "):
+                section = line[2:]
+            elif line.startswith("- func: "):
+                f = by_name[_full(line[8:].partition("(")[0].strip("'\""))]
+                sections.setdefault((file.name, section), {}).setdefault(f.schema.name, []).append(f)
     return sections
 
 
@@ -92,14 +96,21 @@ def section_title(comment: str) -> tuple[str, str]:
     return title, rest[:1].upper() + rest[1:] + "." if rest else ""
 
 
-def operator(f: NativeFunction, derivative: Derivative | None, twins: list[str], places: dict[str, str]) -> list[str]:
-    """One operator: its signature, its kernels, its derivative, and its other forms."""
+def operator(
+    f: NativeFunction, derivative: Derivative | None, twins: list[str], places: dict[str, str], docs: dict[str, str]
+) -> list[str]:
+    """One operator: its signature, what its kernel's docstring says first, its kernels, its derivative, and its other forms."""
     lines = ["::", "", f"   {str(f.schema).removeprefix('aten::')}", ""]
+    if f.same_as:
+        return [*lines, f"Another name of ``{f.same_as}``." + f" Twins: {', '.join(map(_literal, twins))}." * bool(twins)]
+    said = next(filter(None, (docs.get(_full_target(target), "") for target in f.kernels.values())), "")
+    if said:
+        lines += [inline(" ".join(said.partition("\n\n")[0].split())), ""]
     lines += [f":kernel: {'; '.join(_kernels(f, places))}"]
     gradients = _gradients(f, derivative)
     lines += [f":derivative: {gradients[0]}", *(f"\n             {g}" for g in gradients[1:])]
     if twins:
-        lines += [":twins: " + ", ".join(f"``{twin.removeprefix('aten::')}``" for twin in twins)]
+        lines += [":twins: " + ", ".join(map(_literal, twins))]
     return lines
 
 
@@ -111,9 +122,17 @@ def _kernels(f: NativeFunction, places: dict[str, str]) -> list[str]:
 
 
 def _kernel(target: str, places: dict[str, str]) -> str:
-    own = target.removeprefix("cuda.")
-    full = f"internals.{'aten' if own == target else 'cuda'}.native.{own}"
+    full = _full_target(target)
     return f":source:`{target} <{places[full]}>`" if full in places else f"``{target}``"
+
+
+def _full_target(target: str) -> str:
+    own = target.removeprefix("cuda.")
+    return f"internals.{'aten' if own == target else 'cuda'}.native.{own}"
+
+
+def _literal(twin: str) -> str:
+    return f"``{twin.removeprefix('aten::')}``"
 
 
 def _gradients(f: NativeFunction, derivative: Derivative | None) -> list[str]:

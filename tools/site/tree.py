@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools import whole_file
 from tools.site import landing, operators, reference
-from tools.site.catalogue import lines_of, read_packages
+from tools.site.catalogue import docs_of, lines_of, read_packages
 
 TEXTS = ("CONTRIBUTING.md", "docs/*.md", "workshop/**/*.md")
 PICTURES = ("docs/*.svg", "docs/*.png", "workshop/**/*.svg", "workshop/**/*.png", "notebooks/*.png", "notebooks/*.svg")
@@ -37,7 +37,7 @@ def assemble(root: Path, tree: Path, packages: Sequence[str] = reference.PACKAGE
     modules = read_packages(root, packages)
     pages = reference.pages(modules)
     places = lines_of(modules)
-    pages["api/operators.rst"] = operators.page(root, places)
+    pages["api/operators.rst"] = operators.page(root, places, docs_of(modules))
     files[reference.PLACES] = json.dumps(places, indent=0).encode()
     files[reference.NAMES] = json.dumps(reference.meanings(modules), indent=0).encode()
     files.update({name: text.encode() for name, text in pages.items()})

@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import internals
+from internals.aten.pytorch_names import advice
 from internals.jit.ir import TupleType, Value
 from internals.jit.operators import find_operators
 from internals.jit.operators.registry import all_operators
@@ -139,6 +140,7 @@ def emit_node(c: Compiler, where: SourceRange | None, symbol: str, matched: Matc
 def _unknown(symbol: str) -> str:
     namespace, _, name = symbol.partition("::")
     text = f"Unknown builtin op: {symbol}.\n"
+    said = f"{advice(name)}\n" if namespace == "aten" and advice(name) else ""
     known = {o.name.partition(".")[0] for o in all_operators()}
     limit = min(2, len(name) - 1)
     similar = [
@@ -147,12 +149,12 @@ def _unknown(symbol: str) -> str:
     if not similar:
         return (
             f"{text}Could not find any similar ops to {symbol}. This op may not exist or may not be currently supported in "
-            "TorchScript.\n"
+            f"TorchScript.\n{said}"
         )
     listed = "".join(
         f"\t{s}\n" for s in sorted(similar, key=lambda s: (_distance(s.partition("::")[2], name, limit), s))
     )
-    return f"{text}Here are some suggestions: \n{listed}\nThe original call is"
+    return f"{text}Here are some suggestions: \n{listed}\n{said}The original call is"
 
 
 def _distance(a: str, b: str, limit: int) -> int:

@@ -122,8 +122,9 @@ class PythonModuleValue(PythonValue):
     def attr(self, where: SourceRange, c: Compiler, name: str) -> SugaredValue:
         try:
             member = getattr(self.obj, name)
-        except AttributeError:
-            raise error(where, f"object has no attribute {name}") from None
+        except AttributeError as missing:
+            said = str(missing).partition(". ")[2]  # where PyTorch has the operator, and we don't
+            raise error(where, f"object has no attribute {name}" + f". {said}" * bool(said)) from None
         return to_sugared_value(member, c, where, is_constant=True)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from internals.aten.pytorch_names import advice, is_pytorchs
 from internals.jit.ir import (
     BoolType,
     ClassType,
@@ -123,6 +124,8 @@ class SimpleValue(SugaredValue):
         message = f"'{spell(t)}' object has no attribute or method '{name}'."
         if isinstance(t, ClassType):
             message += " Did you forget to initialize an attribute in __init__()?"
+        elif is_tensor and is_pytorchs(name):
+            message += f" {advice(name)}"
         raise error(where, message)
 
     def has_attr(self, where: SourceRange, c: Compiler, name: str) -> bool:

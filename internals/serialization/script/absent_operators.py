@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from internals.aten.pytorch_names import advice
 from internals.jit.operators import find_operators
 from internals.jit.operators.registry import register_operator
 
@@ -69,6 +70,7 @@ def make_known(symbol: str) -> None:
 
 def missing(symbol: str) -> Callable[..., Any]:
     def raise_error(*args: Any) -> Any:
-        raise NotImplementedError(f"the operator {symbol}, which the archive calls, does not exist here")
+        name = symbol.removeprefix("aten::")
+        raise NotImplementedError(f"the archive calls {symbol}. {advice(name)}")
 
     return raise_error
