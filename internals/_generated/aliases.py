@@ -5,3 +5,513 @@ Operators that are others by a second name.
 
 # ruff: noqa
 from internals._generated import ops
+
+def matrix_power(self, n):
+    return ops.linalg_matrix_power(self, n)
+
+def matrix_power_out(self, n, out):
+    return ops.linalg_matrix_power_out(self, n, out)
+
+def matrix_exp(self):
+    return ops.linalg_matrix_exp(self)
+
+def linalg_matmul(self, other):
+    return ops.matmul(self, other)
+
+def linalg_matmul_out(self, other, out):
+    return ops.matmul_out(self, other, out)
+
+def ger(self, vec2):
+    return ops.outer(self, vec2)
+
+def ger_out(self, vec2, out):
+    return ops.outer_out(self, vec2, out)
+
+def row_stack(tensors):
+    return ops.vstack(tensors)
+
+def row_stack_out(tensors, out):
+    return ops.vstack_out(tensors, out)
+
+def concat(tensors, dim):
+    return ops.cat(tensors, dim)
+
+def concat_out(tensors, dim, out):
+    return ops.cat_out(tensors, dim, out)
+
+def concatenate(tensors, dim):
+    return ops.cat(tensors, dim)
+
+def concatenate_out(tensors, dim, out):
+    return ops.cat_out(tensors, dim, out)
+
+def arccos(self):
+    return ops.acos(self)
+
+def arccos_(self):
+    return ops.acos_(self)
+
+def arccos_out(self, out):
+    return ops.acos_out(self, out)
+
+def arcsin(self):
+    return ops.asin(self)
+
+def arcsin_(self):
+    return ops.asin_(self)
+
+def arcsin_out(self, out):
+    return ops.asin_out(self, out)
+
+def arctan(self):
+    return ops.atan(self)
+
+def arctan_(self):
+    return ops.atan_(self)
+
+def arctan_out(self, out):
+    return ops.atan_out(self, out)
+
+def arctan2(self, other):
+    return ops.atan2(self, other)
+
+def arctan2_(self, other):
+    return ops.atan2_(self, other)
+
+def arctan2_out(self, other, out):
+    return ops.atan2_out(self, other, out)
+
+def arccosh(self):
+    return ops.acosh(self)
+
+def arccosh_(self):
+    return ops.acosh_(self)
+
+def arccosh_out(self, out):
+    return ops.acosh_out(self, out)
+
+def arcsinh(self):
+    return ops.asinh(self)
+
+def arcsinh_(self):
+    return ops.asinh_(self)
+
+def arcsinh_out(self, out):
+    return ops.asinh_out(self, out)
+
+def arctanh(self):
+    return ops.atanh(self)
+
+def arctanh_(self):
+    return ops.atanh_(self)
+
+def arctanh_out(self, out):
+    return ops.atanh_out(self, out)
+
+def fix(self):
+    return ops.trunc(self)
+
+def fix_(self):
+    return ops.trunc_(self)
+
+def fix_out(self, out):
+    return ops.trunc_out(self, out)
+
+def absolute(self):
+    return ops.abs(self)
+
+def absolute_(self):
+    return ops.abs_(self)
+
+def absolute_out(self, out):
+    return ops.abs_out(self, out)
+
+def negative(self):
+    return ops.neg(self)
+
+def negative_(self):
+    return ops.neg_(self)
+
+def negative_out(self, out):
+    return ops.neg_out(self, out)
+
+def clip(self, min, max):
+    return ops.clamp(self, min, max)
+
+def clip_(self, min, max):
+    return ops.clamp_(self, min, max)
+
+def clip_out(self, min, max, out):
+    return ops.clamp_out(self, min, max, out)
+
+def clip_Tensor(self, min, max):
+    return ops.clamp_Tensor(self, min, max)
+
+def clip__Tensor(self, min, max):
+    return ops.clamp__Tensor(self, min, max)
+
+def clip_Tensor_out(self, min, max, out):
+    return ops.clamp_Tensor_out(self, min, max, out)
+
+def subtract_Tensor(self, other, alpha):
+    return ops.sub_Tensor(self, other, alpha)
+
+def subtract__Tensor(self, other, alpha):
+    return ops.sub__Tensor(self, other, alpha)
+
+def subtract_out(self, other, alpha, out):
+    return ops.sub_out(self, other, alpha, out)
+
+def subtract_Scalar(self, other, alpha):
+    return ops.sub_Scalar(self, other, alpha)
+
+def subtract__Scalar(self, other, alpha):
+    return ops.sub__Scalar(self, other, alpha)
+
+def multiply_Tensor(self, other):
+    return ops.mul_Tensor(self, other)
+
+def multiply__Tensor(self, other):
+    return ops.mul__Tensor(self, other)
+
+def multiply_out(self, other, out):
+    return ops.mul_out(self, other, out)
+
+def multiply_Scalar(self, other):
+    return ops.mul_Scalar(self, other)
+
+def multiply__Scalar(self, other):
+    return ops.mul__Scalar(self, other)
+
+def divide_Tensor(self, other):
+    return ops.div_Tensor(self, other)
+
+def divide__Tensor(self, other):
+    return ops.div__Tensor(self, other)
+
+def divide_out(self, other, out):
+    return ops.div_out(self, other, out)
+
+def divide_Scalar(self, other):
+    return ops.div_Scalar(self, other)
+
+def divide__Scalar(self, other):
+    return ops.div__Scalar(self, other)
+
+def divide_Tensor_mode(self, other, rounding_mode):
+    return ops.div_Tensor_mode(self, other, rounding_mode)
+
+def divide__Tensor_mode(self, other, rounding_mode):
+    return ops.div__Tensor_mode(self, other, rounding_mode)
+
+def divide_out_mode(self, other, rounding_mode, out):
+    return ops.div_out_mode(self, other, rounding_mode, out)
+
+def divide_Scalar_mode(self, other, rounding_mode):
+    return ops.div_Scalar_mode(self, other, rounding_mode)
+
+def divide__Scalar_mode(self, other, rounding_mode):
+    return ops.div__Scalar_mode(self, other, rounding_mode)
+
+def true_divide_Tensor(self, other):
+    return ops.div_Tensor(self, other)
+
+def true_divide__Tensor(self, other):
+    return ops.div__Tensor(self, other)
+
+def true_divide_out(self, other, out):
+    return ops.div_out(self, other, out)
+
+def true_divide_Scalar(self, other):
+    return ops.div_Scalar(self, other)
+
+def true_divide__Scalar(self, other):
+    return ops.div__Scalar(self, other)
+
+def greater_Scalar(self, other):
+    return ops.gt_Scalar(self, other)
+
+def greater__Scalar(self, other):
+    return ops.gt__Scalar(self, other)
+
+def greater_Scalar_out(self, other, out):
+    return ops.gt_Scalar_out(self, other, out)
+
+def greater_Tensor(self, other):
+    return ops.gt_Tensor(self, other)
+
+def greater__Tensor(self, other):
+    return ops.gt__Tensor(self, other)
+
+def greater_Tensor_out(self, other, out):
+    return ops.gt_Tensor_out(self, other, out)
+
+def less_Scalar(self, other):
+    return ops.lt_Scalar(self, other)
+
+def less__Scalar(self, other):
+    return ops.lt__Scalar(self, other)
+
+def less_Scalar_out(self, other, out):
+    return ops.lt_Scalar_out(self, other, out)
+
+def less_Tensor(self, other):
+    return ops.lt_Tensor(self, other)
+
+def less__Tensor(self, other):
+    return ops.lt__Tensor(self, other)
+
+def less_Tensor_out(self, other, out):
+    return ops.lt_Tensor_out(self, other, out)
+
+def greater_equal_Scalar(self, other):
+    return ops.ge_Scalar(self, other)
+
+def greater_equal__Scalar(self, other):
+    return ops.ge__Scalar(self, other)
+
+def greater_equal_Scalar_out(self, other, out):
+    return ops.ge_Scalar_out(self, other, out)
+
+def greater_equal_Tensor(self, other):
+    return ops.ge_Tensor(self, other)
+
+def greater_equal__Tensor(self, other):
+    return ops.ge__Tensor(self, other)
+
+def greater_equal_Tensor_out(self, other, out):
+    return ops.ge_Tensor_out(self, other, out)
+
+def less_equal_Scalar(self, other):
+    return ops.le_Scalar(self, other)
+
+def less_equal__Scalar(self, other):
+    return ops.le__Scalar(self, other)
+
+def less_equal_Scalar_out(self, other, out):
+    return ops.le_Scalar_out(self, other, out)
+
+def less_equal_Tensor(self, other):
+    return ops.le_Tensor(self, other)
+
+def less_equal__Tensor(self, other):
+    return ops.le__Tensor(self, other)
+
+def less_equal_Tensor_out(self, other, out):
+    return ops.le_Tensor_out(self, other, out)
+
+def not_equal_Scalar(self, other):
+    return ops.ne_Scalar(self, other)
+
+def not_equal__Scalar(self, other):
+    return ops.ne__Scalar(self, other)
+
+def not_equal_Scalar_out(self, other, out):
+    return ops.ne_Scalar_out(self, other, out)
+
+def not_equal_Tensor(self, other):
+    return ops.ne_Tensor(self, other)
+
+def not_equal__Tensor(self, other):
+    return ops.ne__Tensor(self, other)
+
+def not_equal_Tensor_out(self, other, out):
+    return ops.ne_Tensor_out(self, other, out)
+
+def __and___Scalar(self, other):
+    return ops.bitwise_and_Scalar(self, other)
+
+def __and___Tensor(self, other):
+    return ops.bitwise_and_Tensor(self, other)
+
+def __or___Scalar(self, other):
+    return ops.bitwise_or_Scalar(self, other)
+
+def __or___Tensor(self, other):
+    return ops.bitwise_or_Tensor(self, other)
+
+def __xor___Scalar(self, other):
+    return ops.bitwise_xor_Scalar(self, other)
+
+def __xor___Tensor(self, other):
+    return ops.bitwise_xor_Tensor(self, other)
+
+def __lshift___Scalar(self, other):
+    return ops.bitwise_left_shift_Tensor_Scalar(self, other)
+
+def __lshift___Tensor(self, other):
+    return ops.bitwise_left_shift_Tensor(self, other)
+
+def __rshift___Scalar(self, other):
+    return ops.bitwise_right_shift_Tensor_Scalar(self, other)
+
+def __rshift___Tensor(self, other):
+    return ops.bitwise_right_shift_Tensor(self, other)
+
+def __iand___Scalar(self, other):
+    return ops.bitwise_and__Scalar(self, other)
+
+def __iand___Tensor(self, other):
+    return ops.bitwise_and__Tensor(self, other)
+
+def __ior___Scalar(self, other):
+    return ops.bitwise_or__Scalar(self, other)
+
+def __ior___Tensor(self, other):
+    return ops.bitwise_or__Tensor(self, other)
+
+def __ixor___Scalar(self, other):
+    return ops.bitwise_xor__Scalar(self, other)
+
+def __ixor___Tensor(self, other):
+    return ops.bitwise_xor__Tensor(self, other)
+
+def __ilshift___Scalar(self, other):
+    return ops.bitwise_left_shift__Tensor_Scalar(self, other)
+
+def __ilshift___Tensor(self, other):
+    return ops.bitwise_left_shift__Tensor(self, other)
+
+def __irshift___Scalar(self, other):
+    return ops.bitwise_right_shift__Tensor_Scalar(self, other)
+
+def __irshift___Tensor(self, other):
+    return ops.bitwise_right_shift__Tensor(self, other)
+
+def special_erf(self):
+    return ops.erf(self)
+
+def special_erf_out(self, out):
+    return ops.erf_out(self, out)
+
+def special_erfc(self):
+    return ops.erfc(self)
+
+def special_erfc_out(self, out):
+    return ops.erfc_out(self, out)
+
+def special_erfinv(self):
+    return ops.erfinv(self)
+
+def special_erfinv_out(self, out):
+    return ops.erfinv_out(self, out)
+
+def special_exp2(self):
+    return ops.exp2(self)
+
+def special_exp2_out(self, out):
+    return ops.exp2_out(self, out)
+
+def special_expm1(self):
+    return ops.expm1(self)
+
+def special_expm1_out(self, out):
+    return ops.expm1_out(self, out)
+
+def special_log1p(self):
+    return ops.log1p(self)
+
+def special_log1p_out(self, out):
+    return ops.log1p_out(self, out)
+
+def special_expit(self):
+    return ops.sigmoid(self)
+
+def special_expit_out(self, out):
+    return ops.sigmoid_out(self, out)
+
+def special_sinc(self):
+    return ops.sinc(self)
+
+def special_sinc_out(self, out):
+    return ops.sinc_out(self, out)
+
+def special_round(self, decimals):
+    return ops.round_decimals(self, decimals)
+
+def special_round_out(self, decimals, out):
+    return ops.round_decimals_out(self, decimals, out)
+
+def special_logit(self, eps):
+    return ops.logit(self, eps)
+
+def special_logit_out(self, eps, out):
+    return ops.logit_out(self, eps, out)
+
+def special_psi(self):
+    return ops.digamma(self)
+
+def special_psi_out(self, out):
+    return ops.digamma_out(self, out)
+
+def special_digamma(self):
+    return ops.digamma(self)
+
+def special_digamma_out(self, out):
+    return ops.digamma_out(self, out)
+
+def special_gammaln(self):
+    return ops.lgamma(self)
+
+def special_gammaln_out(self, out):
+    return ops.lgamma_out(self, out)
+
+def special_polygamma(n, self):
+    return ops.polygamma(n, self)
+
+def special_polygamma_out(n, self, out):
+    return ops.polygamma_out(n, self, out)
+
+def special_multigammaln(self, p):
+    return ops.mvlgamma(self, p)
+
+def special_multigammaln_out(self, p, out):
+    return ops.mvlgamma_out(self, p, out)
+
+def special_gammainc(self, other):
+    return ops.igamma(self, other)
+
+def special_gammainc_out(self, other, out):
+    return ops.igamma_out(self, other, out)
+
+def special_gammaincc(self, other):
+    return ops.igammac(self, other)
+
+def special_gammaincc_out(self, other, out):
+    return ops.igammac_out(self, other, out)
+
+def special_i0(self):
+    return ops.i0(self)
+
+def special_i0_out(self, out):
+    return ops.i0_out(self, out)
+
+def special_logsumexp(self, dim, keepdim):
+    return ops.logsumexp(self, dim, keepdim)
+
+def special_logsumexp_out(self, dim, keepdim, out):
+    return ops.logsumexp_out(self, dim, keepdim, out)
+
+def special_softmax(self, dim, dtype):
+    return ops.softmax_int(self, dim, dtype)
+
+def special_log_softmax(self, dim, dtype):
+    return ops.log_softmax_int(self, dim, dtype)
+
+def special_xlogy(self, other):
+    return ops.xlogy_Tensor(self, other)
+
+def special_xlogy_out(self, other, out):
+    return ops.xlogy_OutTensor(self, other, out)
+
+def special_xlogy_self_scalar(self, other):
+    return ops.xlogy_Scalar_Self(self, other)
+
+def special_xlogy_self_scalar_out(self, other, out):
+    return ops.xlogy_OutScalar_Self(self, other, out)
+
+def special_xlogy_other_scalar(self, other):
+    return ops.xlogy_Scalar_Other(self, other)
+
+def special_xlogy_other_scalar_out(self, other, out):
+    return ops.xlogy_OutScalar_Other(self, other, out)

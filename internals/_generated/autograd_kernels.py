@@ -37,13 +37,111 @@ def view_as_complex(op, keys, self):
     return result
 
 
-def conj_physical(op, keys, self):
+def complex(op, keys, real, imag):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, real, imag) if hot.off else op.table[keys](real, imag)
+    edges = to_real, to_imag = gradient_edge(real), gradient_edge(imag)
+    node = nodes.ComplexBackward0()
+    node.next_edges = edges
+    result = below(op, keys, real, imag) if hot.off else op.table[keys](real, imag)
+    set_history(result, node)
+    return result
+
+
+def polar(op, keys, abs, angle):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, abs, angle) if hot.off else op.table[keys](abs, angle)
+    edges = to_abs, to_angle = gradient_edge(abs), gradient_edge(angle)
+    node = nodes.PolarBackward0()
+    node.next_edges = edges
+    result = below(op, keys, abs, angle) if hot.off else op.table[keys](abs, angle)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def _conj(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ConjBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def _conj_physical(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
     node = nodes.ConjPhysicalBackward0()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def conj_physical_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ConjPhysicalBackward1()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def angle(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AngleBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def sgn(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SgnBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def sgn_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SgnBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def vdot(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.VdotBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_self[0] is not None else None
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
     set_history(result, node)
     return result
 
@@ -455,6 +553,451 @@ def stack(op, keys, tensors, dim):
     return result
 
 
+def _linalg_det(op, keys, A):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A) if hot.off else op.table[keys](A)
+    edges = (gradient_edge(A),)
+    node = nodes.LinalgDetBackward0()
+    node.next_edges = edges
+    node._raw_saved_A = save(A)
+    result = below(op, keys, A) if hot.off else op.table[keys](A)
+    set_history(result[0], node, 0)
+    node._raw_saved_result = save_output(result[0])
+    node._raw_saved_LU = save(result[1])
+    node._raw_saved_pivots = save(result[2])
+    return result
+
+
+def _linalg_slogdet(op, keys, A):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A) if hot.off else op.table[keys](A)
+    edges = (gradient_edge(A),)
+    node = nodes.LinalgSlogdetBackward0()
+    node.next_edges = edges
+    node._raw_saved_A = save(A)
+    result = below(op, keys, A) if hot.off else op.table[keys](A)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    node._raw_saved_sign = save_output(result[0])
+    node._raw_saved_LU = save(result[2])
+    node._raw_saved_pivots = save(result[3])
+    return result
+
+
+def linalg_inv_ex(op, keys, A, check_errors):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A, check_errors) if hot.off else op.table[keys](A, check_errors)
+    edges = (gradient_edge(A),)
+    node = nodes.LinalgInvExBackward0()
+    node.next_edges = edges
+    result = below(op, keys, A, check_errors) if hot.off else op.table[keys](A, check_errors)
+    set_history(result[0], node, 0)
+    node._raw_saved_inverse = save_output(result[0])
+    return result
+
+
+def _linalg_solve_ex(op, keys, A, B, left, check_errors):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A, B, left, check_errors) if hot.off else op.table[keys](A, B, left, check_errors)
+    edges = to_A, to_B = gradient_edge(A), gradient_edge(B)
+    node = nodes.LinalgSolveExBackward0()
+    node.next_edges = edges
+    node._raw_saved_A = save(A)
+    node._saved_left = left
+    result = below(op, keys, A, B, left, check_errors) if hot.off else op.table[keys](A, B, left, check_errors)
+    set_history(result[0], node, 0)
+    node._raw_saved_result = save_output(result[0])
+    node._raw_saved_LU = save(result[1])
+    node._raw_saved_pivots = save(result[2])
+    return result
+
+
+def linalg_solve_triangular(op, keys, self, B, upper, left, unitriangular):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, B, upper, left, unitriangular) if hot.off else op.table[keys](self, B, upper, left, unitriangular)
+    edges = to_self, to_B = gradient_edge(self), gradient_edge(B)
+    node = nodes.LinalgSolveTriangularBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_upper = upper
+    node._saved_left = left
+    node._saved_unitriangular = unitriangular
+    result = below(op, keys, self, B, upper, left, unitriangular) if hot.off else op.table[keys](self, B, upper, left, unitriangular)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def triangular_solve(op, keys, self, A, upper, transpose, unitriangular):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, A, upper, transpose, unitriangular) if hot.off else op.table[keys](self, A, upper, transpose, unitriangular)
+    edges = to_self, to_A = gradient_edge(self), gradient_edge(A)
+    node = nodes.TriangularSolveBackward0()
+    node.next_edges = edges
+    node._raw_saved_A = save(A)
+    node._saved_upper = upper
+    node._saved_transpose = transpose
+    node._saved_unitriangular = unitriangular
+    result = below(op, keys, self, A, upper, transpose, unitriangular) if hot.off else op.table[keys](self, A, upper, transpose, unitriangular)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    node._raw_saved_solution = save_output(result[0])
+    return result
+
+
+def linalg_matrix_exp(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.LinalgMatrixExpBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def linalg_cholesky_ex(op, keys, self, upper, check_errors):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, upper, check_errors) if hot.off else op.table[keys](self, upper, check_errors)
+    edges = (gradient_edge(self),)
+    node = nodes.LinalgCholeskyExBackward0()
+    node.next_edges = edges
+    node._saved_upper = upper
+    result = below(op, keys, self, upper, check_errors) if hot.off else op.table[keys](self, upper, check_errors)
+    set_history(result[0], node, 0)
+    node._raw_saved_L = save_output(result[0])
+    return result
+
+
+def cholesky(op, keys, self, upper):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, upper) if hot.off else op.table[keys](self, upper)
+    edges = (gradient_edge(self),)
+    node = nodes.CholeskyBackward0()
+    node.next_edges = edges
+    node._saved_upper = upper
+    result = below(op, keys, self, upper) if hot.off else op.table[keys](self, upper)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def cholesky_solve(op, keys, self, input2, upper):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, input2, upper) if hot.off else op.table[keys](self, input2, upper)
+    edges = to_self, to_input2 = gradient_edge(self), gradient_edge(input2)
+    node = nodes.CholeskySolveBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_input2 = save(input2)
+    node._saved_upper = upper
+    result = below(op, keys, self, input2, upper) if hot.off else op.table[keys](self, input2, upper)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def cholesky_inverse(op, keys, self, upper):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, upper) if hot.off else op.table[keys](self, upper)
+    edges = (gradient_edge(self),)
+    node = nodes.CholeskyInverseBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_upper = upper
+    result = below(op, keys, self, upper) if hot.off else op.table[keys](self, upper)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def linalg_qr(op, keys, A, mode):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A, mode) if hot.off else op.table[keys](A, mode)
+    edges = (gradient_edge(A),)
+    node = nodes.LinalgQrBackward0()
+    node.next_edges = edges
+    node._saved_mode = mode
+    result = below(op, keys, A, mode) if hot.off else op.table[keys](A, mode)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    node._raw_saved_Q = save_output(result[0])
+    node._raw_saved_R = save_output(result[1], 1)
+    return result
+
+
+def geqrf(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.GeqrfBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    return result
+
+
+def linalg_householder_product(op, keys, input, tau):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, input, tau) if hot.off else op.table[keys](input, tau)
+    edges = to_input, to_tau = gradient_edge(input), gradient_edge(tau)
+    node = nodes.LinalgHouseholderProductBackward0()
+    node.next_edges = edges
+    node._raw_saved_input = save(input)
+    node._raw_saved_tau = save(tau)
+    result = below(op, keys, input, tau) if hot.off else op.table[keys](input, tau)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def ormqr(op, keys, self, input2, input3, left, transpose):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, input2, input3, left, transpose) if hot.off else op.table[keys](self, input2, input3, left, transpose)
+    edges = to_self, to_input2, to_input3 = gradient_edge(self), gradient_edge(input2), gradient_edge(input3)
+    node = nodes.OrmqrBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_input2 = save(input2)
+    node._raw_saved_input3 = save(input3)
+    node._saved_left = left
+    node._saved_transpose = transpose
+    result = below(op, keys, self, input2, input3, left, transpose) if hot.off else op.table[keys](self, input2, input3, left, transpose)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def _linalg_svd(op, keys, A, full_matrices, compute_uv, driver):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A, full_matrices, compute_uv, driver) if hot.off else op.table[keys](A, full_matrices, compute_uv, driver)
+    edges = (gradient_edge(A),)
+    node = nodes.LinalgSvdBackward0()
+    node.next_edges = edges
+    node._saved_full_matrices = full_matrices
+    result = below(op, keys, A, full_matrices, compute_uv, driver) if hot.off else op.table[keys](A, full_matrices, compute_uv, driver)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    set_history(result[2], node, 2)
+    node._raw_saved_U = save_output(result[0])
+    node._raw_saved_S = save_output(result[1], 1)
+    node._raw_saved_Vh = save_output(result[2], 2)
+    return result
+
+
+def _linalg_eigh(op, keys, A, UPLO, compute_v):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A, UPLO, compute_v) if hot.off else op.table[keys](A, UPLO, compute_v)
+    edges = (gradient_edge(A),)
+    node = nodes.LinalgEighBackward0()
+    node.next_edges = edges
+    result = below(op, keys, A, UPLO, compute_v) if hot.off else op.table[keys](A, UPLO, compute_v)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    node._raw_saved_eigenvalues = save_output(result[0])
+    node._raw_saved_eigenvectors = save_output(result[1], 1)
+    return result
+
+
+def linalg_eig(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.LinalgEigBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    node._raw_saved_eigenvalues = save_output(result[0])
+    node._raw_saved_eigenvectors = save_output(result[1], 1)
+    return result
+
+
+def linalg_lu_factor_ex(op, keys, A, pivot, check_errors):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A, pivot, check_errors) if hot.off else op.table[keys](A, pivot, check_errors)
+    edges = (gradient_edge(A),)
+    node = nodes.LinalgLuFactorExBackward0()
+    node.next_edges = edges
+    node._saved_pivot = pivot
+    result = below(op, keys, A, pivot, check_errors) if hot.off else op.table[keys](A, pivot, check_errors)
+    set_history(result[0], node, 0)
+    node._raw_saved_LU = save_output(result[0])
+    node._raw_saved_pivots = save(result[1])
+    return result
+
+
+def linalg_lu(op, keys, A, pivot):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, A, pivot) if hot.off else op.table[keys](A, pivot)
+    edges = (gradient_edge(A),)
+    node = nodes.LinalgLuBackward0()
+    node.next_edges = edges
+    result = below(op, keys, A, pivot) if hot.off else op.table[keys](A, pivot)
+    set_history(result[1], node, 0)
+    set_history(result[2], node, 1)
+    node._raw_saved_P = save(result[0])
+    node._raw_saved_L = save_output(result[1])
+    node._raw_saved_U = save_output(result[2], 1)
+    return result
+
+
+def lu_unpack(op, keys, LU_data, LU_pivots, unpack_data, unpack_pivots):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, LU_data, LU_pivots, unpack_data, unpack_pivots) if hot.off else op.table[keys](LU_data, LU_pivots, unpack_data, unpack_pivots)
+    if LU_pivots._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('lu_unpack', 'LU_pivots')
+    edges = (gradient_edge(LU_data),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, LU_data, LU_pivots, unpack_data, unpack_pivots) if hot.off else op.table[keys](LU_data, LU_pivots, unpack_data, unpack_pivots)
+    node = nodes.LuUnpackBackward0()
+    node.next_edges = edges
+    node._saved_LU_data_shape = LU_data.shape
+    result = below(op, keys, LU_data, LU_pivots, unpack_data, unpack_pivots) if hot.off else op.table[keys](LU_data, LU_pivots, unpack_data, unpack_pivots)
+    set_history(result[1], node, 0)
+    set_history(result[2], node, 1)
+    return result
+
+
+def linalg_lu_solve(op, keys, LU, pivots, B, left, adjoint):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, LU, pivots, B, left, adjoint) if hot.off else op.table[keys](LU, pivots, B, left, adjoint)
+    if pivots._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('linalg_lu_solve', 'pivots')
+    edges = to_LU, to_B = gradient_edge(LU), gradient_edge(B)
+    if not (to_LU[0] is not None or to_B[0] is not None):
+        return below(op, keys, LU, pivots, B, left, adjoint) if hot.off else op.table[keys](LU, pivots, B, left, adjoint)
+    node = nodes.LinalgLuSolveBackward0()
+    node.next_edges = edges
+    node._raw_saved_LU = save(LU)
+    node._raw_saved_pivots = save(pivots)
+    node._saved_left = left
+    node._saved_adjoint = adjoint
+    result = below(op, keys, LU, pivots, B, left, adjoint) if hot.off else op.table[keys](LU, pivots, B, left, adjoint)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def linalg_ldl_factor_ex(op, keys, self, hermitian, check_errors):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, hermitian, check_errors) if hot.off else op.table[keys](self, hermitian, check_errors)
+    edges = (gradient_edge(self),)
+    node = nodes.LinalgLdlFactorExBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, hermitian, check_errors) if hot.off else op.table[keys](self, hermitian, check_errors)
+    set_history(result[0], node, 0)
+    return result
+
+
+def linalg_ldl_solve(op, keys, LD, pivots, B, hermitian):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, LD, pivots, B, hermitian) if hot.off else op.table[keys](LD, pivots, B, hermitian)
+    if pivots._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('linalg_ldl_solve', 'pivots')
+    edges = to_LD, to_B = gradient_edge(LD), gradient_edge(B)
+    if not (to_LD[0] is not None or to_B[0] is not None):
+        return below(op, keys, LD, pivots, B, hermitian) if hot.off else op.table[keys](LD, pivots, B, hermitian)
+    node = nodes.LinalgLdlSolveBackward0()
+    node.next_edges = edges
+    result = below(op, keys, LD, pivots, B, hermitian) if hot.off else op.table[keys](LD, pivots, B, hermitian)
+    set_history(result, node)
+    return result
+
+
+def linalg_lstsq(op, keys, self, b, rcond, driver):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, b, rcond, driver) if hot.off else op.table[keys](self, b, rcond, driver)
+    edges = to_self, to_b = gradient_edge(self), gradient_edge(b)
+    node = nodes.LinalgLstsqBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_b = save(b)
+    result = below(op, keys, self, b, rcond, driver) if hot.off else op.table[keys](self, b, rcond, driver)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    node._raw_saved_solution = save_output(result[0])
+    return result
+
+
+def linalg_pinv_atol_rtol_tensor(op, keys, self, atol, rtol, hermitian):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, atol, rtol, hermitian) if hot.off else op.table[keys](self, atol, rtol, hermitian)
+    if atol is not None and atol._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('linalg_pinv', 'atol')
+    if rtol is not None and rtol._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('linalg_pinv', 'rtol')
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, atol, rtol, hermitian) if hot.off else op.table[keys](self, atol, rtol, hermitian)
+    node = nodes.LinalgPinvBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, atol, rtol, hermitian) if hot.off else op.table[keys](self, atol, rtol, hermitian)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def addr(op, keys, self, vec1, vec2, beta, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, vec1, vec2, beta, alpha) if hot.off else op.table[keys](self, vec1, vec2, beta, alpha)
+    edges = to_self, to_vec1, to_vec2 = gradient_edge(self), gradient_edge(vec1), gradient_edge(vec2)
+    node = nodes.AddrBackward0()
+    node.next_edges = edges
+    node._saved_beta = beta
+    node._saved_alpha = alpha
+    node._raw_saved_vec2 = save(vec2) if to_vec1[0] is not None else None
+    node._raw_saved_vec1 = save(vec1) if to_vec2[0] is not None else None
+    result = below(op, keys, self, vec1, vec2, beta, alpha) if hot.off else op.table[keys](self, vec1, vec2, beta, alpha)
+    set_history(result, node)
+    return result
+
+
+def addr_(op, keys, self, vec1, vec2, beta, alpha):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, vec1, vec2, beta, alpha) if hot.off else op.table[keys](self, vec1, vec2, beta, alpha)
+    edges = to_self, to_vec1, to_vec2 = gradient_edge(self), gradient_edge(vec1), gradient_edge(vec2)
+    check_inplace(self)
+    node = nodes.AddrBackward0()
+    node.next_edges = edges
+    node._saved_beta = beta
+    node._saved_alpha = alpha
+    node._raw_saved_vec2 = save(vec2) if to_vec1[0] is not None else None
+    node._raw_saved_vec1 = save(vec1) if to_vec2[0] is not None else None
+    below(op, keys, self, vec1, vec2, beta, alpha) if hot.off else op.table[keys](self, vec1, vec2, beta, alpha)
+    rebase_history(self, node)
+    return self
+
+
+def linalg_cross(op, keys, self, other, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other, dim) if hot.off else op.table[keys](self, other, dim)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.LinalgCrossBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_self[0] is not None else None
+    node._saved_dim = dim
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    result = below(op, keys, self, other, dim) if hot.off else op.table[keys](self, other, dim)
+    set_history(result, node)
+    return result
+
+
+def trace(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.TraceBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
 def mm(op, keys, self, mat2):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, mat2) if hot.off else op.table[keys](self, mat2)
@@ -643,6 +1186,427 @@ def baddbmm_(op, keys, self, batch1, batch2, beta, alpha):
     below(op, keys, self, batch1, batch2, beta, alpha) if hot.off else op.table[keys](self, batch1, batch2, beta, alpha)
     rebase_history(self, node)
     return self
+
+
+def scatter_reduce_two(op, keys, self, dim, index, src, reduce, include_self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, src, reduce, include_self) if hot.off else op.table[keys](self, dim, index, src, reduce, include_self)
+    edges = to_self, to_src = gradient_edge(self), gradient_edge(src)
+    if not (to_self[0] is not None or to_src[0] is not None):
+        return below(op, keys, self, dim, index, src, reduce, include_self) if hot.off else op.table[keys](self, dim, index, src, reduce, include_self)
+    node = nodes.ScatterReduceBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    node._raw_saved_src = save(src)
+    node._saved_reduce = reduce
+    node._saved_include_self = include_self
+    result = below(op, keys, self, dim, index, src, reduce, include_self) if hot.off else op.table[keys](self, dim, index, src, reduce, include_self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def scatter_reduce__two(op, keys, self, dim, index, src, reduce, include_self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, src, reduce, include_self) if hot.off else op.table[keys](self, dim, index, src, reduce, include_self)
+    edges = to_self, to_src = gradient_edge(self), gradient_edge(src)
+    if not (to_self[0] is not None or to_src[0] is not None):
+        return below(op, keys, self, dim, index, src, reduce, include_self) if hot.off else op.table[keys](self, dim, index, src, reduce, include_self)
+    check_inplace(self)
+    node = nodes.ScatterReduceBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    node._raw_saved_src = save(src)
+    node._saved_reduce = reduce
+    node._saved_include_self = include_self
+    below(op, keys, self, dim, index, src, reduce, include_self) if hot.off else op.table[keys](self, dim, index, src, reduce, include_self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def index_reduce(op, keys, self, dim, index, source, reduce, include_self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, source, reduce, include_self) if hot.off else op.table[keys](self, dim, index, source, reduce, include_self)
+    edges = to_self, to_source = gradient_edge(self), gradient_edge(source)
+    if not (to_self[0] is not None or to_source[0] is not None):
+        return below(op, keys, self, dim, index, source, reduce, include_self) if hot.off else op.table[keys](self, dim, index, source, reduce, include_self)
+    node = nodes.IndexReduceBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    node._raw_saved_source = save(source)
+    node._saved_reduce = reduce
+    node._saved_include_self = include_self
+    result = below(op, keys, self, dim, index, source, reduce, include_self) if hot.off else op.table[keys](self, dim, index, source, reduce, include_self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def index_reduce_(op, keys, self, dim, index, source, reduce, include_self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, source, reduce, include_self) if hot.off else op.table[keys](self, dim, index, source, reduce, include_self)
+    edges = to_self, to_source = gradient_edge(self), gradient_edge(source)
+    if not (to_self[0] is not None or to_source[0] is not None):
+        return below(op, keys, self, dim, index, source, reduce, include_self) if hot.off else op.table[keys](self, dim, index, source, reduce, include_self)
+    check_inplace(self)
+    node = nodes.IndexReduceBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    node._raw_saved_source = save(source)
+    node._saved_reduce = reduce
+    node._saved_include_self = include_self
+    below(op, keys, self, dim, index, source, reduce, include_self) if hot.off else op.table[keys](self, dim, index, source, reduce, include_self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def index_copy(op, keys, self, dim, index, source):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, source) if hot.off else op.table[keys](self, dim, index, source)
+    edges = to_self, to_source = gradient_edge(self), gradient_edge(source)
+    if not (to_self[0] is not None or to_source[0] is not None):
+        return below(op, keys, self, dim, index, source) if hot.off else op.table[keys](self, dim, index, source)
+    node = nodes.IndexCopyBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    node._saved_source_shape = source.shape
+    result = below(op, keys, self, dim, index, source) if hot.off else op.table[keys](self, dim, index, source)
+    set_history(result, node)
+    return result
+
+
+def index_copy_(op, keys, self, dim, index, source):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, source) if hot.off else op.table[keys](self, dim, index, source)
+    edges = to_self, to_source = gradient_edge(self), gradient_edge(source)
+    if not (to_self[0] is not None or to_source[0] is not None):
+        return below(op, keys, self, dim, index, source) if hot.off else op.table[keys](self, dim, index, source)
+    check_inplace(self)
+    node = nodes.IndexCopyBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    node._saved_source_shape = source.shape
+    below(op, keys, self, dim, index, source) if hot.off else op.table[keys](self, dim, index, source)
+    rebase_history(self, node)
+    return self
+
+
+def index_fill_int_Scalar(op, keys, self, dim, index, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    node = nodes.IndexFillBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    result = below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    set_history(result, node)
+    return result
+
+
+def index_fill__int_Scalar(op, keys, self, dim, index, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    check_inplace(self)
+    node = nodes.IndexFillBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    rebase_history(self, node)
+    return self
+
+
+def index_fill_int_Tensor(op, keys, self, dim, index, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
+    if not (to_self[0] is not None or to_value[0] is not None):
+        return below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    node = nodes.IndexFillBackward1()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    result = below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    set_history(result, node)
+    return result
+
+
+def index_fill__int_Tensor(op, keys, self, dim, index, value):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    edges = to_self, to_value = gradient_edge(self), gradient_edge(value)
+    if not (to_self[0] is not None or to_value[0] is not None):
+        return below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    check_inplace(self)
+    node = nodes.IndexFillBackward1()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._raw_saved_index = save(index)
+    below(op, keys, self, dim, index, value) if hot.off else op.table[keys](self, dim, index, value)
+    rebase_history(self, node)
+    return self
+
+
+def masked_scatter(op, keys, self, mask, source):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mask, source) if hot.off else op.table[keys](self, mask, source)
+    edges = to_self, to_source = gradient_edge(self), gradient_edge(source)
+    if not (to_self[0] is not None or to_source[0] is not None):
+        return below(op, keys, self, mask, source) if hot.off else op.table[keys](self, mask, source)
+    node = nodes.MaskedScatterBackward0()
+    node.next_edges = edges
+    node._raw_saved_mask = save(mask)
+    node._saved_source_shape = source.shape
+    result = below(op, keys, self, mask, source) if hot.off else op.table[keys](self, mask, source)
+    set_history(result, node)
+    return result
+
+
+def masked_scatter_(op, keys, self, mask, source):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mask, source) if hot.off else op.table[keys](self, mask, source)
+    edges = to_self, to_source = gradient_edge(self), gradient_edge(source)
+    if not (to_self[0] is not None or to_source[0] is not None):
+        return below(op, keys, self, mask, source) if hot.off else op.table[keys](self, mask, source)
+    check_inplace(self)
+    node = nodes.MaskedScatterBackward0()
+    node.next_edges = edges
+    node._raw_saved_mask = save(mask)
+    node._saved_source_shape = source.shape
+    below(op, keys, self, mask, source) if hot.off else op.table[keys](self, mask, source)
+    rebase_history(self, node)
+    return self
+
+
+def masked_scatter_backward(op, keys, grad_output, mask, sizes):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, mask, sizes) if hot.off else op.table[keys](grad_output, mask, sizes)
+    edges = (gradient_edge(grad_output),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, grad_output, mask, sizes) if hot.off else op.table[keys](grad_output, mask, sizes)
+    node = nodes.MaskedScatterBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_mask = save(mask)
+    node._saved_grad_output_shape = grad_output.shape
+    node._raw_saved_grad_output = save(grad_output)
+    result = below(op, keys, grad_output, mask, sizes) if hot.off else op.table[keys](grad_output, mask, sizes)
+    set_history(result, node)
+    return result
+
+
+def put(op, keys, self, index, source, accumulate):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, index, source, accumulate) if hot.off else op.table[keys](self, index, source, accumulate)
+    edges = to_self, to_source = gradient_edge(self), gradient_edge(source)
+    if not (to_self[0] is not None or to_source[0] is not None):
+        return below(op, keys, self, index, source, accumulate) if hot.off else op.table[keys](self, index, source, accumulate)
+    node = nodes.PutBackward0()
+    node.next_edges = edges
+    node._raw_saved_index = save(index)
+    node._saved_accumulate = accumulate
+    node._saved_source_shape = source.shape
+    result = below(op, keys, self, index, source, accumulate) if hot.off else op.table[keys](self, index, source, accumulate)
+    set_history(result, node)
+    return result
+
+
+def put_(op, keys, self, index, source, accumulate):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, index, source, accumulate) if hot.off else op.table[keys](self, index, source, accumulate)
+    edges = to_self, to_source = gradient_edge(self), gradient_edge(source)
+    if not (to_self[0] is not None or to_source[0] is not None):
+        return below(op, keys, self, index, source, accumulate) if hot.off else op.table[keys](self, index, source, accumulate)
+    check_inplace(self)
+    node = nodes.PutBackward0()
+    node.next_edges = edges
+    node._raw_saved_index = save(index)
+    node._saved_accumulate = accumulate
+    node._saved_source_shape = source.shape
+    below(op, keys, self, index, source, accumulate) if hot.off else op.table[keys](self, index, source, accumulate)
+    rebase_history(self, node)
+    return self
+
+
+def take(op, keys, self, index):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, index) if hot.off else op.table[keys](self, index)
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, index) if hot.off else op.table[keys](self, index)
+    node = nodes.TakeBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._raw_saved_index = save(index)
+    result = below(op, keys, self, index) if hot.off else op.table[keys](self, index)
+    set_history(result, node)
+    return result
+
+
+def select_scatter(op, keys, self, src, dim, index):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, src, dim, index) if hot.off else op.table[keys](self, src, dim, index)
+    edges = to_self, to_src = gradient_edge(self), gradient_edge(src)
+    node = nodes.SelectScatterBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_index = index
+    node._saved_src_shape = src.shape
+    result = below(op, keys, self, src, dim, index) if hot.off else op.table[keys](self, src, dim, index)
+    set_history(result, node)
+    return result
+
+
+def slice_scatter(op, keys, self, src, dim, start, end, step):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, src, dim, start, end, step) if hot.off else op.table[keys](self, src, dim, start, end, step)
+    edges = to_self, to_src = gradient_edge(self), gradient_edge(src)
+    node = nodes.SliceScatterBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_start = start
+    node._saved_end = end
+    node._saved_step = step
+    node._saved_src_shape = src.shape
+    result = below(op, keys, self, src, dim, start, end, step) if hot.off else op.table[keys](self, src, dim, start, end, step)
+    set_history(result, node)
+    return result
+
+
+def diagonal_scatter(op, keys, self, src, offset, dim1, dim2):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, src, offset, dim1, dim2) if hot.off else op.table[keys](self, src, offset, dim1, dim2)
+    edges = to_self, to_src = gradient_edge(self), gradient_edge(src)
+    node = nodes.DiagonalScatterBackward0()
+    node.next_edges = edges
+    node._saved_offset = offset
+    node._saved_dim1 = dim1
+    node._saved_dim2 = dim2
+    node._saved_src_shape = src.shape
+    result = below(op, keys, self, src, offset, dim1, dim2) if hot.off else op.table[keys](self, src, offset, dim1, dim2)
+    set_history(result, node)
+    return result
+
+
+def as_strided_scatter(op, keys, self, src, size, stride, storage_offset):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, src, size, stride, storage_offset) if hot.off else op.table[keys](self, src, size, stride, storage_offset)
+    edges = to_self, to_src = gradient_edge(self), gradient_edge(src)
+    node = nodes.AsStridedScatterBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_self_stride = self.stride()
+    node._saved_self_storage_offset = self.storage_offset()
+    node._saved_src_shape = src.shape
+    node._saved_size = tuple(size)
+    node._saved_stride = tuple(stride)
+    node._saved_storage_offset = storage_offset
+    result = below(op, keys, self, src, size, stride, storage_offset) if hot.off else op.table[keys](self, src, size, stride, storage_offset)
+    set_history(result, node)
+    return result
+
+
+def narrow_copy(op, keys, self, dim, start, length):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, start, length) if hot.off else op.table[keys](self, dim, start, length)
+    edges = (gradient_edge(self),)
+    node = nodes.NarrowCopyBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_dim = dim
+    node._saved_start = start
+    node._saved_length = length
+    result = below(op, keys, self, dim, start, length) if hot.off else op.table[keys](self, dim, start, length)
+    set_history(result, node)
+    return result
+
+
+def diag_embed(op, keys, self, offset, dim1, dim2):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, offset, dim1, dim2) if hot.off else op.table[keys](self, offset, dim1, dim2)
+    edges = (gradient_edge(self),)
+    node = nodes.DiagEmbedBackward0()
+    node.next_edges = edges
+    node._saved_offset = offset
+    node._saved_dim1 = dim1
+    node._saved_dim2 = dim2
+    result = below(op, keys, self, offset, dim1, dim2) if hot.off else op.table[keys](self, offset, dim1, dim2)
+    set_history(result, node)
+    return result
+
+
+def block_diag(op, keys, tensors):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, tensors) if hot.off else op.table[keys](tensors)
+    edges = gradient_edges(tensors)
+    if not (any([n is not None for n, _ in edges])):
+        return below(op, keys, tensors) if hot.off else op.table[keys](tensors)
+    node = nodes.BlockDiagBackward0()
+    node.next_edges = edges
+    node._saved_tensors_shape = [t.shape for t in tensors]
+    result = below(op, keys, tensors) if hot.off else op.table[keys](tensors)
+    set_history(result, node)
+    return result
+
+
+def rot90(op, keys, self, k, dims):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, k, dims) if hot.off else op.table[keys](self, k, dims)
+    edges = (gradient_edge(self),)
+    node = nodes.Rot90Backward0()
+    node.next_edges = edges
+    node._saved_dims = tuple(dims)
+    node._saved_k = k
+    result = below(op, keys, self, k, dims) if hot.off else op.table[keys](self, k, dims)
+    set_history(result, node)
+    return result
+
+
+def unsafe_split_Tensor(op, keys, self, split_size, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.UnsafeSplitBackward0()
+    node.next_edges = edges
+    node._saved_split_size = split_size
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
+
+
+def unsafe_split_with_sizes(op, keys, self, split_sizes, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, split_sizes, dim) if hot.off else op.table[keys](self, split_sizes, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.UnsafeSplitWithSizesBackward0()
+    node.next_edges = edges
+    node._saved_split_sizes = tuple(split_sizes)
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, split_sizes, dim) if hot.off else op.table[keys](self, split_sizes, dim)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
 
 
 def relu(op, keys, self):
@@ -1247,6 +2211,21 @@ def convolution_backward(op, keys, grad_output, input, weight, bias_sizes, strid
     return result
 
 
+def conv_tbc(op, keys, self, weight, bias, pad):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, weight, bias, pad) if hot.off else op.table[keys](self, weight, bias, pad)
+    edges = to_self, to_weight, to_bias = gradient_edge(self), gradient_edge(weight), gradient_edge(bias)
+    node = nodes.ConvTbcBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_weight = save(weight)
+    node._raw_saved_bias = save(bias)
+    node._saved_pad = pad
+    result = below(op, keys, self, weight, bias, pad) if hot.off else op.table[keys](self, weight, bias, pad)
+    set_history(result, node)
+    return result
+
+
 def nll_loss_forward(op, keys, self, target, weight, reduction, ignore_index):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, target, weight, reduction, ignore_index) if hot.off else op.table[keys](self, target, weight, reduction, ignore_index)
@@ -1805,6 +2784,191 @@ def _adaptive_avg_pool2d_backward(op, keys, grad_output, self):
     return result
 
 
+def avg_pool3d(op, keys, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) if hot.off else op.table[keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    edges = (gradient_edge(self),)
+    node = nodes.AvgPool3DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_kernel_size = tuple(kernel_size)
+    node._saved_stride = tuple(stride)
+    node._saved_padding = tuple(padding)
+    node._saved_ceil_mode = ceil_mode
+    node._saved_count_include_pad = count_include_pad
+    node._saved_divisor_override = divisor_override
+    result = below(op, keys, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) if hot.off else op.table[keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    set_history(result, node)
+    return result
+
+
+def avg_pool3d_backward(op, keys, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) if hot.off else op.table[keys](grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.AvgPool3DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_kernel_size = tuple(kernel_size)
+    node._saved_stride = tuple(stride)
+    node._saved_padding = tuple(padding)
+    node._saved_ceil_mode = ceil_mode
+    node._saved_count_include_pad = count_include_pad
+    node._saved_divisor_override = divisor_override
+    result = below(op, keys, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) if hot.off else op.table[keys](grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    set_history(result, node)
+    return result
+
+
+def max_pool3d_with_indices(op, keys, self, kernel_size, stride, padding, dilation, ceil_mode):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, kernel_size, stride, padding, dilation, ceil_mode) if hot.off else op.table[keys](self, kernel_size, stride, padding, dilation, ceil_mode)
+    edges = (gradient_edge(self),)
+    node = nodes.MaxPool3DWithIndicesBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_kernel_size = tuple(kernel_size)
+    node._saved_stride = tuple(stride)
+    node._saved_padding = tuple(padding)
+    node._saved_dilation = tuple(dilation)
+    node._saved_ceil_mode = ceil_mode
+    result = below(op, keys, self, kernel_size, stride, padding, dilation, ceil_mode) if hot.off else op.table[keys](self, kernel_size, stride, padding, dilation, ceil_mode)
+    set_history(result[0], node, 0)
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
+def max_pool3d_with_indices_backward(op, keys, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+    node = nodes.MaxPool3DWithIndicesBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save(indices) if to_grad_output[0] is not None else None
+    result = below(op, keys, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+    set_history(result, node)
+    return result
+
+
+def fractional_max_pool2d(op, keys, self, kernel_size, output_size, random_samples):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, kernel_size, output_size, random_samples) if hot.off else op.table[keys](self, kernel_size, output_size, random_samples)
+    if random_samples._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('fractional_max_pool2d', 'random_samples')
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, kernel_size, output_size, random_samples) if hot.off else op.table[keys](self, kernel_size, output_size, random_samples)
+    node = nodes.FractionalMaxPool2DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_kernel_size = tuple(kernel_size)
+    node._saved_output_size = tuple(output_size)
+    result = below(op, keys, self, kernel_size, output_size, random_samples) if hot.off else op.table[keys](self, kernel_size, output_size, random_samples)
+    set_history(result[0], node, 0)
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
+def fractional_max_pool2d_backward(op, keys, grad_output, self, kernel_size, output_size, indices):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, kernel_size, output_size, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, output_size, indices)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, kernel_size, output_size, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, output_size, indices)
+    node = nodes.FractionalMaxPool2DBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save(indices) if to_grad_output[0] is not None else None
+    result = below(op, keys, grad_output, self, kernel_size, output_size, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, output_size, indices)
+    set_history(result, node)
+    return result
+
+
+def fractional_max_pool3d(op, keys, self, kernel_size, output_size, random_samples):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, kernel_size, output_size, random_samples) if hot.off else op.table[keys](self, kernel_size, output_size, random_samples)
+    if random_samples._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('fractional_max_pool3d', 'random_samples')
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, kernel_size, output_size, random_samples) if hot.off else op.table[keys](self, kernel_size, output_size, random_samples)
+    node = nodes.FractionalMaxPool3DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_kernel_size = tuple(kernel_size)
+    node._saved_output_size = tuple(output_size)
+    result = below(op, keys, self, kernel_size, output_size, random_samples) if hot.off else op.table[keys](self, kernel_size, output_size, random_samples)
+    set_history(result[0], node, 0)
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
+def fractional_max_pool3d_backward(op, keys, grad_output, self, kernel_size, output_size, indices):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self, kernel_size, output_size, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, output_size, indices)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    if not (to_grad_output[0] is not None or to_self[0] is not None):
+        return below(op, keys, grad_output, self, kernel_size, output_size, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, output_size, indices)
+    node = nodes.FractionalMaxPool3DBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save(indices) if to_grad_output[0] is not None else None
+    result = below(op, keys, grad_output, self, kernel_size, output_size, indices) if hot.off else op.table[keys](grad_output, self, kernel_size, output_size, indices)
+    set_history(result, node)
+    return result
+
+
+def max_unpool2d(op, keys, self, indices, output_size):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, indices, output_size) if hot.off else op.table[keys](self, indices, output_size)
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, indices, output_size) if hot.off else op.table[keys](self, indices, output_size)
+    node = nodes.MaxUnpool2DBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save(indices)
+    result = below(op, keys, self, indices, output_size) if hot.off else op.table[keys](self, indices, output_size)
+    set_history(result, node)
+    return result
+
+
+def max_unpool3d(op, keys, self, indices, output_size, stride, padding):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, indices, output_size, stride, padding) if hot.off else op.table[keys](self, indices, output_size, stride, padding)
+    edges = (gradient_edge(self),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, indices, output_size, stride, padding) if hot.off else op.table[keys](self, indices, output_size, stride, padding)
+    node = nodes.MaxUnpool3DBackward0()
+    node.next_edges = edges
+    node._raw_saved_indices = save(indices)
+    result = below(op, keys, self, indices, output_size, stride, padding) if hot.off else op.table[keys](self, indices, output_size, stride, padding)
+    set_history(result, node)
+    return result
+
+
+def _adaptive_avg_pool3d(op, keys, self, output_size):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
+    edges = (gradient_edge(self),)
+    node = nodes.AdaptiveAvgPool3DBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
+    set_history(result, node)
+    return result
+
+
+def _adaptive_avg_pool3d_backward(op, keys, grad_output, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
+    edges = to_grad_output, to_self = gradient_edge(grad_output), gradient_edge(self)
+    node = nodes.AdaptiveAvgPool3DBackwardBackward0()
+    node.next_edges = edges
+    node._saved_grad_output_shape = grad_output.shape
+    result = below(op, keys, grad_output, self) if hot.off else op.table[keys](grad_output, self)
+    set_history(result, node)
+    return result
+
+
 def adaptive_max_pool2d(op, keys, self, output_size):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, output_size) if hot.off else op.table[keys](self, output_size)
@@ -2265,6 +3429,105 @@ def col2im(op, keys, self, output_size, kernel_size, dilation, padding, stride):
     return result
 
 
+def _pack_padded_sequence(op, keys, input, lengths, batch_first):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, input, lengths, batch_first) if hot.off else op.table[keys](input, lengths, batch_first)
+    if lengths._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('_pack_padded_sequence', 'lengths')
+    edges = (gradient_edge(input),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, input, lengths, batch_first) if hot.off else op.table[keys](input, lengths, batch_first)
+    node = nodes.PackPaddedSequenceBackward0()
+    node.next_edges = edges
+    node._saved_input_shape = input.shape
+    node._saved_batch_first = batch_first
+    result = below(op, keys, input, lengths, batch_first) if hot.off else op.table[keys](input, lengths, batch_first)
+    set_history(result[0], node, 0)
+    node._raw_saved_result1 = save(result[1])
+    return result
+
+
+def grid_sampler_2d(op, keys, input, grid, interpolation_mode, padding_mode, align_corners):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, input, grid, interpolation_mode, padding_mode, align_corners) if hot.off else op.table[keys](input, grid, interpolation_mode, padding_mode, align_corners)
+    edges = to_input, to_grid = gradient_edge(input), gradient_edge(grid)
+    node = nodes.GridSampler2DBackward0()
+    node.next_edges = edges
+    node._raw_saved_input = save(input)
+    node._raw_saved_grid = save(grid)
+    node._saved_interpolation_mode = interpolation_mode
+    node._saved_padding_mode = padding_mode
+    node._saved_align_corners = align_corners
+    result = below(op, keys, input, grid, interpolation_mode, padding_mode, align_corners) if hot.off else op.table[keys](input, grid, interpolation_mode, padding_mode, align_corners)
+    set_history(result, node)
+    return result
+
+
+def grid_sampler_2d_backward(op, keys, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask) if hot.off else op.table[keys](grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+    edges = to_grad_output, to_input, to_grid = gradient_edge(grad_output), gradient_edge(input), gradient_edge(grid)
+    node = nodes.GridSampler2DBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_grad_output = save(grad_output)
+    node._raw_saved_input = save(input)
+    node._raw_saved_grid = save(grid)
+    node._saved_interpolation_mode = interpolation_mode
+    node._saved_padding_mode = padding_mode
+    node._saved_align_corners = align_corners
+    result = below(op, keys, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask) if hot.off else op.table[keys](grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    return result
+
+
+def grid_sampler_3d(op, keys, input, grid, interpolation_mode, padding_mode, align_corners):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, input, grid, interpolation_mode, padding_mode, align_corners) if hot.off else op.table[keys](input, grid, interpolation_mode, padding_mode, align_corners)
+    edges = to_input, to_grid = gradient_edge(input), gradient_edge(grid)
+    node = nodes.GridSampler3DBackward0()
+    node.next_edges = edges
+    node._raw_saved_input = save(input)
+    node._raw_saved_grid = save(grid)
+    node._saved_interpolation_mode = interpolation_mode
+    node._saved_padding_mode = padding_mode
+    node._saved_align_corners = align_corners
+    result = below(op, keys, input, grid, interpolation_mode, padding_mode, align_corners) if hot.off else op.table[keys](input, grid, interpolation_mode, padding_mode, align_corners)
+    set_history(result, node)
+    return result
+
+
+def grid_sampler_3d_backward(op, keys, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask) if hot.off else op.table[keys](grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+    edges = to_grad_output, to_input, to_grid = gradient_edge(grad_output), gradient_edge(input), gradient_edge(grid)
+    node = nodes.GridSampler3DBackwardBackward0()
+    node.next_edges = edges
+    node._raw_saved_grad_output = save(grad_output)
+    node._raw_saved_input = save(input)
+    node._raw_saved_grid = save(grid)
+    node._saved_interpolation_mode = interpolation_mode
+    node._saved_padding_mode = padding_mode
+    node._saved_align_corners = align_corners
+    result = below(op, keys, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask) if hot.off else op.table[keys](grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    return result
+
+
+def affine_grid_generator(op, keys, theta, size, align_corners):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, theta, size, align_corners) if hot.off else op.table[keys](theta, size, align_corners)
+    edges = (gradient_edge(theta),)
+    node = nodes.AffineGridGeneratorBackward0()
+    node.next_edges = edges
+    node._saved_size = tuple(size)
+    node._saved_align_corners = align_corners
+    result = below(op, keys, theta, size, align_corners) if hot.off else op.table[keys](theta, size, align_corners)
+    set_history(result, node)
+    return result
+
+
 def sort(op, keys, self, dim, descending):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, descending) if hot.off else op.table[keys](self, dim, descending)
@@ -2304,6 +3567,147 @@ def topk(op, keys, self, k, dim, largest, sorted):
     result = below(op, keys, self, k, dim, largest, sorted) if hot.off else op.table[keys](self, k, dim, largest, sorted)
     set_history(result[0], node, 0)
     node._raw_saved_indices = save(result[1])
+    return result
+
+
+def kthvalue(op, keys, self, k, dim, keepdim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, k, dim, keepdim) if hot.off else op.table[keys](self, k, dim, keepdim)
+    edges = (gradient_edge(self),)
+    node = nodes.KthvalueBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    node._saved_keepdim = keepdim
+    result = below(op, keys, self, k, dim, keepdim) if hot.off else op.table[keys](self, k, dim, keepdim)
+    set_history(result[0], node, 0)
+    node._raw_saved_indices = save(result[1])
+    return result
+
+
+def median(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.MedianBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def median_dim(op, keys, self, dim, keepdim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
+    edges = (gradient_edge(self),)
+    node = nodes.MedianBackward1()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    node._saved_keepdim = keepdim
+    result = below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
+    set_history(result[0], node, 0)
+    node._raw_saved_indices = save(result[1])
+    return result
+
+
+def nanmedian(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.NanmedianBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def nanmedian_dim(op, keys, self, dim, keepdim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
+    edges = (gradient_edge(self),)
+    node = nodes.NanmedianBackward1()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    node._saved_keepdim = keepdim
+    result = below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
+    set_history(result[0], node, 0)
+    node._raw_saved_indices = save(result[1])
+    return result
+
+
+def mode(op, keys, self, dim, keepdim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
+    edges = (gradient_edge(self),)
+    node = nodes.ModeBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    node._saved_keepdim = keepdim
+    result = below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
+    set_history(result[0], node, 0)
+    node._raw_saved_indices = save(result[1])
+    return result
+
+
+def _unique(op, keys, self, sorted, return_inverse):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, sorted, return_inverse) if hot.off else op.table[keys](self, sorted, return_inverse)
+    edges = (gradient_edge(self),)
+    node = nodes.UniqueBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, sorted, return_inverse) if hot.off else op.table[keys](self, sorted, return_inverse)
+    set_history(result[0], node, 0)
+    return result
+
+
+def _unique2(op, keys, self, sorted, return_inverse, return_counts):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, sorted, return_inverse, return_counts) if hot.off else op.table[keys](self, sorted, return_inverse, return_counts)
+    edges = (gradient_edge(self),)
+    node = nodes.Unique2Backward0()
+    node.next_edges = edges
+    result = below(op, keys, self, sorted, return_inverse, return_counts) if hot.off else op.table[keys](self, sorted, return_inverse, return_counts)
+    set_history(result[0], node, 0)
+    return result
+
+
+def unique_dim(op, keys, self, dim, sorted, return_inverse, return_counts):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, sorted, return_inverse, return_counts) if hot.off else op.table[keys](self, dim, sorted, return_inverse, return_counts)
+    edges = (gradient_edge(self),)
+    node = nodes.UniqueDimBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, dim, sorted, return_inverse, return_counts) if hot.off else op.table[keys](self, dim, sorted, return_inverse, return_counts)
+    set_history(result[0], node, 0)
+    return result
+
+
+def unique_consecutive(op, keys, self, return_inverse, return_counts, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, return_inverse, return_counts, dim) if hot.off else op.table[keys](self, return_inverse, return_counts, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.UniqueConsecutiveBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, return_inverse, return_counts, dim) if hot.off else op.table[keys](self, return_inverse, return_counts, dim)
+    set_history(result[0], node, 0)
+    return result
+
+
+def unique_dim_consecutive(op, keys, self, dim, return_inverse, return_counts):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, return_inverse, return_counts) if hot.off else op.table[keys](self, dim, return_inverse, return_counts)
+    edges = (gradient_edge(self),)
+    node = nodes.UniqueDimConsecutiveBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, dim, return_inverse, return_counts) if hot.off else op.table[keys](self, dim, return_inverse, return_counts)
+    set_history(result[0], node, 0)
     return result
 
 
@@ -2843,60 +4247,6 @@ def minimum(op, keys, self, other):
     return result
 
 
-def bitwise_and__Scalar(op, keys, self, other):
-    if grad_mode.off and not is_grad_enabled():
-        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    check_inplace(self)
-    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    forget_history(self)
-    return self
-
-
-def bitwise_and__Tensor(op, keys, self, other):
-    if grad_mode.off and not is_grad_enabled():
-        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    check_inplace(self)
-    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    forget_history(self)
-    return self
-
-
-def bitwise_or__Scalar(op, keys, self, other):
-    if grad_mode.off and not is_grad_enabled():
-        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    check_inplace(self)
-    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    forget_history(self)
-    return self
-
-
-def bitwise_or__Tensor(op, keys, self, other):
-    if grad_mode.off and not is_grad_enabled():
-        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    check_inplace(self)
-    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    forget_history(self)
-    return self
-
-
-def bitwise_xor__Scalar(op, keys, self, other):
-    if grad_mode.off and not is_grad_enabled():
-        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    check_inplace(self)
-    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    forget_history(self)
-    return self
-
-
-def bitwise_xor__Tensor(op, keys, self, other):
-    if grad_mode.off and not is_grad_enabled():
-        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    check_inplace(self)
-    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
-    forget_history(self)
-    return self
-
-
 def logical_and_(op, keys, self, other):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
@@ -3054,6 +4404,458 @@ def rsub_Scalar(op, keys, self, other, alpha):
     result = below(op, keys, self, other, alpha) if hot.off else op.table[keys](self, other, alpha)
     set_history(result, node)
     return result
+
+
+def copysign_Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.CopysignBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def copysign__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.CopysignBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone()) if to_self[0] is not None else None
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def copysign_Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    node = nodes.CopysignBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def copysign__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.CopysignBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def nextafter(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.NextafterBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    node._raw_saved_other = save(other)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def nextafter_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.NextafterBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone()) if to_self[0] is not None else None
+    node._raw_saved_other = save(other)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def ldexp_Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.LdexpBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_self[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def ldexp_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.LdexpBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_self[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def heaviside(op, keys, self, values):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, values) if hot.off else op.table[keys](self, values)
+    edges = to_self, to_values = gradient_edge(self), gradient_edge(values)
+    node = nodes.HeavisideBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, values) if hot.off else op.table[keys](self, values)
+    set_history(result, node)
+    return result
+
+
+def heaviside_(op, keys, self, values):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, values) if hot.off else op.table[keys](self, values)
+    edges = to_self, to_values = gradient_edge(self), gradient_edge(values)
+    check_inplace(self)
+    node = nodes.HeavisideBackward0()
+    node.next_edges = edges
+    below(op, keys, self, values) if hot.off else op.table[keys](self, values)
+    rebase_history(self, node)
+    return self
+
+
+def hypot(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.HypotBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_self[0] is not None else None
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def hypot_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.HypotBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone()) if to_self[0] is not None else None
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def fmax(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.FmaxBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_other = save(other)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def fmin(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.FminBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._raw_saved_other = save(other)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def igamma(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.IgammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def igamma_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.IgammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone()) if to_other[0] is not None else None
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def igammac(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.IgammacBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def igammac_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.IgammacBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone()) if to_other[0] is not None else None
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def logaddexp(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.LogaddexpBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def logaddexp2(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.Logaddexp2Backward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def xlogy_Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.XlogyBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def xlogy__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    check_inplace(self)
+    node = nodes.XlogyBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def xlogy_Scalar_Self(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(other),)
+    node = nodes.XlogyBackward1()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._saved_self = self
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def xlogy_Scalar_Other(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    node = nodes.XlogyBackward2()
+    node.next_edges = edges
+    node._saved_other = other
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def xlogy__Scalar_Other(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.XlogyBackward2()
+    node.next_edges = edges
+    node._saved_other = other
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    rebase_history(self, node)
+    return self
+
+
+def bitwise_not_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    check_inplace(self)
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    forget_history(self)
+    return self
+
+
+def bitwise_and__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_and__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_or__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_or__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_xor__Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_xor__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_left_shift__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_left_shift__Tensor_Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_right_shift__Tensor(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def bitwise_right_shift__Tensor_Scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def gcd_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
+
+
+def lcm_(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    check_inplace(self)
+    below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    forget_history(self)
+    return self
 
 
 def lerp_Scalar(op, keys, self, end, weight):
@@ -3933,15 +5735,6 @@ def logical_not_(op, keys, self):
     return self
 
 
-def bitwise_not_(op, keys, self):
-    if grad_mode.off and not is_grad_enabled():
-        return below(op, keys, self) if hot.off else op.table[keys](self)
-    check_inplace(self)
-    below(op, keys, self) if hot.off else op.table[keys](self)
-    forget_history(self)
-    return self
-
-
 def clamp(op, keys, self, min, max):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, min, max) if hot.off else op.table[keys](self, min, max)
@@ -4108,6 +5901,445 @@ def clamp_max__Tensor(op, keys, self, max):
     return self
 
 
+def exp2(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.Exp2Backward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def exp2_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.Exp2Backward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def log10(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.Log10Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def log10_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.Log10Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def asinh(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AsinhBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def asinh_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.AsinhBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def acosh(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AcoshBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def acosh_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.AcoshBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def atanh(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AtanhBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def atanh_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.AtanhBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def sinc(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SincBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def sinc_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.SincBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def deg2rad(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.Deg2RadBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def deg2rad_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.Deg2RadBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def rad2deg(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.Rad2DegBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def rad2deg_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.Rad2DegBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def nan_to_num(op, keys, self, nan, posinf, neginf):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, nan, posinf, neginf) if hot.off else op.table[keys](self, nan, posinf, neginf)
+    edges = (gradient_edge(self),)
+    node = nodes.NanToNumBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, nan, posinf, neginf) if hot.off else op.table[keys](self, nan, posinf, neginf)
+    set_history(result, node)
+    return result
+
+
+def nan_to_num_(op, keys, self, nan, posinf, neginf):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, nan, posinf, neginf) if hot.off else op.table[keys](self, nan, posinf, neginf)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.NanToNumBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self, nan, posinf, neginf) if hot.off else op.table[keys](self, nan, posinf, neginf)
+    rebase_history(self, node)
+    return self
+
+
+def frexp_Tensor(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.FrexpBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result[0], node, 0)
+    node._raw_saved_exponent = save(result[1])
+    return result
+
+
+def erfc(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ErfcBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def erfc_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ErfcBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def erfinv(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.ErfinvBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def erfinv_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ErfinvBackward0()
+    node.next_edges = edges
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    node._raw_saved_result = save_output(self)
+    return self
+
+
+def lgamma(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.LgammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def lgamma_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.LgammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def digamma(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.DigammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def digamma_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.DigammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def polygamma(op, keys, n, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, n, self) if hot.off else op.table[keys](n, self)
+    edges = (gradient_edge(self),)
+    node = nodes.PolygammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_n = n
+    result = below(op, keys, n, self) if hot.off else op.table[keys](n, self)
+    set_history(result, node)
+    return result
+
+
+def polygamma_(op, keys, self, n):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, n) if hot.off else op.table[keys](self, n)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.PolygammaBackward1()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_n = n
+    below(op, keys, self, n) if hot.off else op.table[keys](self, n)
+    rebase_history(self, node)
+    return self
+
+
+def mvlgamma(op, keys, self, p):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p) if hot.off else op.table[keys](self, p)
+    edges = (gradient_edge(self),)
+    node = nodes.MvlgammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_p = p
+    result = below(op, keys, self, p) if hot.off else op.table[keys](self, p)
+    set_history(result, node)
+    return result
+
+
+def mvlgamma_(op, keys, self, p):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p) if hot.off else op.table[keys](self, p)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.MvlgammaBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_p = p
+    below(op, keys, self, p) if hot.off else op.table[keys](self, p)
+    rebase_history(self, node)
+    return self
+
+
+def i0(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.I0Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def i0_(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.I0Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    below(op, keys, self) if hot.off else op.table[keys](self)
+    rebase_history(self, node)
+    return self
+
+
+def logit(op, keys, self, eps):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, eps) if hot.off else op.table[keys](self, eps)
+    edges = (gradient_edge(self),)
+    node = nodes.LogitBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_eps = eps
+    result = below(op, keys, self, eps) if hot.off else op.table[keys](self, eps)
+    set_history(result, node)
+    return result
+
+
+def logit_(op, keys, self, eps):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, eps) if hot.off else op.table[keys](self, eps)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.LogitBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self.clone())
+    node._saved_eps = eps
+    below(op, keys, self, eps) if hot.off else op.table[keys](self, eps)
+    rebase_history(self, node)
+    return self
+
+
 def random_(op, keys, self, generator):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, generator) if hot.off else op.table[keys](self, generator)
@@ -4248,6 +6480,76 @@ def normal_Tensor_Tensor(op, keys, mean, std, generator):
     node._saved_mean_shape = mean.shape
     node._saved_std_shape = std.shape
     result = below(op, keys, mean, std, generator) if hot.off else op.table[keys](mean, std, generator)
+    set_history(result, node)
+    return result
+
+
+def exponential_(op, keys, self, lambd, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, lambd, generator) if hot.off else op.table[keys](self, lambd, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.ExponentialBackward0()
+    node.next_edges = edges
+    below(op, keys, self, lambd, generator) if hot.off else op.table[keys](self, lambd, generator)
+    rebase_history(self, node)
+    return self
+
+
+def log_normal_(op, keys, self, mean, std, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, mean, std, generator) if hot.off else op.table[keys](self, mean, std, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.LogNormalBackward0()
+    node.next_edges = edges
+    below(op, keys, self, mean, std, generator) if hot.off else op.table[keys](self, mean, std, generator)
+    rebase_history(self, node)
+    return self
+
+
+def cauchy_(op, keys, self, median, sigma, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, median, sigma, generator) if hot.off else op.table[keys](self, median, sigma, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.CauchyBackward0()
+    node.next_edges = edges
+    below(op, keys, self, median, sigma, generator) if hot.off else op.table[keys](self, median, sigma, generator)
+    rebase_history(self, node)
+    return self
+
+
+def geometric_(op, keys, self, p, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
+    edges = (gradient_edge(self),)
+    check_inplace(self)
+    node = nodes.GeometricBackward0()
+    node.next_edges = edges
+    below(op, keys, self, p, generator) if hot.off else op.table[keys](self, p, generator)
+    rebase_history(self, node)
+    return self
+
+
+def poisson(op, keys, self, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, generator) if hot.off else op.table[keys](self, generator)
+    edges = (gradient_edge(self),)
+    node = nodes.PoissonBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, generator) if hot.off else op.table[keys](self, generator)
+    set_history(result, node)
+    return result
+
+
+def binomial(op, keys, count, prob, generator):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, count, prob, generator) if hot.off else op.table[keys](count, prob, generator)
+    edges = to_count, to_prob = gradient_edge(count), gradient_edge(prob)
+    node = nodes.BinomialBackward0()
+    node.next_edges = edges
+    result = below(op, keys, count, prob, generator) if hot.off else op.table[keys](count, prob, generator)
     set_history(result, node)
     return result
 
@@ -4558,23 +6860,6 @@ def linalg_vector_norm(op, keys, self, ord, dim, keepdim, dtype):
     return result
 
 
-def _linalg_svd(op, keys, A, full_matrices, compute_uv, driver):
-    if grad_mode.off and not is_grad_enabled():
-        return below(op, keys, A, full_matrices, compute_uv, driver) if hot.off else op.table[keys](A, full_matrices, compute_uv, driver)
-    edges = (gradient_edge(A),)
-    node = nodes.LinalgSvdBackward0()
-    node.next_edges = edges
-    node._saved_full_matrices = full_matrices
-    result = below(op, keys, A, full_matrices, compute_uv, driver) if hot.off else op.table[keys](A, full_matrices, compute_uv, driver)
-    set_history(result[0], node, 0)
-    set_history(result[1], node, 1)
-    set_history(result[2], node, 2)
-    node._raw_saved_U = save_output(result[0])
-    node._raw_saved_S = save_output(result[1], 1)
-    node._raw_saved_Vh = save_output(result[2], 2)
-    return result
-
-
 def logsumexp(op, keys, self, dim, keepdim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
@@ -4587,6 +6872,38 @@ def logsumexp(op, keys, self, dim, keepdim):
     result = below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
     set_history(result, node)
     node._raw_saved_result = save_output(result)
+    return result
+
+
+def aminmax(op, keys, self, dim, keepdim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
+    edges = (gradient_edge(self),)
+    node = nodes.AminmaxBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_dim = dim
+    node._saved_keepdim = keepdim
+    result = below(op, keys, self, dim, keepdim) if hot.off else op.table[keys](self, dim, keepdim)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    node._raw_saved_min = save_output(result[0])
+    node._raw_saved_max = save_output(result[1], 1)
+    return result
+
+
+def nansum(op, keys, self, dim, keepdim, dtype):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
+    edges = (gradient_edge(self),)
+    node = nodes.NansumBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_dim = dim
+    node._saved_keepdim = keepdim
+    node._saved_self_dtype = self.dtype
+    result = below(op, keys, self, dim, keepdim, dtype) if hot.off else op.table[keys](self, dim, keepdim, dtype)
+    set_history(result, node)
     return result
 
 
@@ -4646,11 +6963,303 @@ def cumprod_(op, keys, self, dim, dtype):
     return self
 
 
+def cummax(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.CummaxBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result[0], node, 0)
+    node._raw_saved_indices = save(result[1])
+    return result
+
+
+def cummin(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.CumminBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result[0], node, 0)
+    node._raw_saved_indices = save(result[1])
+    return result
+
+
+def logcumsumexp(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.LogcumsumexpBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    node._saved_dim = dim
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def special_ndtri(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialNdtriBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def special_log_ndtr(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialLogNdtrBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def special_erfcx(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialErfcxBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def special_zeta(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.SpecialZetaBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other) if to_other[0] is not None else None
+    node._raw_saved_self = save(self) if to_other[0] is not None else None
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def special_zeta_self_scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(other),)
+    node = nodes.SpecialZetaBackward1()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._saved_self = self
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def special_zeta_other_scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialZetaBackward2()
+    node.next_edges = edges
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def special_entr(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialEntrBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def special_xlog1py(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = to_self, to_other = gradient_edge(self), gradient_edge(other)
+    node = nodes.SpecialXlog1PyBackward0()
+    node.next_edges = edges
+    node._raw_saved_other = save(other)
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def special_xlog1py_self_scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(other),)
+    node = nodes.SpecialXlog1PyBackward1()
+    node.next_edges = edges
+    node._saved_self = self
+    node._raw_saved_other = save(other)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def special_xlog1py_other_scalar(op, keys, self, other):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialXlog1PyBackward2()
+    node.next_edges = edges
+    node._saved_other = other
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self, other) if hot.off else op.table[keys](self, other)
+    set_history(result, node)
+    return result
+
+
+def special_i0e(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialI0EBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def special_i1(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialI1Backward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def special_i1e(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SpecialI1EBackward0()
+    node.next_edges = edges
+    node._raw_saved_self = save(self)
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    node._raw_saved_result = save_output(result)
+    return result
+
+
+def histogram_bins_tensor(op, keys, self, bins, weight, density):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, bins, weight, density) if hot.off else op.table[keys](self, bins, weight, density)
+    edges = to_self, to_bins, to_weight = gradient_edge(self), gradient_edge(bins), gradient_edge(weight)
+    node = nodes.HistogramBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, bins, weight, density) if hot.off else op.table[keys](self, bins, weight, density)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    return result
+
+
+def histogram_bin_ct(op, keys, self, bins, range, weight, density):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, bins, range, weight, density) if hot.off else op.table[keys](self, bins, range, weight, density)
+    edges = to_self, to_weight = gradient_edge(self), gradient_edge(weight)
+    node = nodes.HistogramBackward1()
+    node.next_edges = edges
+    result = below(op, keys, self, bins, range, weight, density) if hot.off else op.table[keys](self, bins, range, weight, density)
+    set_history(result[0], node, 0)
+    set_history(result[1], node, 1)
+    return result
+
+
+def _histogramdd_bin_edges(op, keys, self, bins, range, weight, density):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, bins, range, weight, density) if hot.off else op.table[keys](self, bins, range, weight, density)
+    edges = to_self, to_weight = gradient_edge(self), gradient_edge(weight)
+    node = nodes.HistogramddBinEdgesBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, bins, range, weight, density) if hot.off else op.table[keys](self, bins, range, weight, density)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
+
+
+def _histogramdd_from_bin_cts(op, keys, self, bins, range, weight, density):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, bins, range, weight, density) if hot.off else op.table[keys](self, bins, range, weight, density)
+    edges = to_self, to_weight = gradient_edge(self), gradient_edge(weight)
+    node = nodes.HistogramddFromBinCtsBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, bins, range, weight, density) if hot.off else op.table[keys](self, bins, range, weight, density)
+    set_history(result, node)
+    return result
+
+
+def _histogramdd_from_bin_tensors(op, keys, self, bins, weight, density):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, bins, weight, density) if hot.off else op.table[keys](self, bins, weight, density)
+    edges = to_self, to_weight = gradient_edge(self), gradient_edge(weight)
+    if not (to_self[0] is not None or to_weight[0] is not None):
+        return below(op, keys, self, bins, weight, density) if hot.off else op.table[keys](self, bins, weight, density)
+    node = nodes.HistogramddFromBinTensorsBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, bins, weight, density) if hot.off else op.table[keys](self, bins, weight, density)
+    set_history(result, node)
+    return result
+
+
+def bincount(op, keys, self, weights, minlength):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, weights, minlength) if hot.off else op.table[keys](self, weights, minlength)
+    if self._geometry.keys & AUTOGRAD_MASK:
+        raise not_differentiable('bincount', 'self')
+    edges = (gradient_edge(weights),)
+    if not (edges[0][0] is not None):
+        return below(op, keys, self, weights, minlength) if hot.off else op.table[keys](self, weights, minlength)
+    node = nodes.BincountBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self, weights, minlength) if hot.off else op.table[keys](self, weights, minlength)
+    set_history(result, node)
+    return result
+
+
 def view(op, keys, self, size):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
     edges = (gradient_edge(self),)
     node = nodes.ViewBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, size) if hot.off else op.table[keys](self, size)
+    set_history(result, node)
+    return result
+
+
+def view_copy(op, keys, self, size):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size) if hot.off else op.table[keys](self, size)
+    edges = (gradient_edge(self),)
+    node = nodes.ViewBackward0_copy()
     node.next_edges = edges
     node._saved_self_shape = self.shape
     result = below(op, keys, self, size) if hot.off else op.table[keys](self, size)
@@ -4682,11 +7291,34 @@ def _reshape_alias(op, keys, self, size, stride):
     return result
 
 
+def _reshape_alias_copy(op, keys, self, size, stride):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size, stride) if hot.off else op.table[keys](self, size, stride)
+    edges = (gradient_edge(self),)
+    node = nodes.ReshapeAliasBackward0_copy()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, size, stride) if hot.off else op.table[keys](self, size, stride)
+    set_history(result, node)
+    return result
+
+
 def alias(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
     edges = (gradient_edge(self),)
     node = nodes.AliasBackward0()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
+def alias_copy(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.AliasBackward0_copy()
     node.next_edges = edges
     result = below(op, keys, self) if hot.off else op.table[keys](self)
     set_history(result, node)
@@ -4728,6 +7360,23 @@ def as_strided_(op, keys, self, size, stride, storage_offset):
     return self
 
 
+def as_strided_copy(op, keys, self, size, stride, storage_offset):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size, stride, storage_offset) if hot.off else op.table[keys](self, size, stride, storage_offset)
+    edges = (gradient_edge(self),)
+    node = nodes.AsStridedBackward0_copy()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_self_stride = self.stride()
+    node._saved_self_storage_offset = self.storage_offset()
+    node._saved_size = tuple(size)
+    node._saved_stride = tuple(stride)
+    node._saved_storage_offset = storage_offset
+    result = below(op, keys, self, size, stride, storage_offset) if hot.off else op.table[keys](self, size, stride, storage_offset)
+    set_history(result, node)
+    return result
+
+
 def expand(op, keys, self, size, implicit):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, size, implicit) if hot.off else op.table[keys](self, size, implicit)
@@ -4740,11 +7389,35 @@ def expand(op, keys, self, size, implicit):
     return result
 
 
+def expand_copy(op, keys, self, size, implicit):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, size, implicit) if hot.off else op.table[keys](self, size, implicit)
+    edges = (gradient_edge(self),)
+    node = nodes.ExpandBackward0_copy()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, size, implicit) if hot.off else op.table[keys](self, size, implicit)
+    set_history(result, node)
+    return result
+
+
 def permute(op, keys, self, dims):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
     edges = (gradient_edge(self),)
     node = nodes.PermuteBackward0()
+    node.next_edges = edges
+    node._saved_dims = tuple(dims)
+    result = below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
+    set_history(result, node)
+    return result
+
+
+def permute_copy(op, keys, self, dims):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
+    edges = (gradient_edge(self),)
+    node = nodes.PermuteBackward0_copy()
     node.next_edges = edges
     node._saved_dims = tuple(dims)
     result = below(op, keys, self, dims) if hot.off else op.table[keys](self, dims)
@@ -4779,6 +7452,19 @@ def transpose_(op, keys, self, dim0, dim1):
     return self
 
 
+def transpose_copy_int(op, keys, self, dim0, dim1):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
+    edges = (gradient_edge(self),)
+    node = nodes.TransposeBackward0_copy()
+    node.next_edges = edges
+    node._saved_dim0 = dim0
+    node._saved_dim1 = dim1
+    result = below(op, keys, self, dim0, dim1) if hot.off else op.table[keys](self, dim0, dim1)
+    set_history(result, node)
+    return result
+
+
 def t(op, keys, self):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self) if hot.off else op.table[keys](self)
@@ -4800,6 +7486,17 @@ def t_(op, keys, self):
     below(op, keys, self) if hot.off else op.table[keys](self)
     set_history_of_inplace_view(self, node)
     return self
+
+
+def t_copy(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.TBackward0_copy()
+    node.next_edges = edges
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
 
 
 def squeeze(op, keys, self):
@@ -4827,6 +7524,18 @@ def squeeze_(op, keys, self):
     return self
 
 
+def squeeze_copy(op, keys, self):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self) if hot.off else op.table[keys](self)
+    edges = (gradient_edge(self),)
+    node = nodes.SqueezeBackward0_copy()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self) if hot.off else op.table[keys](self)
+    set_history(result, node)
+    return result
+
+
 def squeeze_dim(op, keys, self, dim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
@@ -4850,6 +7559,18 @@ def squeeze__dim(op, keys, self, dim):
     below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     set_history_of_inplace_view(self, node)
     return self
+
+
+def squeeze_copy_dim(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.SqueezeBackward1_copy()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result, node)
+    return result
 
 
 def squeeze_dims(op, keys, self, dim):
@@ -4877,6 +7598,18 @@ def squeeze__dims(op, keys, self, dim):
     return self
 
 
+def squeeze_copy_dims(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.SqueezeBackward2_copy()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result, node)
+    return result
+
+
 def unsqueeze(op, keys, self, dim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
@@ -4902,11 +7635,37 @@ def unsqueeze_(op, keys, self, dim):
     return self
 
 
+def unsqueeze_copy(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.UnsqueezeBackward0_copy()
+    node.next_edges = edges
+    node._saved_dim = dim
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    set_history(result, node)
+    return result
+
+
 def select_int(op, keys, self, dim, index):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim, index) if hot.off else op.table[keys](self, dim, index)
     edges = (gradient_edge(self),)
     node = nodes.SelectBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_dim = dim
+    node._saved_index = index
+    result = below(op, keys, self, dim, index) if hot.off else op.table[keys](self, dim, index)
+    set_history(result, node)
+    return result
+
+
+def select_copy_int(op, keys, self, dim, index):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, index) if hot.off else op.table[keys](self, dim, index)
+    edges = (gradient_edge(self),)
+    node = nodes.SelectBackward0_copy()
     node.next_edges = edges
     node._saved_self_shape = self.shape
     node._saved_dim = dim
@@ -4934,6 +7693,22 @@ def slice_Tensor(op, keys, self, dim, start, end, step):
         return below(op, keys, self, dim, start, end, step) if hot.off else op.table[keys](self, dim, start, end, step)
     edges = (gradient_edge(self),)
     node = nodes.SliceBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_dim = dim
+    node._saved_start = start
+    node._saved_end = end
+    node._saved_step = step
+    result = below(op, keys, self, dim, start, end, step) if hot.off else op.table[keys](self, dim, start, end, step)
+    set_history(result, node)
+    return result
+
+
+def slice_copy_Tensor(op, keys, self, dim, start, end, step):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim, start, end, step) if hot.off else op.table[keys](self, dim, start, end, step)
+    edges = (gradient_edge(self),)
+    node = nodes.SliceBackward0_copy()
     node.next_edges = edges
     node._saved_self_shape = self.shape
     node._saved_dim = dim
@@ -4975,6 +7750,21 @@ def diagonal(op, keys, self, offset, dim1, dim2):
     return result
 
 
+def diagonal_copy(op, keys, self, offset, dim1, dim2):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, offset, dim1, dim2) if hot.off else op.table[keys](self, offset, dim1, dim2)
+    edges = (gradient_edge(self),)
+    node = nodes.DiagonalBackward0_copy()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_offset = offset
+    node._saved_dim1 = dim1
+    node._saved_dim2 = dim2
+    result = below(op, keys, self, offset, dim1, dim2) if hot.off else op.table[keys](self, offset, dim1, dim2)
+    set_history(result, node)
+    return result
+
+
 def diagonal_backward(op, keys, grad_output, input_sizes, offset, dim1, dim2):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, grad_output, input_sizes, offset, dim1, dim2) if hot.off else op.table[keys](grad_output, input_sizes, offset, dim1, dim2)
@@ -4994,6 +7784,21 @@ def unfold(op, keys, self, dimension, size, step):
         return below(op, keys, self, dimension, size, step) if hot.off else op.table[keys](self, dimension, size, step)
     edges = (gradient_edge(self),)
     node = nodes.UnfoldBackward0()
+    node.next_edges = edges
+    node._saved_self_shape = self.shape
+    node._saved_dimension = dimension
+    node._saved_size = size
+    node._saved_step = step
+    result = below(op, keys, self, dimension, size, step) if hot.off else op.table[keys](self, dimension, size, step)
+    set_history(result, node)
+    return result
+
+
+def unfold_copy(op, keys, self, dimension, size, step):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dimension, size, step) if hot.off else op.table[keys](self, dimension, size, step)
+    edges = (gradient_edge(self),)
+    node = nodes.UnfoldBackward0_copy()
     node.next_edges = edges
     node._saved_self_shape = self.shape
     node._saved_dimension = dimension
@@ -5033,6 +7838,21 @@ def split_Tensor(op, keys, self, split_size, dim):
     return result
 
 
+def split_copy_Tensor(op, keys, self, split_size, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.SplitBackward0_copy()
+    node.next_edges = edges
+    node._saved_split_size = split_size
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, split_size, dim) if hot.off else op.table[keys](self, split_size, dim)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
+
+
 def split_with_sizes(op, keys, self, split_sizes, dim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, split_sizes, dim) if hot.off else op.table[keys](self, split_sizes, dim)
@@ -5048,11 +7868,39 @@ def split_with_sizes(op, keys, self, split_sizes, dim):
     return result
 
 
+def split_with_sizes_copy(op, keys, self, split_sizes, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, split_sizes, dim) if hot.off else op.table[keys](self, split_sizes, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.SplitWithSizesBackward0_copy()
+    node.next_edges = edges
+    node._saved_split_sizes = tuple(split_sizes)
+    node._saved_dim = dim
+    node._saved_self_shape = self.shape
+    result = below(op, keys, self, split_sizes, dim) if hot.off else op.table[keys](self, split_sizes, dim)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
+
+
 def unbind_int(op, keys, self, dim):
     if grad_mode.off and not is_grad_enabled():
         return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
     edges = (gradient_edge(self),)
     node = nodes.UnbindBackward0()
+    node.next_edges = edges
+    node._saved_dim = dim
+    result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    for i, t in enumerate(result):
+        set_history(t, node, i)
+    return result
+
+
+def unbind_copy_int(op, keys, self, dim):
+    if grad_mode.off and not is_grad_enabled():
+        return below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)
+    edges = (gradient_edge(self),)
+    node = nodes.UnbindBackward0_copy()
     node.next_edges = edges
     node._saved_dim = dim
     result = below(op, keys, self, dim) if hot.off else op.table[keys](self, dim)

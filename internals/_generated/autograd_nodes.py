@@ -6,24 +6,36 @@ One class for each entry: what it saves, and how it makes gradients of gradients
 # ruff: noqa
 from internals.autograd.node import Node
 from internals.autograd.saved_variable import ERR_BACKWARD_TWICE, release, unpack_list, unpack_optional
-from internals._generated.functions import _adaptive_avg_pool2d, view_as_complex, view_as_real, where, zeros_like
-from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, col2im, im2col, nll_loss, nll_loss2d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
-from internals._generated.ops import _adaptive_avg_pool2d_backward, _log_softmax_backward_data, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, avg_pool2d_backward, binary_cross_entropy_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, gelu_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, max_pool2d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
+from internals._generated.functions import _adaptive_avg_pool2d, _adaptive_avg_pool3d, polygamma, trace_backward, view_as_complex, view_as_real, where, xlogy, zeros_like
+from internals._generated.linalg_functions import cross as linalg_cross, lu_solve as linalg_lu_solve
+from internals._generated.nn_functions import _upsample_bicubic2d_aa, _upsample_bilinear2d_aa, _upsample_lanczos2d_aa, _upsample_nearest_exact1d, _upsample_nearest_exact2d, _upsample_nearest_exact3d, avg_pool2d, avg_pool3d, col2im, im2col, nll_loss, nll_loss2d, upsample_bicubic2d, upsample_bilinear2d, upsample_linear1d, upsample_nearest1d, upsample_nearest2d, upsample_nearest3d, upsample_trilinear3d
+from internals._generated.ops import _adaptive_avg_pool2d_backward, _adaptive_avg_pool3d_backward, _log_softmax_backward_data, _pack_padded_sequence_backward, _softmax_backward_data, _upsample_bicubic2d_aa_backward, _upsample_bilinear2d_aa_backward, _upsample_lanczos2d_aa_backward, _upsample_nearest_exact1d_backward, _upsample_nearest_exact2d_backward, _upsample_nearest_exact3d_backward, affine_grid_generator_backward, avg_pool2d_backward, avg_pool3d_backward, binary_cross_entropy_backward, conv_tbc_backward, convolution_backward, diagonal_backward, elu_backward, embedding_dense_backward, fractional_max_pool2d_backward, fractional_max_pool3d_backward, gelu_backward, grid_sampler_2d_backward, grid_sampler_3d_backward, hardtanh_backward, huber_loss_backward, leaky_relu_backward, log_sigmoid_backward, masked_scatter_backward, max_pool2d_with_indices_backward, max_pool3d_with_indices_backward, mse_loss_backward, native_batch_norm_backward, native_dropout_backward, native_layer_norm_backward, nll_loss2d_backward, nll_loss_backward, select_backward, sigmoid_backward, silu_backward, slice_Tensor, smooth_l1_loss_backward, softplus_backward, tanh_backward, threshold_backward, unfold_backward, upsample_bicubic2d_backward, upsample_bilinear2d_backward, upsample_linear1d_backward, upsample_nearest1d_backward, upsample_nearest2d_backward, upsample_nearest3d_backward, upsample_trilinear3d_backward
+from internals._generated.special_functions import i1 as special_i1, i1e as special_i1e, xlog1py as special_xlog1py, zeta as special_zeta
 from internals.autograd.formulas.activations import elu_double_backward, gelu_double_backward, log_sigmoid_double_backward, log_softmax_double_backward, silu_double_backward, softmax_double_backward, softplus_double_backward
+from internals.autograd.formulas.complex import angle_backward, conj, imaginary_part, polar_backward, real_part, sgn_backward, to_copy_backward
 from internals.autograd.formulas.convolution import convolution_double_backward
 from internals.autograd.formulas.gates import glu_gradient, hardsigmoid_gradient, hardswish_gradient, mish_gradient, shrink_gradient
+from internals.autograd.formulas.grid_sampler import grid_sampler_double_backward
 from internals.autograd.formulas.indexing import gather_backward, index_backward, index_put_self_backward, index_put_values_backward, index_select_backward, masked_select_backward, scatter_not_implemented
 from internals.autograd.formulas.joining import cat_tensors_backward, repeat_backward, roll_backward, stack_tensors_backward
+from internals.autograd.formulas.linalg_cholesky import cholesky_backward, cholesky_inverse_backward, cholesky_solve_backward
+from internals.autograd.formulas.linalg_eigen import linalg_eig_backward
+from internals.autograd.formulas.linalg_least_squares import linalg_lstsq_backward, pinv_backward
+from internals.autograd.formulas.linalg_lu import linalg_lu_backward, linalg_lu_solve_LU, lu_factor_ex_backward, lu_unpack_backward
+from internals.autograd.formulas.linalg_qr import householder_product_backward, linalg_qr_backward, ormqr_backward
+from internals.autograd.formulas.linalg_svd import svd_backward
+from internals.autograd.formulas.linalg_systems import linalg_det_backward, linalg_solve_backward, linalg_solve_triangular_backward, matrix_exp_backward, slogdet_backward, triangular_solve_backward
 from internals.autograd.formulas.linear_algebra import bmm_mat1_backward, bmm_mat2_backward, mm_mat1_backward, mm_mat2_backward
 from internals.autograd.formulas.losses import binary_cross_entropy_double_backward, binary_cross_entropy_double_backward_target, binary_cross_entropy_target_backward, binary_cross_entropy_with_logits_backward, binary_cross_entropy_with_logits_target_backward, huber_loss_double_backward, mse_loss_double_backward, smooth_l1_loss_double_backward
 from internals.autograd.formulas.moments import std_backward, std_mean_backward, var_backward, var_mean_backward
+from internals.autograd.formulas.movement import as_strided_scatter_backward, block_diag_backward, index_copy_source_backward, index_fill_value_backward, index_reduce_backward, put_self_backward, scatter_reduce_backward, take_backward
 from internals.autograd.formulas.normalization import batchnorm_double_backward, group_norm_backward, group_norm_double_backward, layer_norm_double_backward
 from internals.autograd.formulas.norms import logsumexp_backward, norm_backward
-from internals.autograd.formulas.pointwise import atan2_backward, clamp_backward, clamp_backward_min_max, derivative_not_implemented, div_other_backward, div_self_backward, dropout_scale, grad_where, maybe_multiply, pow_backward, pow_backward_exponent, pow_backward_self
+from internals.autograd.formulas.pointwise import acosh_slope, atan2_backward, clamp_backward, clamp_backward_min_max, copysign_backward, derivative_not_implemented, div_other_backward, div_self_backward, dropout_scale, grad_where, maybe_multiply, no_derivative, pow_backward, pow_backward_exponent, pow_backward_self, sinc_backward
 from internals.autograd.formulas.pooling import adaptive_max_pool_gradient, constant_pad_nd_backward, embedding_dense_double_backward, max_pool_double_backward, not_implemented
-from internals.autograd.formulas.reductions import amax_backward, evenly_distribute_backward, mean_backward, sum_backward, value_selecting_reduction_backward
-from internals.autograd.formulas.scans import cumprod_backward, cumsum_backward, prod_backward, prod_dim_backward
-from internals.autograd.formulas.svd import svd_backward
+from internals.autograd.formulas.reductions import amax_backward, aminmax_backward, evenly_distribute_backward, mean_backward, nansum_backward, sum_backward, value_selecting_reduction_backward
+from internals.autograd.formulas.scans import cummaxmin_backward, cumprod_backward, cumsum_backward, logcumsumexp_backward, prod_backward, prod_dim_backward
+from internals.autograd.formulas.special import i1_backward, i1e_backward, igamma_backward, logit_backward, mvlgamma_backward
 from internals.autograd.formulas.views import as_strided_backward, permute_backward, slice_backward_wrapper, split_backward, split_with_sizes_backward, sum_to, unbind_backward
 from math import pi
 
@@ -49,11 +61,11 @@ class ViewAsComplexBackward0(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
-        return (view_as_real(grad),)
+        return (view_as_real(grad.contiguous()),)
 
 
-class ConjPhysicalBackward0(Node):
-    """aten::conj_physical(Tensor self) -> Tensor"""
+class ComplexBackward0(Node):
+    """aten::complex(Tensor real, Tensor imag) -> Tensor"""
 
     __slots__ = ()
 
@@ -61,7 +73,133 @@ class ConjPhysicalBackward0(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(node.next_edges)
-        return (grad,)
+        (to_real, _), (to_imag, _) = node.next_edges
+        grad_real = grad_imag = None
+        if to_real is not None:
+            grad_real = real_part(grad)
+        if to_imag is not None:
+            grad_imag = imaginary_part(grad)
+        return grad_real, grad_imag
+
+
+class PolarBackward0(Node):
+    """aten::polar(Tensor abs, Tensor angle) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_abs, _), (to_angle, _) = node.next_edges
+        grad_abs = grad_angle = None
+        if to_abs is not None or to_angle is not None:
+            result = node._raw_saved_result.unpack(node)
+            grad_abs, grad_angle = polar_backward(grad, result)
+        return grad_abs, grad_angle
+
+    def release_variables(node):
+        release(node._raw_saved_result)
+
+
+class ConjBackward0(Node):
+    """aten::_conj(Tensor(a) self) -> Tensor(a)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (conj(grad),)
+
+
+class ConjPhysicalBackward0(Node):
+    """aten::_conj_physical(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad.conj_physical(),)
+
+
+class ConjPhysicalBackward1(Node):
+    """aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad.conj_physical(),)
+
+
+class AngleBackward0(Node):
+    """aten::angle(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (angle_backward(grad, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class SgnBackward0(Node):
+    """aten::sgn(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        return (sgn_backward(grad, self, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class VdotBackward0(Node):
+    """aten::vdot(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            grad_self = conj(grad) * other
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            grad_other = grad * self
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
 
 
 class IndexBackward0(Node):
@@ -416,6 +554,610 @@ class TriuBackward0(Node):
         return (grad.triu(diagonal),)
 
 
+class LinalgInvExBackward0(Node):
+    """aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"""
+
+    __slots__ = ('_raw_saved_inverse', )
+    saved_names = ('inverse', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        inverse = node._raw_saved_inverse.unpack(node)
+        return (-inverse.mH.matmul(grad.matmul(inverse.mH)),)
+
+    def release_variables(node):
+        release(node._raw_saved_inverse)
+
+
+class LinalgSolveExBackward0(Node):
+    """aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"""
+
+    __slots__ = ('_raw_saved_result', '_raw_saved_A', '_raw_saved_LU', '_raw_saved_pivots', '_saved_left', )
+    saved_names = ('result', 'A', 'LU', 'pivots', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_A, _), (to_B, _) = node.next_edges
+        grad_A = grad_B = None
+        if to_A is not None or to_B is not None:
+            grad_input_mask = (to_A is not None, to_B is not None,)
+            result = node._raw_saved_result.unpack(node)
+            A = node._raw_saved_A.unpack(node)
+            LU = node._raw_saved_LU.unpack(node)
+            pivots = node._raw_saved_pivots.unpack(node)
+            left = node._saved_left
+            grad_A, grad_B = linalg_solve_backward(grad, result, A, LU, pivots, left, grad_input_mask)
+        return grad_A, grad_B
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_A, node._raw_saved_LU, node._raw_saved_pivots)
+
+
+class LinalgSolveTriangularBackward0(Node):
+    """aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_upper', '_saved_left', '_saved_unitriangular', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_B, _) = node.next_edges
+        grad_self = grad_B = None
+        if to_self is not None or to_B is not None:
+            grad_input_mask = (to_self is not None, to_B is not None,)
+            self = node._raw_saved_self.unpack(node)
+            result = node._raw_saved_result.unpack(node)
+            upper = node._saved_upper
+            left = node._saved_left
+            unitriangular = node._saved_unitriangular
+            grad_self, grad_B = linalg_solve_triangular_backward(grad, self, result, upper, left, unitriangular, grad_input_mask)
+        return grad_self, grad_B
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class TriangularSolveBackward0(Node):
+    """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"""
+
+    __slots__ = ('_raw_saved_A', '_raw_saved_solution', '_saved_upper', '_saved_transpose', '_saved_unitriangular', )
+    saved_names = ('A', 'solution', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_A, _) = node.next_edges
+        grad_self = grad_A = None
+        if to_self is not None or to_A is not None:
+            grad_input_mask = (to_self is not None, to_A is not None,)
+            A = node._raw_saved_A.unpack(node)
+            solution = node._raw_saved_solution.unpack(node)
+            upper = node._saved_upper
+            transpose = node._saved_transpose
+            unitriangular = node._saved_unitriangular
+            grad_self, grad_A = triangular_solve_backward(grads[0], grads[1], A, solution, upper, transpose, unitriangular, grad_input_mask)
+        return grad_self, grad_A
+
+    def release_variables(node):
+        release(node._raw_saved_A, node._raw_saved_solution)
+
+
+class LinalgDetBackward0(Node):
+    """aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"""
+
+    __slots__ = ('_raw_saved_result', '_raw_saved_A', '_raw_saved_LU', '_raw_saved_pivots', )
+    saved_names = ('result', 'A', 'LU', 'pivots', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        A = node._raw_saved_A.unpack(node)
+        LU = node._raw_saved_LU.unpack(node)
+        pivots = node._raw_saved_pivots.unpack(node)
+        return (linalg_det_backward(grad, result, A, LU, pivots),)
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_A, node._raw_saved_LU, node._raw_saved_pivots)
+
+
+class LinalgSlogdetBackward0(Node):
+    """aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"""
+
+    __slots__ = ('_raw_saved_A', '_raw_saved_sign', '_raw_saved_LU', '_raw_saved_pivots', )
+    saved_names = ('A', 'sign', 'LU', 'pivots', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        A = node._raw_saved_A.unpack(node)
+        sign = node._raw_saved_sign.unpack(node)
+        LU = node._raw_saved_LU.unpack(node)
+        pivots = node._raw_saved_pivots.unpack(node)
+        return (slogdet_backward(grads[0], grads[1], A, sign, LU, pivots),)
+
+    def release_variables(node):
+        release(node._raw_saved_A, node._raw_saved_sign, node._raw_saved_LU, node._raw_saved_pivots)
+
+
+class LinalgMatrixExpBackward0(Node):
+    """aten::linalg_matrix_exp(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (matrix_exp_backward(self, grad),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class LinalgCholeskyExBackward0(Node):
+    """aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"""
+
+    __slots__ = ('_saved_upper', '_raw_saved_L', )
+    saved_names = ('L', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        upper = node._saved_upper
+        L = node._raw_saved_L.unpack(node)
+        return (cholesky_backward(grad, upper, L),)
+
+    def release_variables(node):
+        release(node._raw_saved_L)
+
+
+class CholeskyBackward0(Node):
+    """aten::cholesky(Tensor self, bool upper=False) -> Tensor"""
+
+    __slots__ = ('_saved_upper', '_raw_saved_result', )
+    saved_names = ('result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        upper = node._saved_upper
+        result = node._raw_saved_result.unpack(node)
+        return (cholesky_backward(grad, upper, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
+
+
+class CholeskySolveBackward0(Node):
+    """aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_input2', '_raw_saved_result', '_saved_upper', )
+    saved_names = ('self', 'input2', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_input2, _) = node.next_edges
+        grad_self = grad_input2 = None
+        if to_self is not None or to_input2 is not None:
+            grad_input_mask = (to_self is not None, to_input2 is not None,)
+            self = node._raw_saved_self.unpack(node)
+            input2 = node._raw_saved_input2.unpack(node)
+            result = node._raw_saved_result.unpack(node)
+            upper = node._saved_upper
+            grad_self, grad_input2 = cholesky_solve_backward(grad, self, input2, result, upper, grad_input_mask)
+        return grad_self, grad_input2
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_input2, node._raw_saved_result)
+
+
+class CholeskyInverseBackward0(Node):
+    """aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_upper', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        upper = node._saved_upper
+        result = node._raw_saved_result.unpack(node)
+        return (cholesky_inverse_backward(grad, self, upper, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class LinalgQrBackward0(Node):
+    """aten::linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)"""
+
+    __slots__ = ('_raw_saved_Q', '_raw_saved_R', '_saved_mode', )
+    saved_names = ('Q', 'R', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        Q = node._raw_saved_Q.unpack(node)
+        R = node._raw_saved_R.unpack(node)
+        mode = node._saved_mode
+        return (linalg_qr_backward(grads[0], grads[1], Q, R, mode),)
+
+    def release_variables(node):
+        release(node._raw_saved_Q, node._raw_saved_R)
+
+
+class GeqrfBackward0(Node):
+    """aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (derivative_not_implemented('geqrf'),)
+
+
+class LinalgHouseholderProductBackward0(Node):
+    """aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', '_raw_saved_input', '_raw_saved_tau', )
+    saved_names = ('result', 'input', 'tau', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_input, _), (to_tau, _) = node.next_edges
+        grad_input = grad_tau = None
+        if to_input is not None or to_tau is not None:
+            result = node._raw_saved_result.unpack(node)
+            input = node._raw_saved_input.unpack(node)
+            tau = node._raw_saved_tau.unpack(node)
+            grad_input, grad_tau = householder_product_backward(grad, result, input, tau)
+        return grad_input, grad_tau
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_input, node._raw_saved_tau)
+
+
+class OrmqrBackward0(Node):
+    """aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', '_raw_saved_self', '_raw_saved_input2', '_raw_saved_input3', '_saved_left', '_saved_transpose', )
+    saved_names = ('result', 'self', 'input2', 'input3', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_input2, _), (to_input3, _) = node.next_edges
+        grad_self = grad_input2 = grad_input3 = None
+        if to_self is not None or to_input2 is not None or to_input3 is not None:
+            grad_input_mask = (to_self is not None, to_input2 is not None, to_input3 is not None,)
+            result = node._raw_saved_result.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            input2 = node._raw_saved_input2.unpack(node)
+            input3 = node._raw_saved_input3.unpack(node)
+            left = node._saved_left
+            transpose = node._saved_transpose
+            grad_self, grad_input2, grad_input3 = ormqr_backward(grad, result, self, input2, input3, left, transpose, grad_input_mask)
+        return grad_self, grad_input2, grad_input3
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_self, node._raw_saved_input2, node._raw_saved_input3)
+
+
+class LinalgSvdBackward0(Node):
+    """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
+
+    __slots__ = ('_raw_saved_U', '_raw_saved_S', '_raw_saved_Vh', '_saved_full_matrices', )
+    saved_names = ('U', 'S', 'Vh', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        U = node._raw_saved_U.unpack(node)
+        S = node._raw_saved_S.unpack(node)
+        Vh = node._raw_saved_Vh.unpack(node)
+        full_matrices = node._saved_full_matrices
+        return (svd_backward(grads[0], grads[1], grads[2], U, S, Vh, full_matrices),)
+
+    def release_variables(node):
+        release(node._raw_saved_U, node._raw_saved_S, node._raw_saved_Vh)
+
+
+class LinalgEighBackward0(Node):
+    """aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"""
+
+    __slots__ = ('_raw_saved_eigenvalues', '_raw_saved_eigenvectors', )
+    saved_names = ('eigenvalues', 'eigenvectors', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        eigenvalues = node._raw_saved_eigenvalues.unpack(node)
+        eigenvectors = node._raw_saved_eigenvectors.unpack(node)
+        return (linalg_eig_backward(grads[0], grads[1], eigenvalues, eigenvectors, True),)
+
+    def release_variables(node):
+        release(node._raw_saved_eigenvalues, node._raw_saved_eigenvectors)
+
+
+class LinalgEigBackward0(Node):
+    """aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"""
+
+    __slots__ = ('_raw_saved_eigenvalues', '_raw_saved_eigenvectors', )
+    saved_names = ('eigenvalues', 'eigenvectors', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        eigenvalues = node._raw_saved_eigenvalues.unpack(node)
+        eigenvectors = node._raw_saved_eigenvectors.unpack(node)
+        return (linalg_eig_backward(grads[0], grads[1], eigenvalues, eigenvectors, False),)
+
+    def release_variables(node):
+        release(node._raw_saved_eigenvalues, node._raw_saved_eigenvectors)
+
+
+class LinalgLuFactorExBackward0(Node):
+    """aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
+
+    __slots__ = ('_raw_saved_LU', '_raw_saved_pivots', '_saved_pivot', )
+    saved_names = ('LU', 'pivots', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        LU = node._raw_saved_LU.unpack(node)
+        pivots = node._raw_saved_pivots.unpack(node)
+        pivot = node._saved_pivot
+        return (lu_factor_ex_backward(grad, LU, pivots, pivot),)
+
+    def release_variables(node):
+        release(node._raw_saved_LU, node._raw_saved_pivots)
+
+
+class LinalgLuBackward0(Node):
+    """aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"""
+
+    __slots__ = ('_raw_saved_P', '_raw_saved_L', '_raw_saved_U', )
+    saved_names = ('P', 'L', 'U', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        P = node._raw_saved_P.unpack(node)
+        L = node._raw_saved_L.unpack(node)
+        U = node._raw_saved_U.unpack(node)
+        return (linalg_lu_backward(grads[0], grads[1], P, L, U),)
+
+    def release_variables(node):
+        release(node._raw_saved_P, node._raw_saved_L, node._raw_saved_U)
+
+
+class LuUnpackBackward0(Node):
+    """aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"""
+
+    __slots__ = ('_saved_LU_data_shape', )
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        LU_data_shape = node._saved_LU_data_shape
+        return (lu_unpack_backward(grads[0], grads[1], LU_data_shape),)
+
+
+class LinalgLuSolveBackward0(Node):
+    """aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"""
+
+    __slots__ = ('_raw_saved_LU', '_raw_saved_pivots', '_raw_saved_result', '_saved_left', '_saved_adjoint', )
+    saved_names = ('LU', 'pivots', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_LU, _), (to_B, _) = node.next_edges
+        grad_LU = grad_B = None
+        if to_LU is not None:
+            LU = node._raw_saved_LU.unpack(node)
+            pivots = node._raw_saved_pivots.unpack(node)
+            result = node._raw_saved_result.unpack(node)
+            left = node._saved_left
+            adjoint = node._saved_adjoint
+            grad_LU = linalg_lu_solve_LU(grad, LU, pivots, result, left, adjoint)
+        if to_B is not None:
+            LU = node._raw_saved_LU.unpack(node)
+            pivots = node._raw_saved_pivots.unpack(node)
+            left = node._saved_left
+            adjoint = node._saved_adjoint
+            grad_B = linalg_lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)
+        return grad_LU, grad_B
+
+    def release_variables(node):
+        release(node._raw_saved_LU, node._raw_saved_pivots, node._raw_saved_result)
+
+
+class LinalgLdlFactorExBackward0(Node):
+    """aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (derivative_not_implemented('linalg_ldl_factor_ex'),)
+
+
+class LinalgLdlSolveBackward0(Node):
+    """aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_LD, _), (to_B, _) = node.next_edges
+        grad_LD = grad_B = None
+        if to_LD is not None or to_B is not None:
+            grad_LD, grad_B = derivative_not_implemented('linalg_ldl_solve')
+        return grad_LD, grad_B
+
+
+class LinalgLstsqBackward0(Node):
+    """aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_b', '_raw_saved_solution', )
+    saved_names = ('self', 'b', 'solution', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_b, _) = node.next_edges
+        grad_self = grad_b = None
+        if to_self is not None or to_b is not None:
+            grad_input_mask = (to_self is not None, to_b is not None,)
+            self = node._raw_saved_self.unpack(node)
+            b = node._raw_saved_b.unpack(node)
+            solution = node._raw_saved_solution.unpack(node)
+            grad_self, grad_b = linalg_lstsq_backward(grads[0], grads[1], self, b, solution, grad_input_mask)
+        return grad_self, grad_b
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_b, node._raw_saved_solution)
+
+
+class LinalgPinvBackward0(Node):
+    """aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', '_raw_saved_self', )
+    saved_names = ('result', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        self = node._raw_saved_self.unpack(node)
+        return (pinv_backward(grad, result, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_self)
+
+
+class AddrBackward0(Node):
+    """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+
+    __slots__ = ('_saved_beta', '_saved_alpha', '_raw_saved_vec2', '_raw_saved_vec1', )
+    saved_names = ('vec2', 'vec1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_vec1, _), (to_vec2, _) = node.next_edges
+        grad_self = grad_vec1 = grad_vec2 = None
+        if to_self is not None:
+            beta = node._saved_beta
+            grad_self = maybe_multiply(grad, beta)
+        if to_vec1 is not None:
+            alpha = node._saved_alpha
+            vec2 = node._raw_saved_vec2.unpack(node)
+            grad_vec1 = maybe_multiply(grad.mv(vec2), alpha)
+        if to_vec2 is not None:
+            alpha = node._saved_alpha
+            vec1 = node._raw_saved_vec1.unpack(node)
+            grad_vec2 = maybe_multiply(grad.t().mv(vec1), alpha)
+        return grad_self, grad_vec1, grad_vec2
+
+    def release_variables(node):
+        release(node._raw_saved_vec2, node._raw_saved_vec1)
+
+
+class LinalgCrossBackward0(Node):
+    """aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_saved_dim', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            dim = node._saved_dim
+            grad_self = linalg_cross(other, grad, dim=dim)
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            dim = node._saved_dim
+            grad_other = linalg_cross(grad, self, dim=dim)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
+
+class TraceBackward0(Node):
+    """aten::trace(Tensor self) -> Tensor"""
+
+    __slots__ = ('_saved_self_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        return (trace_backward(grad, self_shape),)
+
+
 class MmBackward0(Node):
     """aten::mm(Tensor self, Tensor mat2) -> Tensor"""
 
@@ -485,10 +1227,10 @@ class MvBackward0(Node):
         grad_self = grad_vec = None
         if to_self is not None:
             vec = node._raw_saved_vec.unpack(node)
-            grad_self = grad.outer(vec)
+            grad_self = grad.outer(conj(vec))
         if to_vec is not None:
             self = node._raw_saved_self.unpack(node)
-            grad_vec = self.t().mv(grad)
+            grad_vec = conj(self.t()).mv(grad)
         return grad_self, grad_vec
 
     def release_variables(node):
@@ -510,10 +1252,10 @@ class DotBackward0(Node):
         grad_self = grad_tensor = None
         if to_self is not None:
             tensor = node._raw_saved_tensor.unpack(node)
-            grad_self = grad * tensor
+            grad_self = grad * conj(tensor)
         if to_tensor is not None:
             self = node._raw_saved_self.unpack(node)
-            grad_tensor = grad * self
+            grad_tensor = grad * conj(self)
         return grad_self, grad_tensor
 
     def release_variables(node):
@@ -573,11 +1315,11 @@ class AddmvBackward0(Node):
         if to_mat is not None:
             alpha = node._saved_alpha
             vec = node._raw_saved_vec.unpack(node)
-            grad_mat = maybe_multiply(grad.outer(vec), alpha)
+            grad_mat = maybe_multiply(grad.outer(conj(vec)), alpha)
         if to_vec is not None:
             alpha = node._saved_alpha
             mat = node._raw_saved_mat.unpack(node)
-            grad_vec = maybe_multiply(mat.t().mv(grad), alpha)
+            grad_vec = maybe_multiply(conj(mat.t()).mv(grad), alpha)
         return grad_self, grad_mat, grad_vec
 
     def release_variables(node):
@@ -644,6 +1386,412 @@ class BaddbmmBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_batch2, node._raw_saved_batch1)
+
+
+class ScatterReduceBackward0(Node):
+    """aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_index', '_raw_saved_src', '_saved_reduce', '_saved_include_self', '_raw_saved_result', )
+    saved_names = ('self', 'index', 'src', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_src, _) = node.next_edges
+        grad_self = grad_src = None
+        if to_self is not None or to_src is not None:
+            self = node._raw_saved_self.unpack(node)
+            dim = node._saved_dim
+            index = node._raw_saved_index.unpack(node)
+            src = node._raw_saved_src.unpack(node)
+            reduce = node._saved_reduce
+            include_self = node._saved_include_self
+            result = node._raw_saved_result.unpack(node)
+            grad_self, grad_src = scatter_reduce_backward(grad, self, dim, index, src, reduce, include_self, result)
+        return grad_self, grad_src
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_index, node._raw_saved_src, node._raw_saved_result)
+
+
+class IndexReduceBackward0(Node):
+    """aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_dim', '_raw_saved_index', '_raw_saved_source', '_saved_reduce', '_saved_include_self', '_raw_saved_result', )
+    saved_names = ('self', 'index', 'source', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_source, _) = node.next_edges
+        grad_self = grad_source = None
+        if to_self is not None or to_source is not None:
+            self = node._raw_saved_self.unpack(node)
+            dim = node._saved_dim
+            index = node._raw_saved_index.unpack(node)
+            source = node._raw_saved_source.unpack(node)
+            reduce = node._saved_reduce
+            include_self = node._saved_include_self
+            result = node._raw_saved_result.unpack(node)
+            grad_self, grad_source = index_reduce_backward(grad, self, dim, index, source, reduce, include_self, result)
+        return grad_self, grad_source
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_index, node._raw_saved_source, node._raw_saved_result)
+
+
+class IndexCopyBackward0(Node):
+    """aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_index', '_saved_source_shape', )
+    saved_names = ('index', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_source, _) = node.next_edges
+        grad_self = grad_source = None
+        if to_self is not None:
+            dim = node._saved_dim
+            index = node._raw_saved_index.unpack(node)
+            grad_self = grad.index_fill(dim, index, 0)
+        if to_source is not None:
+            dim = node._saved_dim
+            index = node._raw_saved_index.unpack(node)
+            source_shape = node._saved_source_shape
+            grad_source = index_copy_source_backward(grad, dim, index, source_shape)
+        return grad_self, grad_source
+
+    def release_variables(node):
+        release(node._raw_saved_index)
+
+
+class IndexFillBackward0(Node):
+    """aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_index', )
+    saved_names = ('index', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        index = node._raw_saved_index.unpack(node)
+        return (grad.index_fill(dim, index, 0),)
+
+    def release_variables(node):
+        release(node._raw_saved_index)
+
+
+class IndexFillBackward1(Node):
+    """aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_index', )
+    saved_names = ('index', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_value, _) = node.next_edges
+        grad_self = grad_value = None
+        if to_self is not None:
+            dim = node._saved_dim
+            index = node._raw_saved_index.unpack(node)
+            grad_self = grad.index_fill(dim, index, 0)
+        if to_value is not None:
+            dim = node._saved_dim
+            index = node._raw_saved_index.unpack(node)
+            grad_value = index_fill_value_backward(grad, dim, index)
+        return grad_self, grad_value
+
+    def release_variables(node):
+        release(node._raw_saved_index)
+
+
+class MaskedScatterBackward0(Node):
+    """aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
+
+    __slots__ = ('_raw_saved_mask', '_saved_source_shape', )
+    saved_names = ('mask', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_source, _) = node.next_edges
+        grad_self = grad_source = None
+        if to_self is not None:
+            mask = node._raw_saved_mask.unpack(node)
+            grad_self = grad.masked_fill(mask, 0)
+        if to_source is not None:
+            mask = node._raw_saved_mask.unpack(node)
+            source_shape = node._saved_source_shape
+            grad_source = masked_scatter_backward(grad, mask, source_shape)
+        return grad_self, grad_source
+
+    def release_variables(node):
+        release(node._raw_saved_mask)
+
+
+class MaskedScatterBackwardBackward0(Node):
+    """aten::masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor"""
+
+    __slots__ = ('_raw_saved_mask', '_saved_grad_output_shape', '_raw_saved_grad_output', )
+    saved_names = ('mask', 'grad_output', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        mask = node._raw_saved_mask.unpack(node)
+        grad_output_shape = node._saved_grad_output_shape
+        grad_output = node._raw_saved_grad_output.unpack(node)
+        return (grad_output.new_zeros(grad_output_shape).masked_scatter(mask, grad),)
+
+    def release_variables(node):
+        release(node._raw_saved_mask, node._raw_saved_grad_output)
+
+
+class PutBackward0(Node):
+    """aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
+
+    __slots__ = ('_raw_saved_index', '_saved_accumulate', '_saved_source_shape', )
+    saved_names = ('index', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_source, _) = node.next_edges
+        grad_self = grad_source = None
+        if to_self is not None:
+            index = node._raw_saved_index.unpack(node)
+            accumulate = node._saved_accumulate
+            grad_self = put_self_backward(grad, index, accumulate)
+        if to_source is not None:
+            source_shape = node._saved_source_shape
+            index = node._raw_saved_index.unpack(node)
+            grad_source = grad.take(index).reshape(source_shape)
+        return grad_self, grad_source
+
+    def release_variables(node):
+        release(node._raw_saved_index)
+
+
+class TakeBackward0(Node):
+    """aten::take(Tensor self, Tensor index) -> Tensor"""
+
+    __slots__ = ('_saved_self_shape', '_raw_saved_index', )
+    saved_names = ('index', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        index = node._raw_saved_index.unpack(node)
+        return (take_backward(grad, self_shape, index),)
+
+    def release_variables(node):
+        release(node._raw_saved_index)
+
+
+class SelectScatterBackward0(Node):
+    """aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_saved_index', '_saved_src_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_src, _) = node.next_edges
+        grad_self = grad_src = None
+        if to_self is not None:
+            dim = node._saved_dim
+            index = node._saved_index
+            src_shape = node._saved_src_shape
+            grad_self = grad.select_scatter(grad.new_zeros(src_shape), dim, index)
+        if to_src is not None:
+            dim = node._saved_dim
+            index = node._saved_index
+            grad_src = grad.select(dim, index)
+        return grad_self, grad_src
+
+
+class SliceScatterBackward0(Node):
+    """aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"""
+
+    __slots__ = ('_saved_dim', '_saved_start', '_saved_end', '_saved_step', '_saved_src_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_src, _) = node.next_edges
+        grad_self = grad_src = None
+        if to_self is not None:
+            dim = node._saved_dim
+            start = node._saved_start
+            end = node._saved_end
+            step = node._saved_step
+            src_shape = node._saved_src_shape
+            grad_self = grad.slice_scatter(grad.new_zeros(src_shape), dim, start, end, step)
+        if to_src is not None:
+            dim = node._saved_dim
+            start = node._saved_start
+            end = node._saved_end
+            step = node._saved_step
+            grad_src = slice_Tensor(grad, dim, start, end, step)
+        return grad_self, grad_src
+
+
+class DiagonalScatterBackward0(Node):
+    """aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
+
+    __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', '_saved_src_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_src, _) = node.next_edges
+        grad_self = grad_src = None
+        if to_self is not None:
+            offset = node._saved_offset
+            dim1 = node._saved_dim1
+            dim2 = node._saved_dim2
+            src_shape = node._saved_src_shape
+            grad_self = grad.diagonal_scatter(grad.new_zeros(src_shape), offset, dim1, dim2)
+        if to_src is not None:
+            offset = node._saved_offset
+            dim1 = node._saved_dim1
+            dim2 = node._saved_dim2
+            grad_src = grad.diagonal(offset, dim1, dim2)
+        return grad_self, grad_src
+
+
+class AsStridedScatterBackward0(Node):
+    """aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor"""
+
+    __slots__ = ('_saved_self_shape', '_saved_self_stride', '_saved_self_storage_offset', '_saved_src_shape', '_saved_size', '_saved_stride', '_saved_storage_offset', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_src, _) = node.next_edges
+        grad_self = grad_src = None
+        if to_self is not None or to_src is not None:
+            self_shape = node._saved_self_shape
+            self_stride = node._saved_self_stride
+            self_storage_offset = node._saved_self_storage_offset
+            src_shape = node._saved_src_shape
+            size = node._saved_size
+            stride = node._saved_stride
+            storage_offset = node._saved_storage_offset
+            grad_self, grad_src = as_strided_scatter_backward(grad, self_shape, self_stride, self_storage_offset, src_shape, size, stride, storage_offset)
+        return grad_self, grad_src
+
+
+class NarrowCopyBackward0(Node):
+    """aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor"""
+
+    __slots__ = ('_saved_self_shape', '_saved_dim', '_saved_start', '_saved_length', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self_shape = node._saved_self_shape
+        dim = node._saved_dim
+        start = node._saved_start
+        length = node._saved_length
+        return (slice_backward_wrapper(grad, self_shape, dim, start, start + length, 1),)
+
+
+class DiagEmbedBackward0(Node):
+    """aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
+
+    __slots__ = ('_saved_offset', '_saved_dim1', '_saved_dim2', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        offset = node._saved_offset
+        dim1 = node._saved_dim1
+        dim2 = node._saved_dim2
+        return (grad.diagonal(offset, dim1, dim2),)
+
+
+class BlockDiagBackward0(Node):
+    """aten::block_diag(Tensor[] tensors) -> Tensor"""
+
+    __slots__ = ('_saved_tensors_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        tensors_shape = node._saved_tensors_shape
+        return block_diag_backward(grad, tensors_shape)
+
+
+class Rot90Backward0(Node):
+    """aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"""
+
+    __slots__ = ('_saved_dims', '_saved_k', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dims = node._saved_dims
+        k = node._saved_k
+        return (grad.rot90(-k, dims),)
+
+
+class UnsafeSplitBackward0(Node):
+    """aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]"""
+
+    __slots__ = ('_saved_split_size', '_saved_dim', '_saved_self_shape', )
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        split_size = node._saved_split_size
+        dim = node._saved_dim
+        self_shape = node._saved_self_shape
+        return (split_backward(grads, split_size, dim, self_shape),)
+
+
+class UnsafeSplitWithSizesBackward0(Node):
+    """aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"""
+
+    __slots__ = ('_saved_split_sizes', '_saved_dim', '_saved_self_shape', )
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        split_sizes = node._saved_split_sizes
+        dim = node._saved_dim
+        self_shape = node._saved_self_shape
+        return (split_with_sizes_backward(grads, split_sizes, dim, self_shape),)
 
 
 class ReluBackward0(Node):
@@ -1226,11 +2374,11 @@ class SigmoidBackwardBackward0(Node):
         grad_grad_output = grad_output = None
         if to_grad_output is not None:
             output = node._raw_saved_output.unpack(node)
-            grad_grad_output = sigmoid_backward(grad, output)
+            grad_grad_output = sigmoid_backward(grad, conj(output))
         if to_output is not None:
             grad_output = node._raw_saved_grad_output.unpack(node)
             output = node._raw_saved_output.unpack(node)
-            grad_output = grad * grad_output * (1 - 2 * output)
+            grad_output = conj(grad) * grad_output * conj(1 - 2 * output)
         return grad_grad_output, grad_output
 
     def release_variables(node):
@@ -1252,11 +2400,11 @@ class TanhBackwardBackward0(Node):
         grad_grad_output = grad_output = None
         if to_grad_output is not None:
             output = node._raw_saved_output.unpack(node)
-            grad_grad_output = tanh_backward(grad, output)
+            grad_grad_output = tanh_backward(grad, conj(output))
         if to_output is not None:
-            output = node._raw_saved_output.unpack(node)
             grad_output = node._raw_saved_grad_output.unpack(node)
-            grad_output = grad * grad_output * output * -2
+            output = node._raw_saved_output.unpack(node)
+            grad_output = conj(grad) * grad_output * conj(output) * -2
         return grad_grad_output, grad_output
 
     def release_variables(node):
@@ -1379,6 +2527,31 @@ class ConvolutionBackwardBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_grad_output, node._raw_saved_input, node._raw_saved_weight)
+
+
+class ConvTbcBackward0(Node):
+    """aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_weight', '_raw_saved_bias', '_saved_pad', )
+    saved_names = ('self', 'weight', 'bias', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_weight, _), (to_bias, _) = node.next_edges
+        grad_self = grad_weight = grad_bias = None
+        if to_self is not None or to_weight is not None or to_bias is not None:
+            self = node._raw_saved_self.unpack(node)
+            weight = node._raw_saved_weight.unpack(node)
+            bias = node._raw_saved_bias.unpack(node)
+            pad = node._saved_pad
+            grad_self, grad_weight, grad_bias = conv_tbc_backward(grad, self, weight, bias, pad)
+        return grad_self, grad_weight, grad_bias
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_weight, node._raw_saved_bias)
 
 
 class NllLossBackward0(Node):
@@ -2195,6 +3368,265 @@ class AdaptiveAvgPool2DBackwardBackward0(Node):
         return grad_grad_output, grad_self
 
 
+class MaxPool3DWithIndicesBackward0(Node):
+    """aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_dilation', '_saved_ceil_mode', '_raw_saved_result1', )
+    saved_names = ('self', 'result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        kernel_size = node._saved_kernel_size
+        stride = node._saved_stride
+        padding = node._saved_padding
+        dilation = node._saved_dilation
+        ceil_mode = node._saved_ceil_mode
+        result1 = node._raw_saved_result1.unpack(node)
+        return (max_pool3d_with_indices_backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result1)
+
+
+class MaxPool3DWithIndicesBackwardBackward0(Node):
+    """aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor"""
+
+    __slots__ = ('_raw_saved_indices', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            indices = node._raw_saved_indices.unpack(node)
+            grad_grad_output = max_pool_double_backward(grad, indices, 3)
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class AvgPool3DBackward0(Node):
+    """aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        kernel_size = node._saved_kernel_size
+        stride = node._saved_stride
+        padding = node._saved_padding
+        ceil_mode = node._saved_ceil_mode
+        count_include_pad = node._saved_count_include_pad
+        divisor_override = node._saved_divisor_override
+        return (avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class AvgPool3DBackwardBackward0(Node):
+    """aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor"""
+
+    __slots__ = ('_saved_kernel_size', '_saved_stride', '_saved_padding', '_saved_ceil_mode', '_saved_count_include_pad', '_saved_divisor_override', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            kernel_size = node._saved_kernel_size
+            stride = node._saved_stride
+            padding = node._saved_padding
+            ceil_mode = node._saved_ceil_mode
+            count_include_pad = node._saved_count_include_pad
+            divisor_override = node._saved_divisor_override
+            grad_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool3DBackward0(Node):
+    """aten::_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (_adaptive_avg_pool3d_backward(grad, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class AdaptiveAvgPool3DBackwardBackward0(Node):
+    """aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor"""
+
+    __slots__ = ('_saved_grad_output_shape', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            grad_output_shape = node._saved_grad_output_shape
+            grad_grad_output = _adaptive_avg_pool3d(grad, grad_output_shape[-3:])
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_output, grad_self
+
+
+class FractionalMaxPool2DBackward0(Node):
+    """aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_output_size', '_raw_saved_result1', )
+    saved_names = ('self', 'result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        kernel_size = node._saved_kernel_size
+        output_size = node._saved_output_size
+        result1 = node._raw_saved_result1.unpack(node)
+        return (fractional_max_pool2d_backward(grad, self, kernel_size, output_size, result1),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result1)
+
+
+class FractionalMaxPool2DBackwardBackward0(Node):
+    """aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor"""
+
+    __slots__ = ('_raw_saved_indices', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            indices = node._raw_saved_indices.unpack(node)
+            grad_grad_output = max_pool_double_backward(grad, indices, 2)
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class FractionalMaxPool3DBackward0(Node):
+    """aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_self', '_saved_kernel_size', '_saved_output_size', '_raw_saved_result1', )
+    saved_names = ('self', 'result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        kernel_size = node._saved_kernel_size
+        output_size = node._saved_output_size
+        result1 = node._raw_saved_result1.unpack(node)
+        return (fractional_max_pool3d_backward(grad, self, kernel_size, output_size, result1),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result1)
+
+
+class FractionalMaxPool3DBackwardBackward0(Node):
+    """aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor"""
+
+    __slots__ = ('_raw_saved_indices', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_self, _) = node.next_edges
+        grad_grad_output = grad_self = None
+        if to_grad_output is not None:
+            indices = node._raw_saved_indices.unpack(node)
+            grad_grad_output = max_pool_double_backward(grad, indices, 3)
+        if to_self is not None:
+            grad_self = zeros_like(grad)
+        return grad_grad_output, grad_self
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class MaxUnpool2DBackward0(Node):
+    """aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor"""
+
+    __slots__ = ('_raw_saved_indices', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        indices = node._raw_saved_indices.unpack(node)
+        return (max_pool_double_backward(grad, indices, 2),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class MaxUnpool3DBackward0(Node):
+    """aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor"""
+
+    __slots__ = ('_raw_saved_indices', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        indices = node._raw_saved_indices.unpack(node)
+        return (max_pool_double_backward(grad, indices, 3),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
 class AdaptiveMaxPool2DBackward0(Node):
     """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"""
 
@@ -2696,6 +4128,148 @@ class Col2ImBackward0(Node):
         return (im2col(grad, kernel_size, dilation, padding, stride),)
 
 
+class PackPaddedSequenceBackward0(Node):
+    """aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_saved_input_shape', '_raw_saved_result1', '_saved_batch_first', )
+    saved_names = ('result1', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        input_shape = node._saved_input_shape
+        result1 = node._raw_saved_result1.unpack(node)
+        batch_first = node._saved_batch_first
+        return (_pack_padded_sequence_backward(grad, input_shape, result1, batch_first),)
+
+    def release_variables(node):
+        release(node._raw_saved_result1)
+
+
+class GridSampler2DBackward0(Node):
+    """aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
+
+    __slots__ = ('_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
+    saved_names = ('input', 'grid', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_input, _), (to_grid, _) = node.next_edges
+        grad_input = grad_grid = None
+        if to_input is not None or to_grid is not None:
+            grad_input_mask = (to_input is not None, to_grid is not None,)
+            input = node._raw_saved_input.unpack(node)
+            grid = node._raw_saved_grid.unpack(node)
+            interpolation_mode = node._saved_interpolation_mode
+            padding_mode = node._saved_padding_mode
+            align_corners = node._saved_align_corners
+            grad_input, grad_grid = grid_sampler_2d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, grad_input_mask)
+        return grad_input, grad_grid
+
+    def release_variables(node):
+        release(node._raw_saved_input, node._raw_saved_grid)
+
+
+class GridSampler2DBackwardBackward0(Node):
+    """aten::grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
+    saved_names = ('grad_output', 'input', 'grid', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_input, _), (to_grid, _) = node.next_edges
+        grad_grad_output = grad_input = grad_grid = None
+        if to_grad_output is not None or to_input is not None or to_grid is not None:
+            grad_input_mask = (to_grad_output is not None, to_input is not None, to_grid is not None,)
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            input = node._raw_saved_input.unpack(node)
+            grid = node._raw_saved_grid.unpack(node)
+            interpolation_mode = node._saved_interpolation_mode
+            padding_mode = node._saved_padding_mode
+            align_corners = node._saved_align_corners
+            grad_grad_output, grad_input, grad_grid = grid_sampler_double_backward(grads, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, grad_input_mask)
+        return grad_grad_output, grad_input, grad_grid
+
+    def release_variables(node):
+        release(node._raw_saved_grad_output, node._raw_saved_input, node._raw_saved_grid)
+
+
+class GridSampler3DBackward0(Node):
+    """aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
+
+    __slots__ = ('_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
+    saved_names = ('input', 'grid', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_input, _), (to_grid, _) = node.next_edges
+        grad_input = grad_grid = None
+        if to_input is not None or to_grid is not None:
+            grad_input_mask = (to_input is not None, to_grid is not None,)
+            input = node._raw_saved_input.unpack(node)
+            grid = node._raw_saved_grid.unpack(node)
+            interpolation_mode = node._saved_interpolation_mode
+            padding_mode = node._saved_padding_mode
+            align_corners = node._saved_align_corners
+            grad_input, grad_grid = grid_sampler_3d_backward(grad, input, grid, interpolation_mode, padding_mode, align_corners, grad_input_mask)
+        return grad_input, grad_grid
+
+    def release_variables(node):
+        release(node._raw_saved_input, node._raw_saved_grid)
+
+
+class GridSampler3DBackwardBackward0(Node):
+    """aten::grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)"""
+
+    __slots__ = ('_raw_saved_grad_output', '_raw_saved_input', '_raw_saved_grid', '_saved_interpolation_mode', '_saved_padding_mode', '_saved_align_corners', )
+    saved_names = ('grad_output', 'input', 'grid', )
+    saves = True
+
+    def apply(node, grads):
+        if all([g is None for g in grads]):
+            return (None,) * len(node.next_edges)
+        (to_grad_output, _), (to_input, _), (to_grid, _) = node.next_edges
+        grad_grad_output = grad_input = grad_grid = None
+        if to_grad_output is not None or to_input is not None or to_grid is not None:
+            grad_input_mask = (to_grad_output is not None, to_input is not None, to_grid is not None,)
+            grad_output = node._raw_saved_grad_output.unpack(node)
+            input = node._raw_saved_input.unpack(node)
+            grid = node._raw_saved_grid.unpack(node)
+            interpolation_mode = node._saved_interpolation_mode
+            padding_mode = node._saved_padding_mode
+            align_corners = node._saved_align_corners
+            grad_grad_output, grad_input, grad_grid = grid_sampler_double_backward(grads, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, grad_input_mask)
+        return grad_grad_output, grad_input, grad_grid
+
+    def release_variables(node):
+        release(node._raw_saved_grad_output, node._raw_saved_input, node._raw_saved_grid)
+
+
+class AffineGridGeneratorBackward0(Node):
+    """aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor"""
+
+    __slots__ = ('_saved_size', '_saved_align_corners', )
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        size = node._saved_size
+        align_corners = node._saved_align_corners
+        return (affine_grid_generator_backward(grad, size, align_corners),)
+
+
 class SortBackward0(Node):
     """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
 
@@ -2754,6 +4328,188 @@ class TopkBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_indices)
+
+
+class KthvalueBackward0(Node):
+    """aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        indices = node._raw_saved_indices.unpack(node)
+        self_shape = node._saved_self_shape
+        keepdim = node._saved_keepdim
+        return (value_selecting_reduction_backward(grad, dim, indices, self_shape, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class MedianBackward0(Node):
+    """aten::median(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        return (evenly_distribute_backward(grad, self, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class MedianBackward1(Node):
+    """aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        indices = node._raw_saved_indices.unpack(node)
+        self_shape = node._saved_self_shape
+        keepdim = node._saved_keepdim
+        return (value_selecting_reduction_backward(grad, dim, indices, self_shape, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class NanmedianBackward0(Node):
+    """aten::nanmedian(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        return (evenly_distribute_backward(grad, self, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class NanmedianBackward1(Node):
+    """aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        indices = node._raw_saved_indices.unpack(node)
+        self_shape = node._saved_self_shape
+        keepdim = node._saved_keepdim
+        return (value_selecting_reduction_backward(grad, dim, indices, self_shape, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class ModeBackward0(Node):
+    """aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_indices', '_saved_self_shape', '_saved_keepdim', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        indices = node._raw_saved_indices.unpack(node)
+        self_shape = node._saved_self_shape
+        keepdim = node._saved_keepdim
+        return (value_selecting_reduction_backward(grad, dim, indices, self_shape, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class UniqueBackward0(Node):
+    """aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (not_implemented('_unique'),)
+
+
+class Unique2Backward0(Node):
+    """aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (not_implemented('_unique2'),)
+
+
+class UniqueDimBackward0(Node):
+    """aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (not_implemented('unique_dim'),)
+
+
+class UniqueConsecutiveBackward0(Node):
+    """aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (not_implemented('unique_consecutive'),)
+
+
+class UniqueDimConsecutiveBackward0(Node):
+    """aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (not_implemented('unique_dim_consecutive'),)
 
 
 class AddBackward0(Node):
@@ -2871,10 +4627,10 @@ class MulBackward0(Node):
         grad_self = grad_other = None
         if to_self is not None:
             other = node._raw_saved_other.unpack(node)
-            grad_self = grad * other
+            grad_self = grad * conj(other)
         if to_other is not None:
             self = node._raw_saved_self.unpack(node)
-            grad_other = grad * self
+            grad_other = grad * conj(self)
         return grad_self, grad_other
 
     def release_variables(node):
@@ -2905,7 +4661,7 @@ class MulBackward1(Node):
         other = node._saved_other
         if other is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
-        return (grad * other,)
+        return (grad * conj(other),)
 
 
 class DivBackward0(Node):
@@ -2923,7 +4679,7 @@ class DivBackward0(Node):
         grad_self = grad_other = None
         if to_self is not None:
             other = node._raw_saved_other.unpack(node)
-            grad_self = grad / other
+            grad_self = grad / conj(other)
         if to_other is not None:
             self = node._raw_saved_self.unpack(node)
             other = node._raw_saved_other.unpack(node)
@@ -2958,7 +4714,7 @@ class DivBackward1(Node):
         other = node._saved_other
         if other is None:
             raise RuntimeError(ERR_BACKWARD_TWICE)
-        return (grad / other,)
+        return (grad / conj(other),)
 
 
 class DivBackward2(Node):
@@ -3279,6 +5035,368 @@ class MinimumBackward0(Node):
         release(node._raw_saved_self, node._raw_saved_other)
 
 
+class CopysignBackward0(Node):
+    """aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', '_raw_saved_other', )
+    saved_names = ('self', 'result', 'other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            result = node._raw_saved_result.unpack(node)
+            grad_self = copysign_backward(grad, self, result)
+        if to_other is not None:
+            other = node._raw_saved_other.unpack(node)
+            grad_other = zeros_like(other)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result, node._raw_saved_other)
+
+
+class CopysignBackward1(Node):
+    """aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        return (copysign_backward(grad, self, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class NextafterBackward0(Node):
+    """aten::nextafter(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    saved_names = ('self', 'other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_self = grad_where(self != other, grad)
+        if to_other is not None:
+            other = node._raw_saved_other.unpack(node)
+            grad_other = zeros_like(other)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other)
+
+
+class LdexpBackward0(Node):
+    """aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_result', )
+    saved_names = ('other', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            grad_self = grad * other.exp2().conj()
+        if to_other is not None:
+            result = node._raw_saved_result.unpack(node)
+            grad_other = grad * result.conj() * 0.6931471805599453
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_result)
+
+
+class HeavisideBackward0(Node):
+    """aten::heaviside(Tensor self, Tensor values) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_values, _) = node.next_edges
+        grad_self = grad_values = None
+        if to_self is not None or to_values is not None:
+            grad_self, grad_values = derivative_not_implemented('heaviside')
+        return grad_self, grad_values
+
+
+class HypotBackward0(Node):
+    """aten::hypot(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', '_raw_saved_other', )
+    saved_names = ('self', 'result', 'other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            result = node._raw_saved_result.unpack(node)
+            grad_self = grad * (self / result)
+        if to_other is not None:
+            other = node._raw_saved_other.unpack(node)
+            result = node._raw_saved_result.unpack(node)
+            grad_other = grad * (other / result)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result, node._raw_saved_other)
+
+
+class FmaxBackward0(Node):
+    """aten::fmax(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    saved_names = ('self', 'other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_self = grad_where((self >= other).logical_or(other.isnan()), grad)
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = grad.masked_fill((self >= other).logical_or(other.isnan()), 0)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other)
+
+
+class FminBackward0(Node):
+    """aten::fmin(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    saved_names = ('self', 'other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_self = grad_where((self <= other).logical_or(other.isnan()), grad)
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = grad.masked_fill((self <= other).logical_or(other.isnan()), 0)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other)
+
+
+class IgammaBackward0(Node):
+    """aten::igamma(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    saved_names = ('self', 'other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            grad_self = no_derivative('igamma: input')
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = igamma_backward(grad, self, other)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other)
+
+
+class IgammacBackward0(Node):
+    """aten::igammac(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_other', )
+    saved_names = ('self', 'other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            grad_self = no_derivative('igammac: input')
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = -igamma_backward(grad, self, other)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_other)
+
+
+class LogaddexpBackward0(Node):
+    """aten::logaddexp(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_self = grad / (1 + (other - self).exp()).conj()
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = grad / (1 + (self - other).exp()).conj()
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
+
+class Logaddexp2Backward0(Node):
+    """aten::logaddexp2(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_self = grad / (1 + (other - self).exp2())
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = grad / (1 + (self - other).exp2())
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
+
+class XlogyBackward0(Node):
+    """aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_self = xlogy(grad, other).masked_fill((self == 0).logical_and(other <= 0), 0)
+        if to_other is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_other = grad * self / other
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
+
+class XlogyBackward1(Node):
+    """aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_saved_self', )
+    saved_names = ('other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        other = node._raw_saved_other.unpack(node)
+        self = node._saved_self
+        return (grad * self / other,)
+
+    def release_variables(node):
+        release(node._raw_saved_other)
+
+
+class XlogyBackward2(Node):
+    """aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ('_saved_other', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        other = node._saved_other
+        self = node._raw_saved_self.unpack(node)
+        return (xlogy(grad, other) if other > 0 else xlogy(grad, other).masked_fill(self == 0, 0),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
 class LerpBackward0(Node):
     """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"""
 
@@ -3292,10 +5410,10 @@ class LerpBackward0(Node):
         grad_self = grad_end = None
         if to_self is not None:
             weight = node._saved_weight
-            grad_self = grad * (1 - weight)
+            grad_self = grad * (1 - conj(weight))
         if to_end is not None:
             weight = node._saved_weight
-            grad_end = grad * weight
+            grad_end = grad * conj(weight)
         return grad_self, grad_end
 
 
@@ -3314,14 +5432,14 @@ class LerpBackward1(Node):
         grad_self = grad_end = grad_weight = None
         if to_self is not None:
             weight = node._raw_saved_weight.unpack(node)
-            grad_self = grad * (1 - weight)
+            grad_self = grad * conj(1 - weight)
         if to_end is not None:
             weight = node._raw_saved_weight.unpack(node)
-            grad_end = grad * weight
+            grad_end = grad * conj(weight)
         if to_weight is not None:
             end = node._raw_saved_end.unpack(node)
             self = node._raw_saved_self.unpack(node)
-            grad_weight = grad * (end - self)
+            grad_weight = grad * conj(end - self)
         return grad_self, grad_end, grad_weight
 
     def release_variables(node):
@@ -3346,11 +5464,11 @@ class AddcmulBackward0(Node):
         if to_tensor1 is not None:
             tensor2 = node._raw_saved_tensor2.unpack(node)
             value = node._saved_value
-            grad_tensor1 = grad * (tensor2 * value)
+            grad_tensor1 = grad * conj(tensor2 * value)
         if to_tensor2 is not None:
             tensor1 = node._raw_saved_tensor1.unpack(node)
             value = node._saved_value
-            grad_tensor2 = grad * (tensor1 * value)
+            grad_tensor2 = grad * conj(tensor1 * value)
         return grad_self, grad_tensor1, grad_tensor2
 
     def release_variables(node):
@@ -3375,12 +5493,12 @@ class AddcdivBackward0(Node):
         if to_tensor1 is not None:
             value = node._saved_value
             tensor2 = node._raw_saved_tensor2.unpack(node)
-            grad_tensor1 = grad * (value / tensor2)
+            grad_tensor1 = grad * conj(value / tensor2)
         if to_tensor2 is not None:
             value = node._saved_value
             tensor1 = node._raw_saved_tensor1.unpack(node)
             tensor2 = node._raw_saved_tensor2.unpack(node)
-            grad_tensor2 = -grad * (value * tensor1 / (tensor2 * tensor2))
+            grad_tensor2 = -grad * conj(value * tensor1 / (tensor2 * tensor2))
         return grad_self, grad_tensor1, grad_tensor2
 
     def release_variables(node):
@@ -3467,7 +5585,7 @@ class AbsBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * self.sign(),)
+        return (grad * self.sgn(),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3497,7 +5615,7 @@ class ExpBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (grad * result,)
+        return (grad * conj(result),)
 
     def release_variables(node):
         release(node._raw_saved_result)
@@ -3515,7 +5633,7 @@ class Expm1Backward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (grad * (result + 1),)
+        return (grad * conj(result + 1),)
 
     def release_variables(node):
         release(node._raw_saved_result)
@@ -3533,7 +5651,7 @@ class LogBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad / self,)
+        return (grad / conj(self),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3551,7 +5669,7 @@ class Log1PBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad / (self + 1),)
+        return (grad / conj(self + 1),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3569,7 +5687,7 @@ class Log2Backward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad / (self * 0.6931471805599453),)
+        return (grad / (conj(self) * 0.6931471805599453),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3587,7 +5705,7 @@ class SqrtBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (grad / (2 * result),)
+        return (grad / (2 * conj(result)),)
 
     def release_variables(node):
         release(node._raw_saved_result)
@@ -3605,7 +5723,7 @@ class RsqrtBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (-0.5 * grad * result.pow(3),)
+        return (-0.5 * grad * conj(result.pow(3)),)
 
     def release_variables(node):
         release(node._raw_saved_result)
@@ -3623,7 +5741,7 @@ class ReciprocalBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (-grad * (result * result),)
+        return (-grad * conj(result * result),)
 
     def release_variables(node):
         release(node._raw_saved_result)
@@ -3641,7 +5759,7 @@ class SinBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * self.cos(),)
+        return (grad * conj(self.cos()),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3659,7 +5777,7 @@ class CosBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * -self.sin(),)
+        return (grad * conj(-self.sin()),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3677,7 +5795,7 @@ class TanBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         result = node._raw_saved_result.unpack(node)
-        return (grad * (1 + result.pow(2)),)
+        return (grad * conj(1 + result.pow(2)),)
 
     def release_variables(node):
         release(node._raw_saved_result)
@@ -3695,7 +5813,7 @@ class AsinBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * (-self * self + 1).rsqrt(),)
+        return (grad * conj((-self * self + 1).rsqrt()),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3713,7 +5831,7 @@ class AcosBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * -(-self * self + 1).rsqrt(),)
+        return (grad * conj(-(-self * self + 1).rsqrt()),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3731,7 +5849,7 @@ class AtanBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad / (self * self + 1),)
+        return (grad / conj(self * self + 1),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3749,7 +5867,7 @@ class SinhBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * self.cosh(),)
+        return (grad * conj(self.cosh()),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -3767,7 +5885,7 @@ class CoshBackward0(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         self = node._raw_saved_self.unpack(node)
-        return (grad * self.sinh(),)
+        return (grad * conj(self.sinh()),)
 
     def release_variables(node):
         release(node._raw_saved_self)
@@ -4053,6 +6171,340 @@ class ClampMaxBackward1(Node):
         release(node._raw_saved_self, node._raw_saved_max)
 
 
+class Exp2Backward0(Node):
+    """aten::exp2(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (grad * result.conj() * 0.6931471805599453,)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
+
+
+class Log10Backward0(Node):
+    """aten::log10(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad / (self.conj() * 2.3025850929940455),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class AsinhBackward0(Node):
+    """aten::asinh(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * (self.pow(2) + 1).rsqrt().conj(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class AcoshBackward0(Node):
+    """aten::acosh(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * acosh_slope(self).conj(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class AtanhBackward0(Node):
+    """aten::atanh(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad / (1 - self.pow(2)).conj(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class SincBackward0(Node):
+    """aten::sinc(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (sinc_backward(grad, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class Deg2RadBackward0(Node):
+    """aten::deg2rad(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad * (pi / 180),)
+
+
+class Rad2DegBackward0(Node):
+    """aten::rad2deg(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (grad * (180 / pi),)
+
+
+class NanToNumBackward0(Node):
+    """aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * self.isfinite(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class FrexpBackward0(Node):
+    """aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
+
+    __slots__ = ('_raw_saved_exponent', )
+    saved_names = ('exponent', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        exponent = node._raw_saved_exponent.unpack(node)
+        return (grad / exponent.exp2(),)
+
+    def release_variables(node):
+        release(node._raw_saved_exponent)
+
+
+class ErfcBackward0(Node):
+    """aten::erfc(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (-2 / pi ** 0.5 * (-(self * self)).exp() * grad,)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class ErfinvBackward0(Node):
+    """aten::erfinv(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (0.5 * pi ** 0.5 * result.pow(2).exp() * grad,)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
+
+
+class LgammaBackward0(Node):
+    """aten::lgamma(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * self.digamma(),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class DigammaBackward0(Node):
+    """aten::digamma(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * polygamma(1, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class PolygammaBackward0(Node):
+    """aten::polygamma(int n, Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_n', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        n = node._saved_n
+        return (grad * polygamma(n + 1, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class PolygammaBackward1(Node):
+    """aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
+
+    __slots__ = ('_raw_saved_self', '_saved_n', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        n = node._saved_n
+        return (grad * polygamma(n + 1, self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class MvlgammaBackward0(Node):
+    """aten::mvlgamma(Tensor self, int p) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_p', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        p = node._saved_p
+        return (mvlgamma_backward(grad, self, p),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class I0Backward0(Node):
+    """aten::i0(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * special_i1(self),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class LogitBackward0(Node):
+    """aten::logit(Tensor self, float? eps=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_eps', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        eps = node._saved_eps
+        return (logit_backward(grad, self, eps),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
 class RandomBackward0(Node):
     """aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)"""
 
@@ -4212,6 +6664,82 @@ class BernoulliBackward3(Node):
         if grad is None:
             return (None,) * len(node.next_edges)
         return (derivative_not_implemented('bernoulli'),)
+
+
+class ExponentialBackward0(Node):
+    """aten::exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class LogNormalBackward0(Node):
+    """aten::log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class CauchyBackward0(Node):
+    """aten::cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class GeometricBackward0(Node):
+    """aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class PoissonBackward0(Node):
+    """aten::poisson(Tensor self, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (zeros_like(grad),)
+
+
+class BinomialBackward0(Node):
+    """aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_count, _), (to_prob, _) = node.next_edges
+        grad_count = grad_prob = None
+        if to_count is not None or to_prob is not None:
+            grad_count, grad_prob = derivative_not_implemented('binomial')
+        return grad_count, grad_prob
 
 
 class SumBackward0(Node):
@@ -4643,24 +7171,46 @@ class LogsumexpBackward0(Node):
         release(node._raw_saved_self, node._raw_saved_result)
 
 
-class LinalgSvdBackward0(Node):
-    """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
+class AminmaxBackward0(Node):
+    """aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
 
-    __slots__ = ('_raw_saved_U', '_raw_saved_S', '_raw_saved_Vh', '_saved_full_matrices', )
-    saved_names = ('U', 'S', 'Vh', )
+    __slots__ = ('_raw_saved_self', '_raw_saved_min', '_raw_saved_max', '_saved_dim', '_saved_keepdim', )
+    saved_names = ('self', 'min', 'max', )
     saves = True
 
     def apply(node, grads):
         if all([g is None for g in grads]):
             return (None,) * len(node.next_edges)
-        U = node._raw_saved_U.unpack(node)
-        S = node._raw_saved_S.unpack(node)
-        Vh = node._raw_saved_Vh.unpack(node)
-        full_matrices = node._saved_full_matrices
-        return (svd_backward(grads[0], grads[1], grads[2], U, S, Vh, full_matrices),)
+        self = node._raw_saved_self.unpack(node)
+        min = node._raw_saved_min.unpack(node)
+        max = node._raw_saved_max.unpack(node)
+        dim = node._saved_dim
+        keepdim = node._saved_keepdim
+        return (aminmax_backward(grads, self, min, max, dim, keepdim),)
 
     def release_variables(node):
-        release(node._raw_saved_U, node._raw_saved_S, node._raw_saved_Vh)
+        release(node._raw_saved_self, node._raw_saved_min, node._raw_saved_max)
+
+
+class NansumBackward0(Node):
+    """aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_saved_dim', '_saved_keepdim', '_saved_self_dtype', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        dim = node._saved_dim
+        keepdim = node._saved_keepdim
+        self_dtype = node._saved_self_dtype
+        return (nansum_backward(grad.to(self_dtype), self, dim, keepdim),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
 
 
 class CumsumBackward0(Node):
@@ -4695,6 +7245,408 @@ class CumprodBackward0(Node):
 
     def release_variables(node):
         release(node._raw_saved_self, node._raw_saved_result)
+
+
+class CummaxBackward0(Node):
+    """aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_indices', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        indices = node._raw_saved_indices.unpack(node)
+        return (cummaxmin_backward(grad, dim, indices),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class CumminBackward0(Node):
+    """aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+
+    __slots__ = ('_saved_dim', '_raw_saved_indices', )
+    saved_names = ('indices', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        dim = node._saved_dim
+        indices = node._raw_saved_indices.unpack(node)
+        return (cummaxmin_backward(grad, dim, indices),)
+
+    def release_variables(node):
+        release(node._raw_saved_indices)
+
+
+class LogcumsumexpBackward0(Node):
+    """aten::logcumsumexp(Tensor self, int dim) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', '_saved_dim', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        dim = node._saved_dim
+        return (logcumsumexp_backward(grad, self, result, dim),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class SpecialNdtriBackward0(Node):
+    """aten::special_ndtri(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', )
+    saved_names = ('result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        return (grad * (2 * pi) ** 0.5 * (result.square() / 2).exp(),)
+
+    def release_variables(node):
+        release(node._raw_saved_result)
+
+
+class SpecialLogNdtrBackward0(Node):
+    """aten::special_log_ndtr(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', '_raw_saved_self', )
+    saved_names = ('result', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        self = node._raw_saved_self.unpack(node)
+        return (grad / (2 * pi) ** 0.5 * (-(result + self.pow(2) / 2)).exp(),)
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_self)
+
+
+class SpecialErfcxBackward0(Node):
+    """aten::special_erfcx(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_result', '_raw_saved_self', )
+    saved_names = ('result', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        result = node._raw_saved_result.unpack(node)
+        self = node._raw_saved_self.unpack(node)
+        return ((2 * self * result - 2 / pi ** 0.5) * grad,)
+
+    def release_variables(node):
+        release(node._raw_saved_result, node._raw_saved_self)
+
+
+class SpecialZetaBackward0(Node):
+    """aten::special_zeta(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            grad_self = no_derivative('zeta')
+        if to_other is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_other = grad * -self * special_zeta(self + 1, other)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
+
+class SpecialZetaBackward1(Node):
+    """aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_saved_self', )
+    saved_names = ('other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        other = node._raw_saved_other.unpack(node)
+        self = node._saved_self
+        return (grad * -self * special_zeta(self + 1.0, other),)
+
+    def release_variables(node):
+        release(node._raw_saved_other)
+
+
+class SpecialZetaBackward2(Node):
+    """aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (no_derivative('zeta'),)
+
+
+class SpecialEntrBackward0(Node):
+    """aten::special_entr(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        return (grad * -(1 + self.log()),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class SpecialXlog1PyBackward0(Node):
+    """aten::special_xlog1py(Tensor self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_raw_saved_other', '_raw_saved_self', )
+    saved_names = ('other', 'self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_other, _) = node.next_edges
+        grad_self = grad_other = None
+        if to_self is not None:
+            other = node._raw_saved_other.unpack(node)
+            self = node._raw_saved_self.unpack(node)
+            grad_self = special_xlog1py(grad, other).masked_fill((self == 0).logical_and(other <= -1), 0)
+        if to_other is not None:
+            self = node._raw_saved_self.unpack(node)
+            other = node._raw_saved_other.unpack(node)
+            grad_other = grad * self / (other + 1)
+        return grad_self, grad_other
+
+    def release_variables(node):
+        release(node._raw_saved_other, node._raw_saved_self)
+
+
+class SpecialXlog1PyBackward1(Node):
+    """aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor"""
+
+    __slots__ = ('_saved_self', '_raw_saved_other', )
+    saved_names = ('other', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._saved_self
+        other = node._raw_saved_other.unpack(node)
+        return (grad * self / (other + 1),)
+
+    def release_variables(node):
+        release(node._raw_saved_other)
+
+
+class SpecialXlog1PyBackward2(Node):
+    """aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor"""
+
+    __slots__ = ('_saved_other', '_raw_saved_self', )
+    saved_names = ('self', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        other = node._saved_other
+        self = node._raw_saved_self.unpack(node)
+        return (special_xlog1py(grad, other) if other > -1 else special_xlog1py(grad, other).masked_fill(self == 0, 0),)
+
+    def release_variables(node):
+        release(node._raw_saved_self)
+
+
+class SpecialI0EBackward0(Node):
+    """aten::special_i0e(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        return (grad * (special_i1e(self) - self.sign() * result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class SpecialI1Backward0(Node):
+    """aten::special_i1(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        return (i1_backward(grad, self, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class SpecialI1EBackward0(Node):
+    """aten::special_i1e(Tensor self) -> Tensor"""
+
+    __slots__ = ('_raw_saved_self', '_raw_saved_result', )
+    saved_names = ('self', 'result', )
+    saves = True
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        self = node._raw_saved_self.unpack(node)
+        result = node._raw_saved_result.unpack(node)
+        return (i1e_backward(grad, self, result),)
+
+    def release_variables(node):
+        release(node._raw_saved_self, node._raw_saved_result)
+
+
+class HistogramBackward0(Node):
+    """aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_bins, _), (to_weight, _) = node.next_edges
+        grad_self = grad_bins = grad_weight = None
+        if to_self is not None or to_bins is not None or to_weight is not None:
+            grad_self, grad_bins, grad_weight = derivative_not_implemented('histogram')
+        return grad_self, grad_bins, grad_weight
+
+
+class HistogramBackward1(Node):
+    """aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_weight, _) = node.next_edges
+        grad_self = grad_weight = None
+        if to_self is not None or to_weight is not None:
+            grad_self, grad_weight = derivative_not_implemented('histogram')
+        return grad_self, grad_weight
+
+
+class HistogramddBinEdgesBackward0(Node):
+    """aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_weight, _) = node.next_edges
+        grad_self = grad_weight = None
+        if to_self is not None or to_weight is not None:
+            grad_self, grad_weight = derivative_not_implemented('_histogramdd_bin_edges')
+        return grad_self, grad_weight
+
+
+class HistogramddFromBinCtsBackward0(Node):
+    """aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_weight, _) = node.next_edges
+        grad_self = grad_weight = None
+        if to_self is not None or to_weight is not None:
+            grad_self, grad_weight = derivative_not_implemented('_histogramdd_from_bin_cts')
+        return grad_self, grad_weight
+
+
+class HistogramddFromBinTensorsBackward0(Node):
+    """aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        (to_self, _), (to_weight, _) = node.next_edges
+        grad_self = grad_weight = None
+        if to_self is not None or to_weight is not None:
+            grad_self, grad_weight = derivative_not_implemented('_histogramdd_from_bin_tensors')
+        return grad_self, grad_weight
+
+
+class BincountBackward0(Node):
+    """aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"""
+
+    __slots__ = ()
+
+    def apply(node, grads):
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(node.next_edges)
+        return (derivative_not_implemented('bincount'),)
 
 
 class ViewBackward0(Node):
@@ -5129,7 +8081,7 @@ class ToCopyBackward0(Node):
             return (None,) * len(node.next_edges)
         self_device = node._saved_self_device
         self_dtype = node._saved_self_dtype
-        return (grad.to(self_device, self_dtype),)
+        return (to_copy_backward(grad, self_device, self_dtype),)
 
 
 class PinMemoryBackward0(Node):
@@ -5144,8 +8096,44 @@ class PinMemoryBackward0(Node):
         return (grad,)
 
 
+class ViewBackward0_copy(ViewBackward0):
+    """aten::view_copy(Tensor self, int[] size) -> Tensor"""
+
+    __slots__ = ()
+
+
+class ReshapeAliasBackward0_copy(ReshapeAliasBackward0):
+    """aten::_reshape_alias_copy(Tensor self, int[] size, int[] stride) -> Tensor"""
+
+    __slots__ = ()
+
+
+class AliasBackward0_copy(AliasBackward0):
+    """aten::alias_copy(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+
 class AsStridedBackward1(AsStridedBackward0):
     """aten::as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class AsStridedBackward0_copy(AsStridedBackward0):
+    """aten::as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor"""
+
+    __slots__ = ()
+
+
+class ExpandBackward0_copy(ExpandBackward0):
+    """aten::expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor"""
+
+    __slots__ = ()
+
+
+class PermuteBackward0_copy(PermuteBackward0):
+    """aten::permute_copy(Tensor self, int[] dims) -> Tensor"""
 
     __slots__ = ()
 
@@ -5156,8 +8144,20 @@ class TransposeBackward1(TransposeBackward0):
     __slots__ = ()
 
 
+class TransposeBackward0_copy(TransposeBackward0):
+    """aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor"""
+
+    __slots__ = ()
+
+
 class TBackward1(TBackward0):
     """aten::t_(Tensor(a!) self) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class TBackward0_copy(TBackward0):
+    """aten::t_copy(Tensor self) -> Tensor"""
 
     __slots__ = ()
 
@@ -5168,8 +8168,20 @@ class SqueezeBackward3(SqueezeBackward0):
     __slots__ = ()
 
 
+class SqueezeBackward0_copy(SqueezeBackward0):
+    """aten::squeeze_copy(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+
+
 class SqueezeBackward4(SqueezeBackward1):
     """aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class SqueezeBackward1_copy(SqueezeBackward1):
+    """aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor"""
 
     __slots__ = ()
 
@@ -5180,7 +8192,61 @@ class SqueezeBackward5(SqueezeBackward2):
     __slots__ = ()
 
 
+class SqueezeBackward2_copy(SqueezeBackward2):
+    """aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor"""
+
+    __slots__ = ()
+
+
 class UnsqueezeBackward1(UnsqueezeBackward0):
     """aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)"""
+
+    __slots__ = ()
+
+
+class UnsqueezeBackward0_copy(UnsqueezeBackward0):
+    """aten::unsqueeze_copy(Tensor self, int dim) -> Tensor"""
+
+    __slots__ = ()
+
+
+class SelectBackward0_copy(SelectBackward0):
+    """aten::select_copy.int(Tensor self, int dim, int index) -> Tensor"""
+
+    __slots__ = ()
+
+
+class SliceBackward0_copy(SliceBackward0):
+    """aten::slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"""
+
+    __slots__ = ()
+
+
+class DiagonalBackward0_copy(DiagonalBackward0):
+    """aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
+
+    __slots__ = ()
+
+
+class UnfoldBackward0_copy(UnfoldBackward0):
+    """aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor"""
+
+    __slots__ = ()
+
+
+class SplitBackward0_copy(SplitBackward0):
+    """aten::split_copy.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]"""
+
+    __slots__ = ()
+
+
+class SplitWithSizesBackward0_copy(SplitWithSizesBackward0):
+    """aten::split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"""
+
+    __slots__ = ()
+
+
+class UnbindBackward0_copy(UnbindBackward0):
+    """aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]"""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
-from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_inplace, write_out, write_outs
+from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_exact_outs, write_inplace, write_out, write_outs
 from internals.cuda.native import compaction
 from internals.cuda.native import extrema
 from internals.cuda.native import indexing
@@ -165,6 +165,9 @@ def topk_values(self, k, dim, largest, sorted, values, indices):
 
 def randperm_out(n, dtype, layout, device, pin_memory, out):
     return fill_out(out, sampling.randperm(n, dtype or out.dtype, layout, device, pin_memory))
+
+def randperm_generator_out(n, generator, dtype, layout, device, pin_memory, out):
+    return fill_out(out, sampling.randperm_generator(n, generator, dtype or out.dtype, layout, device, pin_memory))
 
 def multinomial_out(self, num_samples, replacement, generator, out):
     return write_exact_out(out, sampling.multinomial(self, num_samples, replacement, generator))

@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['view_as_real', 'view_as_complex', 'real', 'imag', 'conj', 'conj_physical', 'adjoint', 'matrix_H', 'empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'index_put', 'argwhere', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'relu', 'relu_', 'hardshrink', 'threshold', 'threshold_', 'celu', 'celu_', 'selu', 'selu_', 'prelu', 'rrelu', 'rrelu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', '_native_multi_head_attention', '_transformer_encoder_layer_fwd', 'convolution', '_convolution', 'conv1d', 'conv2d', 'conv3d', '_convolution_mode', 'conv_transpose1d', 'conv_transpose3d', 'conv_transpose2d', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'embedding_renorm_', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'dropout_', 'native_dropout', 'instance_norm', 'rms_norm', 'bilinear', 'pairwise_distance', 'feature_dropout', 'feature_dropout_', 'alpha_dropout', 'alpha_dropout_', 'feature_alpha_dropout', 'feature_alpha_dropout_', '_adaptive_avg_pool2d', 'max_pool2d', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool3d', 'avg_pool1d', 'adaptive_avg_pool1d', 'adaptive_max_pool1d', 'pixel_shuffle', 'pixel_unshuffle', 'channel_shuffle', 'constant_pad_nd', 'lstm', 'gru', 'rnn_tanh', 'rnn_relu', 'lstm_cell', 'gru_cell', 'rnn_tanh_cell', 'rnn_relu_cell', 'sort', 'topk', 'argsort', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'true_divide', '__and__', '__or__', '__xor__', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'bitwise_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'negative', 'negative_', 'absolute', 'absolute_', 'clip', 'clip_', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'nuclear_norm', 'logsumexp', 'cumsum', 'cumprod', 'as_strided', 'as_strided_', 'permute', 'transpose', 't', 'squeeze', 'unsqueeze', 'select', 'diagonal', 'split', 'split_with_sizes', 'unbind', 'detach', 'detach_', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'unsafe_chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'fill', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero']
+__all__ = ['view_as_real', 'view_as_complex', 'real', 'imag', 'complex', 'polar', '_conj', 'conj', '_conj_physical', 'conj_physical', 'conj_physical_', 'resolve_conj', 'resolve_neg', 'is_conj', 'is_neg', 'angle', 'sgn', 'isreal', 'vdot', 'adjoint', 'matrix_H', 'empty', 'empty_strided', 'empty_like', 'zeros', 'ones', 'full', 'zeros_like', 'ones_like', 'full_like', 'eye', 'arange', 'linspace', 'scalar_tensor', 'logspace', 'range', 'empty_permuted', 'tril_indices', 'triu_indices', 'index_put_', '_index_put_impl_', 'gather', 'scatter', 'scatter_add', 'index_select', 'index_add', 'masked_select', 'nonzero', 'nonzero_static', 'index_put', 'argwhere', 'cat', 'flip', 'roll', 'repeat_interleave', 'tril', 'triu', 'stack', 'tile', '_linalg_check_errors', 'frobenius_norm', 'nuclear_norm', '_linalg_det', 'det', '_linalg_slogdet', 'slogdet', 'logdet', 'inverse', '_linalg_solve_ex', 'triangular_solve', 'matrix_power', 'matrix_exp', 'cholesky', 'cholesky_solve', 'cholesky_inverse', 'qr', 'geqrf', 'orgqr', 'ormqr', '_linalg_svd', 'svd', '_linalg_eigh', 'lu_unpack', '_lu_with_info', 'lu_solve', 'pinverse', 'chain_matmul', 'tensordot', 'inner', 'kron', 'ger', 'addr', 'cross', 'trace', 'trace_backward', 'mm', 'bmm', 'mv', 'dot', 'addmm', 'addmv', 'addbmm', 'baddbmm', 'outer', 'matmul', 'scatter_reduce', 'index_reduce', 'index_copy', 'index_fill', 'masked_scatter', 'put', 'take', 'take_along_dim', 'select_scatter', 'slice_scatter', 'diagonal_scatter', 'as_strided_scatter', 'narrow_copy', 'diag_embed', 'diag', 'diagflat', 'block_diag', 'rot90', 'fliplr', 'flipud', 'hstack', 'vstack', 'row_stack', 'dstack', 'column_stack', 'concat', 'concatenate', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'tensor_split', 'hsplit', 'vsplit', 'dsplit', 'unsafe_split', 'unsafe_split_with_sizes', 'meshgrid', 'cartesian_prod', 'combinations', 'vander', 'relu', 'relu_', 'hardshrink', 'threshold', 'threshold_', 'celu', 'celu_', 'selu', 'selu_', 'prelu', 'rrelu', 'rrelu_', '_softmax', '_log_softmax', 'softmax', 'log_softmax', '_native_multi_head_attention', '_transformer_encoder_layer_fwd', 'convolution', '_convolution', 'conv1d', 'conv2d', 'conv3d', '_convolution_mode', 'conv_transpose1d', 'conv_transpose3d', 'conv_transpose2d', 'conv_tbc', 'binary_cross_entropy_with_logits', 'kl_div', 'cosine_similarity', 'native_layer_norm', 'native_group_norm', 'native_batch_norm', 'embedding', 'embedding_renorm_', 'layer_norm', 'group_norm', 'batch_norm', 'dropout', 'dropout_', 'native_dropout', 'instance_norm', 'rms_norm', 'bilinear', 'pairwise_distance', 'feature_dropout', 'feature_dropout_', 'alpha_dropout', 'alpha_dropout_', 'feature_alpha_dropout', 'feature_alpha_dropout_', '_adaptive_avg_pool2d', 'max_pool2d', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool3d', 'avg_pool1d', 'adaptive_avg_pool1d', '_adaptive_avg_pool3d', 'adaptive_max_pool1d', 'pixel_shuffle', 'pixel_unshuffle', 'channel_shuffle', 'native_channel_shuffle', 'constant_pad_nd', 'lstm', 'gru', 'rnn_tanh', 'rnn_relu', 'lstm_cell', 'gru_cell', 'rnn_tanh_cell', 'rnn_relu_cell', '_pack_padded_sequence', '_pad_packed_sequence', 'grid_sampler', 'grid_sampler_2d', 'grid_sampler_3d', 'affine_grid_generator', 'sort', 'topk', 'argsort', 'msort', 'kthvalue', 'median', 'nanmedian', 'mode', '_unique', '_unique2', 'searchsorted', 'bucketize', 'arccos', 'arccos_', 'arcsin', 'arcsin_', 'arctan', 'arctan_', 'arctan2', 'arccosh', 'arccosh_', 'arcsinh', 'arcsinh_', 'arctanh', 'arctanh_', 'fix', 'fix_', 'absolute', 'negative', 'clip', 'subtract', 'multiply', 'divide', 'true_divide', 'greater', 'less', 'greater_equal', 'less_equal', 'not_equal', '__and__', '__or__', '__xor__', '__lshift__', '__rshift__', 'add', 'sub', 'mul', 'div', 'remainder', 'fmod', 'floor_divide', 'pow', 'atan2', 'maximum', 'minimum', 'logical_and', 'logical_or', 'logical_xor', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'rsub', 'copysign', 'nextafter', 'ldexp', 'ldexp_', 'heaviside', 'hypot', 'fmax', 'fmin', 'float_power', 'isin', 'igamma', 'igammac', 'logaddexp', 'logaddexp2', 'xlogy', 'xlogy_', 'bitwise_not', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'bitwise_left_shift', 'bitwise_right_shift', 'gcd', 'gcd_', 'lcm', 'lcm_', 'lerp', 'addcmul', 'addcdiv', 'where', 'masked_fill', 'abs', 'abs_', 'neg', 'neg_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'log2', 'log2_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'reciprocal', 'reciprocal_', 'sin', 'sin_', 'cos', 'cos_', 'tan', 'tan_', 'asin', 'asin_', 'acos', 'acos_', 'atan', 'atan_', 'sinh', 'sinh_', 'cosh', 'cosh_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'floor', 'floor_', 'ceil', 'ceil_', 'round', 'round_', 'trunc', 'trunc_', 'frac', 'frac_', 'sign', 'logical_not', 'isnan', 'isinf', 'isfinite', 'square', 'square_', 'clamp', 'clamp_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'exp2', 'exp2_', 'log10', 'log10_', 'asinh', 'asinh_', 'acosh', 'acosh_', 'atanh', 'atanh_', 'sinc', 'sinc_', 'deg2rad', 'deg2rad_', 'rad2deg', 'rad2deg_', 'positive', 'signbit', 'isposinf', 'isneginf', 'nan_to_num', 'nan_to_num_', 'frexp', 'erfc', 'erfc_', 'erfinv', 'lgamma', 'digamma', 'polygamma', 'mvlgamma', 'i0', 'i0_', 'logit', 'logit_', 'randperm', 'multinomial', 'rand', 'randn', 'randint', 'rand_like', 'randn_like', 'randint_like', 'bernoulli', 'normal', 'poisson', 'binomial', 'sum', 'mean', 'prod', 'var', 'std', 'var_mean', 'std_mean', 'amax', 'amin', 'max', 'min', 'argmax', 'argmin', 'any', 'all', 'logsumexp', 'aminmax', 'nansum', 'nanmean', 'count_nonzero', 'cumsum', 'cumprod', 'cummax', 'cummin', 'logcumsumexp', 'histc', 'histogram', '_histogramdd_bin_edges', '_histogramdd_from_bin_cts', '_histogramdd_from_bin_tensors', 'histogramdd', 'bincount', 'view_copy', '_reshape_alias_copy', 'alias_copy', 'as_strided', 'as_strided_', 'as_strided_copy', 'expand_copy', 'permute', 'permute_copy', 'transpose', 'transpose_copy', 't', 't_copy', 'squeeze', 'squeeze_copy', 'unsqueeze', 'unsqueeze_copy', 'select', 'select_copy', 'slice_copy', 'diagonal', 'diagonal_copy', 'unfold_copy', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'unbind', 'unbind_copy', 'detach', 'detach_', 'detach_copy', 'reshape', 'broadcast_to', 'narrow', 'chunk', 'unsafe_chunk', 'movedim', 'moveaxis', 'swapaxes', 'swapdims', 'flatten', 'unflatten', 'ravel', 'fill', 'fill_', 'zero_', 'clone', '_to_copy', '_local_scalar_dense', 'resize_as_', 'equal', 'allclose', 'isclose', 'is_nonzero']
 
 _parse_view_as_real = PythonArgParser('view_as_real', [(ops.view_as_real_op, ops.view_as_real)], False)
 def view_as_real(*args, **kwargs):
@@ -29,15 +29,80 @@ def imag(*args, **kwargs):
     """aten::imag(Tensor(a) self) -> Tensor(a)"""
     return _parse_imag(args, kwargs)
 
+_parse_complex = PythonArgParser('complex', [(ops.complex_op, ops.complex, ops.complex_out_op, ops.complex_out)], False)
+def complex(*args, **kwargs):
+    """aten::complex(Tensor real, Tensor imag) -> Tensor"""
+    return _parse_complex(args, kwargs)
+
+_parse_polar = PythonArgParser('polar', [(ops.polar_op, ops.polar, ops.polar_out_op, ops.polar_out)], False)
+def polar(*args, **kwargs):
+    """aten::polar(Tensor abs, Tensor angle) -> Tensor"""
+    return _parse_polar(args, kwargs)
+
+_parse__conj = PythonArgParser('_conj', [(ops._conj_op, ops._conj)], False)
+def _conj(*args, **kwargs):
+    """aten::_conj(Tensor(a) self) -> Tensor(a)"""
+    return _parse__conj(args, kwargs)
+
 _parse_conj = PythonArgParser('conj', [(ops.conj_op, ops.conj)], False)
 def conj(*args, **kwargs):
     """aten::conj(Tensor(a) self) -> Tensor(a)"""
     return _parse_conj(args, kwargs)
 
-_parse_conj_physical = PythonArgParser('conj_physical', [(ops.conj_physical_op, ops.conj_physical)], False)
+_parse__conj_physical = PythonArgParser('_conj_physical', [(ops._conj_physical_op, ops._conj_physical, ops._conj_physical_out_op, ops._conj_physical_out)], False)
+def _conj_physical(*args, **kwargs):
+    """aten::_conj_physical(Tensor self) -> Tensor"""
+    return _parse__conj_physical(args, kwargs)
+
+_parse_conj_physical = PythonArgParser('conj_physical', [(ops.conj_physical_op, ops.conj_physical), (ops.conj_physical_out_op, ops.conj_physical_out)], False)
 def conj_physical(*args, **kwargs):
-    """aten::conj_physical(Tensor self) -> Tensor"""
+    """aten::conj_physical(Tensor self) -> Tensor\naten::conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"""
     return _parse_conj_physical(args, kwargs)
+
+_parse_conj_physical_ = PythonArgParser('conj_physical_', [(ops.conj_physical__op, ops.conj_physical_)], False)
+def conj_physical_(*args, **kwargs):
+    """aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_conj_physical_(args, kwargs)
+
+_parse_resolve_conj = PythonArgParser('resolve_conj', [(ops.resolve_conj_op, ops.resolve_conj)], False)
+def resolve_conj(*args, **kwargs):
+    """aten::resolve_conj(Tensor(a) self) -> Tensor(a)"""
+    return _parse_resolve_conj(args, kwargs)
+
+_parse_resolve_neg = PythonArgParser('resolve_neg', [(ops.resolve_neg_op, ops.resolve_neg)], False)
+def resolve_neg(*args, **kwargs):
+    """aten::resolve_neg(Tensor(a) self) -> Tensor(a)"""
+    return _parse_resolve_neg(args, kwargs)
+
+_parse_is_conj = PythonArgParser('is_conj', [(ops.is_conj_op, ops.is_conj)], False)
+def is_conj(*args, **kwargs):
+    """aten::is_conj(Tensor self) -> bool"""
+    return _parse_is_conj(args, kwargs)
+
+_parse_is_neg = PythonArgParser('is_neg', [(ops.is_neg_op, ops.is_neg)], False)
+def is_neg(*args, **kwargs):
+    """aten::is_neg(Tensor self) -> bool"""
+    return _parse_is_neg(args, kwargs)
+
+_parse_angle = PythonArgParser('angle', [(ops.angle_op, ops.angle, ops.angle_out_op, ops.angle_out)], False)
+def angle(*args, **kwargs):
+    """aten::angle(Tensor self) -> Tensor"""
+    return _parse_angle(args, kwargs)
+
+_parse_sgn = PythonArgParser('sgn', [(ops.sgn_op, ops.sgn, ops.sgn_out_op, ops.sgn_out)], False)
+def sgn(*args, **kwargs):
+    """aten::sgn(Tensor self) -> Tensor"""
+    return _parse_sgn(args, kwargs)
+
+_parse_isreal = PythonArgParser('isreal', [(ops.isreal_op, ops.isreal)], False)
+def isreal(*args, **kwargs):
+    """aten::isreal(Tensor self) -> Tensor"""
+    return _parse_isreal(args, kwargs)
+
+_parse_vdot = PythonArgParser('vdot', [(ops.vdot_op, ops.vdot, ops.vdot_out_op, ops.vdot_out)], False)
+def vdot(*args, **kwargs):
+    """aten::vdot(Tensor self, Tensor other) -> Tensor"""
+    return _parse_vdot(args, kwargs)
 
 _parse_adjoint = PythonArgParser('adjoint', [(ops.adjoint_op, ops.adjoint)], False)
 def adjoint(*args, **kwargs):
@@ -104,15 +169,40 @@ def arange(*args, **kwargs):
     """aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_arange(args, kwargs)
 
-_parse_linspace = PythonArgParser('linspace', [(ops.linspace_op, ops.linspace, ops.linspace_out_op, ops.linspace_out)], False)
+_parse_linspace = PythonArgParser('linspace', [(ops.linspace_Tensor_Tensor_op, ops.linspace_Tensor_Tensor, ops.linspace_Tensor_Tensor_out_op, ops.linspace_Tensor_Tensor_out), (ops.linspace_Scalar_Tensor_op, ops.linspace_Scalar_Tensor, ops.linspace_Scalar_Tensor_out_op, ops.linspace_Scalar_Tensor_out), (ops.linspace_Tensor_Scalar_op, ops.linspace_Tensor_Scalar, ops.linspace_Tensor_Scalar_out_op, ops.linspace_Tensor_Scalar_out), (ops.linspace_op, ops.linspace, ops.linspace_out_op, ops.linspace_out)], False)
 def linspace(*args, **kwargs):
-    """aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    """aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_linspace(args, kwargs)
 
 _parse_scalar_tensor = PythonArgParser('scalar_tensor', [(ops.scalar_tensor_op, ops.scalar_tensor)], False)
 def scalar_tensor(*args, **kwargs):
     """aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_scalar_tensor(args, kwargs)
+
+_parse_logspace = PythonArgParser('logspace', [(ops.logspace_Tensor_Tensor_op, ops.logspace_Tensor_Tensor, ops.logspace_Tensor_Tensor_out_op, ops.logspace_Tensor_Tensor_out), (ops.logspace_Scalar_Tensor_op, ops.logspace_Scalar_Tensor, ops.logspace_Scalar_Tensor_out_op, ops.logspace_Scalar_Tensor_out), (ops.logspace_Tensor_Scalar_op, ops.logspace_Tensor_Scalar, ops.logspace_Tensor_Scalar_out_op, ops.logspace_Tensor_Scalar_out), (ops.logspace_op, ops.logspace, ops.logspace_out_op, ops.logspace_out)], False)
+def logspace(*args, **kwargs):
+    """aten::logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return _parse_logspace(args, kwargs)
+
+_parse_range = PythonArgParser('range', [(ops.range_op, ops.range), (ops.range_step_op, ops.range_step, ops.range_out_op, ops.range_out)], False)
+def range(*args, **kwargs):
+    """aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return _parse_range(args, kwargs)
+
+_parse_empty_permuted = PythonArgParser('empty_permuted', [(ops.empty_permuted_op, ops.empty_permuted)], False)
+def empty_permuted(*args, **kwargs):
+    """aten::empty_permuted(int[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return _parse_empty_permuted(args, kwargs)
+
+_parse_tril_indices = PythonArgParser('tril_indices', [(ops.tril_indices_op, ops.tril_indices)], False)
+def tril_indices(*args, **kwargs):
+    """aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return _parse_tril_indices(args, kwargs)
+
+_parse_triu_indices = PythonArgParser('triu_indices', [(ops.triu_indices_op, ops.triu_indices)], False)
+def triu_indices(*args, **kwargs):
+    """aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    return _parse_triu_indices(args, kwargs)
 
 _parse_index_put_ = PythonArgParser('index_put_', [(ops.index_put__op, ops.index_put_)], False)
 def index_put_(*args, **kwargs):
@@ -158,6 +248,11 @@ _parse_nonzero = PythonArgParser('nonzero', [(ops.nonzero_op, ops.nonzero, ops.n
 def nonzero(*args, **kwargs):
     """aten::nonzero(Tensor self) -> Tensor"""
     return _parse_nonzero(args, kwargs)
+
+_parse_nonzero_static = PythonArgParser('nonzero_static', [(ops.nonzero_static_op, ops.nonzero_static, ops.nonzero_static_out_op, ops.nonzero_static_out)], False)
+def nonzero_static(*args, **kwargs):
+    """aten::nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor"""
+    return _parse_nonzero_static(args, kwargs)
 
 _parse_index_put = PythonArgParser('index_put', [(ops.index_put_op, ops.index_put)], False)
 def index_put(*args, **kwargs):
@@ -209,6 +304,186 @@ def tile(*args, **kwargs):
     """aten::tile(Tensor self, int[] dims) -> Tensor"""
     return _parse_tile(args, kwargs)
 
+_parse__linalg_check_errors = PythonArgParser('_linalg_check_errors', [(ops._linalg_check_errors_op, ops._linalg_check_errors)], False)
+def _linalg_check_errors(*args, **kwargs):
+    """aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()"""
+    return _parse__linalg_check_errors(args, kwargs)
+
+_parse_frobenius_norm = PythonArgParser('frobenius_norm', [(ops.frobenius_norm_dim_op, ops.frobenius_norm_dim, ops.frobenius_norm_out_op, ops.frobenius_norm_out)], False)
+def frobenius_norm(*args, **kwargs):
+    """aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
+    return _parse_frobenius_norm(args, kwargs)
+
+_parse_nuclear_norm = PythonArgParser('nuclear_norm', [(ops.nuclear_norm_dim_op, ops.nuclear_norm_dim, ops.nuclear_norm_dim_out_op, ops.nuclear_norm_dim_out), (ops.nuclear_norm_op, ops.nuclear_norm, ops.nuclear_norm_out_op, ops.nuclear_norm_out)], False)
+def nuclear_norm(*args, **kwargs):
+    """aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor\naten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"""
+    return _parse_nuclear_norm(args, kwargs)
+
+_parse__linalg_det = PythonArgParser('_linalg_det', [(ops._linalg_det_op, ops._linalg_det, ops._linalg_det_result_op, ops._linalg_det_result)], False)
+def _linalg_det(*args, **kwargs):
+    """aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"""
+    return _parse__linalg_det(args, kwargs)
+
+_parse_det = PythonArgParser('det', [(ops.det_op, ops.det)], False)
+def det(*args, **kwargs):
+    """aten::det(Tensor self) -> Tensor"""
+    return _parse_det(args, kwargs)
+
+_parse__linalg_slogdet = PythonArgParser('_linalg_slogdet', [(ops._linalg_slogdet_op, ops._linalg_slogdet, ops._linalg_slogdet_sign_op, ops._linalg_slogdet_sign)], False)
+def _linalg_slogdet(*args, **kwargs):
+    """aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"""
+    return _parse__linalg_slogdet(args, kwargs)
+
+_parse_slogdet = PythonArgParser('slogdet', [(ops.slogdet_op, ops.slogdet, ops.slogdet_out_op, ops.slogdet_out)], False)
+def slogdet(*args, **kwargs):
+    """aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"""
+    return _parse_slogdet(args, kwargs)
+
+_parse_logdet = PythonArgParser('logdet', [(ops.logdet_op, ops.logdet)], False)
+def logdet(*args, **kwargs):
+    """aten::logdet(Tensor self) -> Tensor"""
+    return _parse_logdet(args, kwargs)
+
+_parse_inverse = PythonArgParser('inverse', [(ops.inverse_op, ops.inverse, ops.inverse_out_op, ops.inverse_out)], False)
+def inverse(*args, **kwargs):
+    """aten::inverse(Tensor self) -> Tensor"""
+    return _parse_inverse(args, kwargs)
+
+_parse__linalg_solve_ex = PythonArgParser('_linalg_solve_ex', [(ops._linalg_solve_ex_op, ops._linalg_solve_ex, ops._linalg_solve_ex_result_op, ops._linalg_solve_ex_result)], False)
+def _linalg_solve_ex(*args, **kwargs):
+    """aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"""
+    return _parse__linalg_solve_ex(args, kwargs)
+
+_parse_triangular_solve = PythonArgParser('triangular_solve', [(ops.triangular_solve_op, ops.triangular_solve), (ops.triangular_solve_X_op, ops.triangular_solve_X)], False)
+def triangular_solve(*args, **kwargs):
+    """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)\naten::triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)"""
+    return _parse_triangular_solve(args, kwargs)
+
+_parse_matrix_power = PythonArgParser('matrix_power', [(ops.matrix_power_op, ops.matrix_power)], False)
+def matrix_power(*args, **kwargs):
+    """aten::matrix_power(Tensor self, int n) -> Tensor"""
+    return _parse_matrix_power(args, kwargs)
+
+_parse_matrix_exp = PythonArgParser('matrix_exp', [(ops.matrix_exp_op, ops.matrix_exp)], False)
+def matrix_exp(*args, **kwargs):
+    """aten::matrix_exp(Tensor self) -> Tensor"""
+    return _parse_matrix_exp(args, kwargs)
+
+_parse_cholesky = PythonArgParser('cholesky', [(ops.cholesky_op, ops.cholesky, ops.cholesky_out_op, ops.cholesky_out)], False)
+def cholesky(*args, **kwargs):
+    """aten::cholesky(Tensor self, bool upper=False) -> Tensor"""
+    return _parse_cholesky(args, kwargs)
+
+_parse_cholesky_solve = PythonArgParser('cholesky_solve', [(ops.cholesky_solve_op, ops.cholesky_solve, ops.cholesky_solve_out_op, ops.cholesky_solve_out)], False)
+def cholesky_solve(*args, **kwargs):
+    """aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
+    return _parse_cholesky_solve(args, kwargs)
+
+_parse_cholesky_inverse = PythonArgParser('cholesky_inverse', [(ops.cholesky_inverse_op, ops.cholesky_inverse, ops.cholesky_inverse_out_op, ops.cholesky_inverse_out)], False)
+def cholesky_inverse(*args, **kwargs):
+    """aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"""
+    return _parse_cholesky_inverse(args, kwargs)
+
+_parse_qr = PythonArgParser('qr', [(ops.qr_op, ops.qr, ops.qr_Q_op, ops.qr_Q)], False)
+def qr(*args, **kwargs):
+    """aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"""
+    return _parse_qr(args, kwargs)
+
+_parse_geqrf = PythonArgParser('geqrf', [(ops.geqrf_op, ops.geqrf, ops.geqrf_a_op, ops.geqrf_a)], False)
+def geqrf(*args, **kwargs):
+    """aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"""
+    return _parse_geqrf(args, kwargs)
+
+_parse_orgqr = PythonArgParser('orgqr', [(ops.orgqr_op, ops.orgqr, ops.orgqr_out_op, ops.orgqr_out)], False)
+def orgqr(*args, **kwargs):
+    """aten::orgqr(Tensor self, Tensor input2) -> Tensor"""
+    return _parse_orgqr(args, kwargs)
+
+_parse_ormqr = PythonArgParser('ormqr', [(ops.ormqr_op, ops.ormqr, ops.ormqr_out_op, ops.ormqr_out)], False)
+def ormqr(*args, **kwargs):
+    """aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
+    return _parse_ormqr(args, kwargs)
+
+_parse__linalg_svd = PythonArgParser('_linalg_svd', [(ops._linalg_svd_op, ops._linalg_svd, ops._linalg_svd_U_op, ops._linalg_svd_U)], False)
+def _linalg_svd(*args, **kwargs):
+    """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
+    return _parse__linalg_svd(args, kwargs)
+
+_parse_svd = PythonArgParser('svd', [(ops.svd_op, ops.svd, ops.svd_U_op, ops.svd_U)], False)
+def svd(*args, **kwargs):
+    """aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"""
+    return _parse_svd(args, kwargs)
+
+_parse__linalg_eigh = PythonArgParser('_linalg_eigh', [(ops._linalg_eigh_op, ops._linalg_eigh, ops._linalg_eigh_eigenvalues_op, ops._linalg_eigh_eigenvalues)], False)
+def _linalg_eigh(*args, **kwargs):
+    """aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"""
+    return _parse__linalg_eigh(args, kwargs)
+
+_parse_lu_unpack = PythonArgParser('lu_unpack', [(ops.lu_unpack_op, ops.lu_unpack, ops.lu_unpack_out_op, ops.lu_unpack_out)], False)
+def lu_unpack(*args, **kwargs):
+    """aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"""
+    return _parse_lu_unpack(args, kwargs)
+
+_parse__lu_with_info = PythonArgParser('_lu_with_info', [(ops._lu_with_info_op, ops._lu_with_info)], False)
+def _lu_with_info(*args, **kwargs):
+    """aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"""
+    return _parse__lu_with_info(args, kwargs)
+
+_parse_lu_solve = PythonArgParser('lu_solve', [(ops.lu_solve_op, ops.lu_solve, ops.lu_solve_out_op, ops.lu_solve_out)], False)
+def lu_solve(*args, **kwargs):
+    """aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"""
+    return _parse_lu_solve(args, kwargs)
+
+_parse_pinverse = PythonArgParser('pinverse', [(ops.pinverse_op, ops.pinverse)], False)
+def pinverse(*args, **kwargs):
+    """aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor"""
+    return _parse_pinverse(args, kwargs)
+
+_parse_chain_matmul = PythonArgParser('chain_matmul', [(ops.chain_matmul_op, ops.chain_matmul, ops.chain_matmul_out_op, ops.chain_matmul_out)], False)
+def chain_matmul(*args, **kwargs):
+    """aten::chain_matmul(Tensor[] matrices) -> Tensor"""
+    return _parse_chain_matmul(args, kwargs)
+
+_parse_tensordot = PythonArgParser('tensordot', [(ops.tensordot_op, ops.tensordot, ops.tensordot_out_op, ops.tensordot_out)], False)
+def tensordot(*args, **kwargs):
+    """aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"""
+    return _parse_tensordot(args, kwargs)
+
+_parse_inner = PythonArgParser('inner', [(ops.inner_op, ops.inner, ops.inner_out_op, ops.inner_out)], False)
+def inner(*args, **kwargs):
+    """aten::inner(Tensor self, Tensor other) -> Tensor"""
+    return _parse_inner(args, kwargs)
+
+_parse_kron = PythonArgParser('kron', [(ops.kron_op, ops.kron, ops.kron_out_op, ops.kron_out)], False)
+def kron(*args, **kwargs):
+    """aten::kron(Tensor self, Tensor other) -> Tensor"""
+    return _parse_kron(args, kwargs)
+
+_parse_ger = PythonArgParser('ger', [(ops.ger_op, ops.ger)], False)
+def ger(*args, **kwargs):
+    """aten::ger(Tensor self, Tensor vec2) -> Tensor"""
+    return _parse_ger(args, kwargs)
+
+_parse_addr = PythonArgParser('addr', [(ops.addr_op, ops.addr, ops.addr_out_op, ops.addr_out)], False)
+def addr(*args, **kwargs):
+    """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+    return _parse_addr(args, kwargs)
+
+_parse_cross = PythonArgParser('cross', [(ops.cross_op, ops.cross, ops.cross_out_op, ops.cross_out)], False)
+def cross(*args, **kwargs):
+    """aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
+    return _parse_cross(args, kwargs)
+
+_parse_trace = PythonArgParser('trace', [(ops.trace_op, ops.trace, ops.trace_out_op, ops.trace_out)], False)
+def trace(*args, **kwargs):
+    """aten::trace(Tensor self) -> Tensor"""
+    return _parse_trace(args, kwargs)
+
+_parse_trace_backward = PythonArgParser('trace_backward', [(ops.trace_backward_op, ops.trace_backward)], False)
+def trace_backward(*args, **kwargs):
+    """aten::trace_backward(Tensor grad, int[] sizes) -> Tensor"""
+    return _parse_trace_backward(args, kwargs)
+
 _parse_mm = PythonArgParser('mm', [(ops.mm_op, ops.mm, ops.mm_out_op, ops.mm_out)], False)
 def mm(*args, **kwargs):
     """aten::mm(Tensor self, Tensor mat2) -> Tensor"""
@@ -258,6 +533,206 @@ _parse_matmul = PythonArgParser('matmul', [(ops.matmul_op, ops.matmul, ops.matmu
 def matmul(*args, **kwargs):
     """aten::matmul(Tensor self, Tensor other) -> Tensor"""
     return _parse_matmul(args, kwargs)
+
+_parse_scatter_reduce = PythonArgParser('scatter_reduce', [(ops.scatter_reduce_two_op, ops.scatter_reduce_two, ops.scatter_reduce_two_out_op, ops.scatter_reduce_two_out)], False)
+def scatter_reduce(*args, **kwargs):
+    """aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
+    return _parse_scatter_reduce(args, kwargs)
+
+_parse_index_reduce = PythonArgParser('index_reduce', [(ops.index_reduce_op, ops.index_reduce, ops.index_reduce_out_op, ops.index_reduce_out)], False)
+def index_reduce(*args, **kwargs):
+    """aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
+    return _parse_index_reduce(args, kwargs)
+
+_parse_index_copy = PythonArgParser('index_copy', [(ops.index_copy_op, ops.index_copy, ops.index_copy_out_op, ops.index_copy_out)], False)
+def index_copy(*args, **kwargs):
+    """aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
+    return _parse_index_copy(args, kwargs)
+
+_parse_index_fill = PythonArgParser('index_fill', [(ops.index_fill_int_Tensor_op, ops.index_fill_int_Tensor, ops.index_fill_int_Tensor_out_op, ops.index_fill_int_Tensor_out), (ops.index_fill_int_Scalar_op, ops.index_fill_int_Scalar, ops.index_fill_int_Scalar_out_op, ops.index_fill_int_Scalar_out)], False)
+def index_fill(*args, **kwargs):
+    """aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor\naten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
+    return _parse_index_fill(args, kwargs)
+
+_parse_masked_scatter = PythonArgParser('masked_scatter', [(ops.masked_scatter_op, ops.masked_scatter, ops.masked_scatter_out_op, ops.masked_scatter_out)], False)
+def masked_scatter(*args, **kwargs):
+    """aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
+    return _parse_masked_scatter(args, kwargs)
+
+_parse_put = PythonArgParser('put', [(ops.put_op, ops.put, ops.put_out_op, ops.put_out)], False)
+def put(*args, **kwargs):
+    """aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
+    return _parse_put(args, kwargs)
+
+_parse_take = PythonArgParser('take', [(ops.take_op, ops.take, ops.take_out_op, ops.take_out)], False)
+def take(*args, **kwargs):
+    """aten::take(Tensor self, Tensor index) -> Tensor"""
+    return _parse_take(args, kwargs)
+
+_parse_take_along_dim = PythonArgParser('take_along_dim', [(ops.take_along_dim_op, ops.take_along_dim, ops.take_along_dim_out_op, ops.take_along_dim_out)], False)
+def take_along_dim(*args, **kwargs):
+    """aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"""
+    return _parse_take_along_dim(args, kwargs)
+
+_parse_select_scatter = PythonArgParser('select_scatter', [(ops.select_scatter_op, ops.select_scatter, ops.select_scatter_out_op, ops.select_scatter_out)], False)
+def select_scatter(*args, **kwargs):
+    """aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor"""
+    return _parse_select_scatter(args, kwargs)
+
+_parse_slice_scatter = PythonArgParser('slice_scatter', [(ops.slice_scatter_op, ops.slice_scatter, ops.slice_scatter_out_op, ops.slice_scatter_out)], False)
+def slice_scatter(*args, **kwargs):
+    """aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"""
+    return _parse_slice_scatter(args, kwargs)
+
+_parse_diagonal_scatter = PythonArgParser('diagonal_scatter', [(ops.diagonal_scatter_op, ops.diagonal_scatter, ops.diagonal_scatter_out_op, ops.diagonal_scatter_out)], False)
+def diagonal_scatter(*args, **kwargs):
+    """aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
+    return _parse_diagonal_scatter(args, kwargs)
+
+_parse_as_strided_scatter = PythonArgParser('as_strided_scatter', [(ops.as_strided_scatter_op, ops.as_strided_scatter, ops.as_strided_scatter_out_op, ops.as_strided_scatter_out)], False)
+def as_strided_scatter(*args, **kwargs):
+    """aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor"""
+    return _parse_as_strided_scatter(args, kwargs)
+
+_parse_narrow_copy = PythonArgParser('narrow_copy', [(ops.narrow_copy_op, ops.narrow_copy, ops.narrow_copy_out_op, ops.narrow_copy_out)], False)
+def narrow_copy(*args, **kwargs):
+    """aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor"""
+    return _parse_narrow_copy(args, kwargs)
+
+_parse_diag_embed = PythonArgParser('diag_embed', [(ops.diag_embed_op, ops.diag_embed, ops.diag_embed_out_op, ops.diag_embed_out)], False)
+def diag_embed(*args, **kwargs):
+    """aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
+    return _parse_diag_embed(args, kwargs)
+
+_parse_diag = PythonArgParser('diag', [(ops.diag_op, ops.diag, ops.diag_out_op, ops.diag_out)], False)
+def diag(*args, **kwargs):
+    """aten::diag(Tensor self, int diagonal=0) -> Tensor"""
+    return _parse_diag(args, kwargs)
+
+_parse_diagflat = PythonArgParser('diagflat', [(ops.diagflat_op, ops.diagflat)], False)
+def diagflat(*args, **kwargs):
+    """aten::diagflat(Tensor self, int offset=0) -> Tensor"""
+    return _parse_diagflat(args, kwargs)
+
+_parse_block_diag = PythonArgParser('block_diag', [(ops.block_diag_op, ops.block_diag, ops.block_diag_out_op, ops.block_diag_out)], False)
+def block_diag(*args, **kwargs):
+    """aten::block_diag(Tensor[] tensors) -> Tensor"""
+    return _parse_block_diag(args, kwargs)
+
+_parse_rot90 = PythonArgParser('rot90', [(ops.rot90_op, ops.rot90, ops.rot90_out_op, ops.rot90_out)], False)
+def rot90(*args, **kwargs):
+    """aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"""
+    return _parse_rot90(args, kwargs)
+
+_parse_fliplr = PythonArgParser('fliplr', [(ops.fliplr_op, ops.fliplr)], False)
+def fliplr(*args, **kwargs):
+    """aten::fliplr(Tensor self) -> Tensor"""
+    return _parse_fliplr(args, kwargs)
+
+_parse_flipud = PythonArgParser('flipud', [(ops.flipud_op, ops.flipud)], False)
+def flipud(*args, **kwargs):
+    """aten::flipud(Tensor self) -> Tensor"""
+    return _parse_flipud(args, kwargs)
+
+_parse_hstack = PythonArgParser('hstack', [(ops.hstack_op, ops.hstack, ops.hstack_out_op, ops.hstack_out)], False)
+def hstack(*args, **kwargs):
+    """aten::hstack(Tensor[] tensors) -> Tensor"""
+    return _parse_hstack(args, kwargs)
+
+_parse_vstack = PythonArgParser('vstack', [(ops.vstack_op, ops.vstack, ops.vstack_out_op, ops.vstack_out)], False)
+def vstack(*args, **kwargs):
+    """aten::vstack(Tensor[] tensors) -> Tensor"""
+    return _parse_vstack(args, kwargs)
+
+_parse_row_stack = PythonArgParser('row_stack', [(ops.row_stack_op, ops.row_stack)], False)
+def row_stack(*args, **kwargs):
+    """aten::row_stack(Tensor[] tensors) -> Tensor"""
+    return _parse_row_stack(args, kwargs)
+
+_parse_dstack = PythonArgParser('dstack', [(ops.dstack_op, ops.dstack, ops.dstack_out_op, ops.dstack_out)], False)
+def dstack(*args, **kwargs):
+    """aten::dstack(Tensor[] tensors) -> Tensor"""
+    return _parse_dstack(args, kwargs)
+
+_parse_column_stack = PythonArgParser('column_stack', [(ops.column_stack_op, ops.column_stack, ops.column_stack_out_op, ops.column_stack_out)], False)
+def column_stack(*args, **kwargs):
+    """aten::column_stack(Tensor[] tensors) -> Tensor"""
+    return _parse_column_stack(args, kwargs)
+
+_parse_concat = PythonArgParser('concat', [(ops.concat_op, ops.concat)], False)
+def concat(*args, **kwargs):
+    """aten::concat(Tensor[] tensors, int dim=0) -> Tensor"""
+    return _parse_concat(args, kwargs)
+
+_parse_concatenate = PythonArgParser('concatenate', [(ops.concatenate_op, ops.concatenate)], False)
+def concatenate(*args, **kwargs):
+    """aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor"""
+    return _parse_concatenate(args, kwargs)
+
+_parse_atleast_1d = PythonArgParser('atleast_1d', [(ops.atleast_1d_op, ops.atleast_1d), (ops.atleast_1d_Sequence_op, ops.atleast_1d_Sequence)], False)
+def atleast_1d(*args, **kwargs):
+    """aten::atleast_1d(Tensor self) -> Tensor\naten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]"""
+    return _parse_atleast_1d(args, kwargs)
+
+_parse_atleast_2d = PythonArgParser('atleast_2d', [(ops.atleast_2d_op, ops.atleast_2d), (ops.atleast_2d_Sequence_op, ops.atleast_2d_Sequence)], False)
+def atleast_2d(*args, **kwargs):
+    """aten::atleast_2d(Tensor self) -> Tensor\naten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"""
+    return _parse_atleast_2d(args, kwargs)
+
+_parse_atleast_3d = PythonArgParser('atleast_3d', [(ops.atleast_3d_op, ops.atleast_3d), (ops.atleast_3d_Sequence_op, ops.atleast_3d_Sequence)], False)
+def atleast_3d(*args, **kwargs):
+    """aten::atleast_3d(Tensor self) -> Tensor\naten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"""
+    return _parse_atleast_3d(args, kwargs)
+
+_parse_tensor_split = PythonArgParser('tensor_split', [(ops.tensor_split_tensor_indices_or_sections_op, ops.tensor_split_tensor_indices_or_sections), (ops.tensor_split_sections_op, ops.tensor_split_sections), (ops.tensor_split_indices_op, ops.tensor_split_indices)], False)
+def tensor_split(*args, **kwargs):
+    """aten::tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]\naten::tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]\naten::tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"""
+    return _parse_tensor_split(args, kwargs)
+
+_parse_hsplit = PythonArgParser('hsplit', [(ops.hsplit_int_op, ops.hsplit_int), (ops.hsplit_array_op, ops.hsplit_array)], False)
+def hsplit(*args, **kwargs):
+    """aten::hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]\naten::hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]"""
+    return _parse_hsplit(args, kwargs)
+
+_parse_vsplit = PythonArgParser('vsplit', [(ops.vsplit_int_op, ops.vsplit_int), (ops.vsplit_array_op, ops.vsplit_array)], False)
+def vsplit(*args, **kwargs):
+    """aten::vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]\naten::vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]"""
+    return _parse_vsplit(args, kwargs)
+
+_parse_dsplit = PythonArgParser('dsplit', [(ops.dsplit_int_op, ops.dsplit_int), (ops.dsplit_array_op, ops.dsplit_array)], False)
+def dsplit(*args, **kwargs):
+    """aten::dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]\naten::dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]"""
+    return _parse_dsplit(args, kwargs)
+
+_parse_unsafe_split = PythonArgParser('unsafe_split', [(ops.unsafe_split_Tensor_op, ops.unsafe_split_Tensor)], False)
+def unsafe_split(*args, **kwargs):
+    """aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]"""
+    return _parse_unsafe_split(args, kwargs)
+
+_parse_unsafe_split_with_sizes = PythonArgParser('unsafe_split_with_sizes', [(ops.unsafe_split_with_sizes_op, ops.unsafe_split_with_sizes)], False)
+def unsafe_split_with_sizes(*args, **kwargs):
+    """aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"""
+    return _parse_unsafe_split_with_sizes(args, kwargs)
+
+_parse_meshgrid = PythonArgParser('meshgrid', [(ops.meshgrid_op, ops.meshgrid), (ops.meshgrid_indexing_op, ops.meshgrid_indexing)], False)
+def meshgrid(*args, **kwargs):
+    """aten::meshgrid(Tensor[] tensors) -> Tensor[]\naten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"""
+    return _parse_meshgrid(args, kwargs)
+
+_parse_cartesian_prod = PythonArgParser('cartesian_prod', [(ops.cartesian_prod_op, ops.cartesian_prod)], False)
+def cartesian_prod(*args, **kwargs):
+    """aten::cartesian_prod(Tensor[] tensors) -> Tensor"""
+    return _parse_cartesian_prod(args, kwargs)
+
+_parse_combinations = PythonArgParser('combinations', [(ops.combinations_op, ops.combinations)], False)
+def combinations(*args, **kwargs):
+    """aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"""
+    return _parse_combinations(args, kwargs)
+
+_parse_vander = PythonArgParser('vander', [(ops.vander_op, ops.vander)], False)
+def vander(*args, **kwargs):
+    """aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"""
+    return _parse_vander(args, kwargs)
 
 _parse_relu = PythonArgParser('relu', [(ops.relu_op, ops.relu)], False)
 def relu(*args, **kwargs):
@@ -393,6 +868,11 @@ _parse_conv_transpose2d = PythonArgParser('conv_transpose2d', [(ops.conv_transpo
 def conv_transpose2d(*args, **kwargs):
     """aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor"""
     return _parse_conv_transpose2d(args, kwargs)
+
+_parse_conv_tbc = PythonArgParser('conv_tbc', [(ops.conv_tbc_op, ops.conv_tbc)], False)
+def conv_tbc(*args, **kwargs):
+    """aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"""
+    return _parse_conv_tbc(args, kwargs)
 
 _parse_binary_cross_entropy_with_logits = PythonArgParser('binary_cross_entropy_with_logits', [(ops.binary_cross_entropy_with_logits_op, ops.binary_cross_entropy_with_logits)], False)
 def binary_cross_entropy_with_logits(*args, **kwargs):
@@ -549,6 +1029,11 @@ def adaptive_avg_pool1d(*args, **kwargs):
     """aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor"""
     return _parse_adaptive_avg_pool1d(args, kwargs)
 
+_parse__adaptive_avg_pool3d = PythonArgParser('_adaptive_avg_pool3d', [(ops._adaptive_avg_pool3d_op, ops._adaptive_avg_pool3d)], False)
+def _adaptive_avg_pool3d(*args, **kwargs):
+    """aten::_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor"""
+    return _parse__adaptive_avg_pool3d(args, kwargs)
+
 _parse_adaptive_max_pool1d = PythonArgParser('adaptive_max_pool1d', [(ops.adaptive_max_pool1d_op, ops.adaptive_max_pool1d)], False)
 def adaptive_max_pool1d(*args, **kwargs):
     """aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"""
@@ -568,6 +1053,11 @@ _parse_channel_shuffle = PythonArgParser('channel_shuffle', [(ops.channel_shuffl
 def channel_shuffle(*args, **kwargs):
     """aten::channel_shuffle(Tensor self, int groups) -> Tensor"""
     return _parse_channel_shuffle(args, kwargs)
+
+_parse_native_channel_shuffle = PythonArgParser('native_channel_shuffle', [(ops.native_channel_shuffle_op, ops.native_channel_shuffle)], False)
+def native_channel_shuffle(*args, **kwargs):
+    """aten::native_channel_shuffle(Tensor self, int groups) -> Tensor"""
+    return _parse_native_channel_shuffle(args, kwargs)
 
 _parse_constant_pad_nd = PythonArgParser('constant_pad_nd', [(ops.constant_pad_nd_op, ops.constant_pad_nd)], False)
 def constant_pad_nd(*args, **kwargs):
@@ -614,6 +1104,36 @@ def rnn_relu_cell(*args, **kwargs):
     """aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"""
     return _parse_rnn_relu_cell(args, kwargs)
 
+_parse__pack_padded_sequence = PythonArgParser('_pack_padded_sequence', [(ops._pack_padded_sequence_op, ops._pack_padded_sequence)], False)
+def _pack_padded_sequence(*args, **kwargs):
+    """aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"""
+    return _parse__pack_padded_sequence(args, kwargs)
+
+_parse__pad_packed_sequence = PythonArgParser('_pad_packed_sequence', [(ops._pad_packed_sequence_op, ops._pad_packed_sequence)], False)
+def _pad_packed_sequence(*args, **kwargs):
+    """aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor)"""
+    return _parse__pad_packed_sequence(args, kwargs)
+
+_parse_grid_sampler = PythonArgParser('grid_sampler', [(ops.grid_sampler_op, ops.grid_sampler)], False)
+def grid_sampler(*args, **kwargs):
+    """aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
+    return _parse_grid_sampler(args, kwargs)
+
+_parse_grid_sampler_2d = PythonArgParser('grid_sampler_2d', [(ops.grid_sampler_2d_op, ops.grid_sampler_2d)], False)
+def grid_sampler_2d(*args, **kwargs):
+    """aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
+    return _parse_grid_sampler_2d(args, kwargs)
+
+_parse_grid_sampler_3d = PythonArgParser('grid_sampler_3d', [(ops.grid_sampler_3d_op, ops.grid_sampler_3d)], False)
+def grid_sampler_3d(*args, **kwargs):
+    """aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"""
+    return _parse_grid_sampler_3d(args, kwargs)
+
+_parse_affine_grid_generator = PythonArgParser('affine_grid_generator', [(ops.affine_grid_generator_op, ops.affine_grid_generator)], False)
+def affine_grid_generator(*args, **kwargs):
+    """aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor"""
+    return _parse_affine_grid_generator(args, kwargs)
+
 _parse_sort = PythonArgParser('sort', [(ops.sort_stable_op, ops.sort_stable, ops.sort_values_stable_op, ops.sort_values_stable), (ops.sort_op, ops.sort, ops.sort_values_op, ops.sort_values)], False)
 def sort(*args, **kwargs):
     """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)\naten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"""
@@ -628,6 +1148,211 @@ _parse_argsort = PythonArgParser('argsort', [(ops.argsort_stable_op, ops.argsort
 def argsort(*args, **kwargs):
     """aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor\naten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
     return _parse_argsort(args, kwargs)
+
+_parse_msort = PythonArgParser('msort', [(ops.msort_op, ops.msort, ops.msort_out_op, ops.msort_out)], False)
+def msort(*args, **kwargs):
+    """aten::msort(Tensor self) -> Tensor"""
+    return _parse_msort(args, kwargs)
+
+_parse_kthvalue = PythonArgParser('kthvalue', [(ops.kthvalue_op, ops.kthvalue, ops.kthvalue_values_op, ops.kthvalue_values)], False)
+def kthvalue(*args, **kwargs):
+    """aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    return _parse_kthvalue(args, kwargs)
+
+_parse_median = PythonArgParser('median', [(ops.median_op, ops.median, ops.median_out_op, ops.median_out), (ops.median_dim_op, ops.median_dim, ops.median_dim_values_op, ops.median_dim_values)], False)
+def median(*args, **kwargs):
+    """aten::median(Tensor self) -> Tensor\naten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    return _parse_median(args, kwargs)
+
+_parse_nanmedian = PythonArgParser('nanmedian', [(ops.nanmedian_op, ops.nanmedian, ops.nanmedian_out_op, ops.nanmedian_out), (ops.nanmedian_dim_op, ops.nanmedian_dim, ops.nanmedian_dim_values_op, ops.nanmedian_dim_values)], False)
+def nanmedian(*args, **kwargs):
+    """aten::nanmedian(Tensor self) -> Tensor\naten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    return _parse_nanmedian(args, kwargs)
+
+_parse_mode = PythonArgParser('mode', [(ops.mode_op, ops.mode, ops.mode_values_op, ops.mode_values)], False)
+def mode(*args, **kwargs):
+    """aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+    return _parse_mode(args, kwargs)
+
+_parse__unique = PythonArgParser('_unique', [(ops._unique_op, ops._unique)], False)
+def _unique(*args, **kwargs):
+    """aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)"""
+    return _parse__unique(args, kwargs)
+
+_parse__unique2 = PythonArgParser('_unique2', [(ops._unique2_op, ops._unique2)], False)
+def _unique2(*args, **kwargs):
+    """aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"""
+    return _parse__unique2(args, kwargs)
+
+_parse_searchsorted = PythonArgParser('searchsorted', [(ops.searchsorted_Tensor_op, ops.searchsorted_Tensor, ops.searchsorted_Tensor_out_op, ops.searchsorted_Tensor_out), (ops.searchsorted_Scalar_op, ops.searchsorted_Scalar, ops.searchsorted_Scalar_out_op, ops.searchsorted_Scalar_out)], False)
+def searchsorted(*args, **kwargs):
+    """aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor\naten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"""
+    return _parse_searchsorted(args, kwargs)
+
+_parse_bucketize = PythonArgParser('bucketize', [(ops.bucketize_Tensor_op, ops.bucketize_Tensor, ops.bucketize_Tensor_out_op, ops.bucketize_Tensor_out), (ops.bucketize_Scalar_op, ops.bucketize_Scalar, ops.bucketize_Scalar_out_op, ops.bucketize_Scalar_out)], False)
+def bucketize(*args, **kwargs):
+    """aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor\naten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"""
+    return _parse_bucketize(args, kwargs)
+
+_parse_arccos = PythonArgParser('arccos', [(ops.arccos_op, ops.arccos)], False)
+def arccos(*args, **kwargs):
+    """aten::arccos(Tensor self) -> Tensor"""
+    return _parse_arccos(args, kwargs)
+
+_parse_arccos_ = PythonArgParser('arccos_', [(ops.arccos__op, ops.arccos_)], False)
+def arccos_(*args, **kwargs):
+    """aten::arccos_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_arccos_(args, kwargs)
+
+_parse_arcsin = PythonArgParser('arcsin', [(ops.arcsin_op, ops.arcsin)], False)
+def arcsin(*args, **kwargs):
+    """aten::arcsin(Tensor self) -> Tensor"""
+    return _parse_arcsin(args, kwargs)
+
+_parse_arcsin_ = PythonArgParser('arcsin_', [(ops.arcsin__op, ops.arcsin_)], False)
+def arcsin_(*args, **kwargs):
+    """aten::arcsin_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_arcsin_(args, kwargs)
+
+_parse_arctan = PythonArgParser('arctan', [(ops.arctan_op, ops.arctan)], False)
+def arctan(*args, **kwargs):
+    """aten::arctan(Tensor self) -> Tensor"""
+    return _parse_arctan(args, kwargs)
+
+_parse_arctan_ = PythonArgParser('arctan_', [(ops.arctan__op, ops.arctan_)], False)
+def arctan_(*args, **kwargs):
+    """aten::arctan_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_arctan_(args, kwargs)
+
+_parse_arctan2 = PythonArgParser('arctan2', [(ops.arctan2_op, ops.arctan2)], False)
+def arctan2(*args, **kwargs):
+    """aten::arctan2(Tensor self, Tensor other) -> Tensor"""
+    return _parse_arctan2(args, kwargs)
+
+_parse_arccosh = PythonArgParser('arccosh', [(ops.arccosh_op, ops.arccosh)], False)
+def arccosh(*args, **kwargs):
+    """aten::arccosh(Tensor self) -> Tensor"""
+    return _parse_arccosh(args, kwargs)
+
+_parse_arccosh_ = PythonArgParser('arccosh_', [(ops.arccosh__op, ops.arccosh_)], False)
+def arccosh_(*args, **kwargs):
+    """aten::arccosh_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_arccosh_(args, kwargs)
+
+_parse_arcsinh = PythonArgParser('arcsinh', [(ops.arcsinh_op, ops.arcsinh)], False)
+def arcsinh(*args, **kwargs):
+    """aten::arcsinh(Tensor self) -> Tensor"""
+    return _parse_arcsinh(args, kwargs)
+
+_parse_arcsinh_ = PythonArgParser('arcsinh_', [(ops.arcsinh__op, ops.arcsinh_)], False)
+def arcsinh_(*args, **kwargs):
+    """aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_arcsinh_(args, kwargs)
+
+_parse_arctanh = PythonArgParser('arctanh', [(ops.arctanh_op, ops.arctanh)], False)
+def arctanh(*args, **kwargs):
+    """aten::arctanh(Tensor self) -> Tensor"""
+    return _parse_arctanh(args, kwargs)
+
+_parse_arctanh_ = PythonArgParser('arctanh_', [(ops.arctanh__op, ops.arctanh_)], False)
+def arctanh_(*args, **kwargs):
+    """aten::arctanh_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_arctanh_(args, kwargs)
+
+_parse_fix = PythonArgParser('fix', [(ops.fix_op, ops.fix)], False)
+def fix(*args, **kwargs):
+    """aten::fix(Tensor self) -> Tensor"""
+    return _parse_fix(args, kwargs)
+
+_parse_fix_ = PythonArgParser('fix_', [(ops.fix__op, ops.fix_)], False)
+def fix_(*args, **kwargs):
+    """aten::fix_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_fix_(args, kwargs)
+
+_parse_absolute = PythonArgParser('absolute', [(ops.absolute_op, ops.absolute)], False)
+def absolute(*args, **kwargs):
+    """aten::absolute(Tensor self) -> Tensor"""
+    return _parse_absolute(args, kwargs)
+
+_parse_negative = PythonArgParser('negative', [(ops.negative_op, ops.negative)], False)
+def negative(*args, **kwargs):
+    """aten::negative(Tensor self) -> Tensor"""
+    return _parse_negative(args, kwargs)
+
+_parse_clip = PythonArgParser('clip', [(ops.clip_Tensor_op, ops.clip_Tensor), (ops.clip_op, ops.clip)], False)
+def clip(*args, **kwargs):
+    """aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
+    return _parse_clip(args, kwargs)
+
+_parse_subtract = PythonArgParser('subtract', [(ops.subtract_Tensor_op, ops.subtract_Tensor), (ops.subtract_Scalar_op, ops.subtract_Scalar)], False)
+def subtract(*args, **kwargs):
+    """aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
+    return _parse_subtract(args, kwargs)
+
+_parse_multiply = PythonArgParser('multiply', [(ops.multiply_Tensor_op, ops.multiply_Tensor), (ops.multiply_Scalar_op, ops.multiply_Scalar)], False)
+def multiply(*args, **kwargs):
+    """aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor\naten::multiply.Scalar(Tensor self, Scalar other) -> Tensor"""
+    return _parse_multiply(args, kwargs)
+
+_parse_divide = PythonArgParser('divide', [(ops.divide_Tensor_op, ops.divide_Tensor), (ops.divide_Tensor_mode_op, ops.divide_Tensor_mode), (ops.divide_Scalar_op, ops.divide_Scalar), (ops.divide_Scalar_mode_op, ops.divide_Scalar_mode)], False)
+def divide(*args, **kwargs):
+    """aten::divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::divide.Scalar(Tensor self, Scalar other) -> Tensor\naten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor\naten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
+    return _parse_divide(args, kwargs)
+
+_parse_true_divide = PythonArgParser('true_divide', [(ops.true_divide_Tensor_op, ops.true_divide_Tensor), (ops.true_divide_Scalar_op, ops.true_divide_Scalar)], False)
+def true_divide(*args, **kwargs):
+    """aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
+    return _parse_true_divide(args, kwargs)
+
+_parse_greater = PythonArgParser('greater', [(ops.greater_Tensor_op, ops.greater_Tensor), (ops.greater_Scalar_op, ops.greater_Scalar)], False)
+def greater(*args, **kwargs):
+    """aten::greater.Scalar(Tensor self, Scalar other) -> Tensor\naten::greater.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_greater(args, kwargs)
+
+_parse_less = PythonArgParser('less', [(ops.less_Tensor_op, ops.less_Tensor), (ops.less_Scalar_op, ops.less_Scalar)], False)
+def less(*args, **kwargs):
+    """aten::less.Scalar(Tensor self, Scalar other) -> Tensor\naten::less.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_less(args, kwargs)
+
+_parse_greater_equal = PythonArgParser('greater_equal', [(ops.greater_equal_Tensor_op, ops.greater_equal_Tensor), (ops.greater_equal_Scalar_op, ops.greater_equal_Scalar)], False)
+def greater_equal(*args, **kwargs):
+    """aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_greater_equal(args, kwargs)
+
+_parse_less_equal = PythonArgParser('less_equal', [(ops.less_equal_Tensor_op, ops.less_equal_Tensor), (ops.less_equal_Scalar_op, ops.less_equal_Scalar)], False)
+def less_equal(*args, **kwargs):
+    """aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_less_equal(args, kwargs)
+
+_parse_not_equal = PythonArgParser('not_equal', [(ops.not_equal_Tensor_op, ops.not_equal_Tensor), (ops.not_equal_Scalar_op, ops.not_equal_Scalar)], False)
+def not_equal(*args, **kwargs):
+    """aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_not_equal(args, kwargs)
+
+_parse___and__ = PythonArgParser('__and__', [(ops.__and___Tensor_op, ops.__and___Tensor), (ops.__and___Scalar_op, ops.__and___Scalar)], False)
+def __and__(*args, **kwargs):
+    """aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__and__.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse___and__(args, kwargs)
+
+_parse___or__ = PythonArgParser('__or__', [(ops.__or___Tensor_op, ops.__or___Tensor), (ops.__or___Scalar_op, ops.__or___Scalar)], False)
+def __or__(*args, **kwargs):
+    """aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__or__.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse___or__(args, kwargs)
+
+_parse___xor__ = PythonArgParser('__xor__', [(ops.__xor___Tensor_op, ops.__xor___Tensor), (ops.__xor___Scalar_op, ops.__xor___Scalar)], False)
+def __xor__(*args, **kwargs):
+    """aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse___xor__(args, kwargs)
+
+_parse___lshift__ = PythonArgParser('__lshift__', [(ops.__lshift___Tensor_op, ops.__lshift___Tensor), (ops.__lshift___Scalar_op, ops.__lshift___Scalar)], False)
+def __lshift__(*args, **kwargs):
+    """aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse___lshift__(args, kwargs)
+
+_parse___rshift__ = PythonArgParser('__rshift__', [(ops.__rshift___Tensor_op, ops.__rshift___Tensor), (ops.__rshift___Scalar_op, ops.__rshift___Scalar)], False)
+def __rshift__(*args, **kwargs):
+    """aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse___rshift__(args, kwargs)
 
 _parse_add = PythonArgParser('add', [(ops.add_Tensor_op, ops.add_Tensor, ops.add_out_op, ops.add_out), (ops.add_Scalar_op, ops.add_Scalar)], False)
 def add(*args, **kwargs):
@@ -684,21 +1409,6 @@ def minimum(*args, **kwargs):
     """aten::minimum(Tensor self, Tensor other) -> Tensor"""
     return _parse_minimum(args, kwargs)
 
-_parse_bitwise_and = PythonArgParser('bitwise_and', [(ops.bitwise_and_Tensor_op, ops.bitwise_and_Tensor, ops.bitwise_and_Tensor_out_op, ops.bitwise_and_Tensor_out), (ops.bitwise_and_Scalar_Tensor_op, ops.bitwise_and_Scalar_Tensor), (ops.bitwise_and_Scalar_op, ops.bitwise_and_Scalar, ops.bitwise_and_Scalar_out_op, ops.bitwise_and_Scalar_out)], False)
-def bitwise_and(*args, **kwargs):
-    """aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _parse_bitwise_and(args, kwargs)
-
-_parse_bitwise_or = PythonArgParser('bitwise_or', [(ops.bitwise_or_Tensor_op, ops.bitwise_or_Tensor, ops.bitwise_or_Tensor_out_op, ops.bitwise_or_Tensor_out), (ops.bitwise_or_Scalar_Tensor_op, ops.bitwise_or_Scalar_Tensor), (ops.bitwise_or_Scalar_op, ops.bitwise_or_Scalar, ops.bitwise_or_Scalar_out_op, ops.bitwise_or_Scalar_out)], False)
-def bitwise_or(*args, **kwargs):
-    """aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _parse_bitwise_or(args, kwargs)
-
-_parse_bitwise_xor = PythonArgParser('bitwise_xor', [(ops.bitwise_xor_Tensor_op, ops.bitwise_xor_Tensor, ops.bitwise_xor_Tensor_out_op, ops.bitwise_xor_Tensor_out), (ops.bitwise_xor_Scalar_Tensor_op, ops.bitwise_xor_Scalar_Tensor), (ops.bitwise_xor_Scalar_op, ops.bitwise_xor_Scalar, ops.bitwise_xor_Scalar_out_op, ops.bitwise_xor_Scalar_out)], False)
-def bitwise_xor(*args, **kwargs):
-    """aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _parse_bitwise_xor(args, kwargs)
-
 _parse_logical_and = PythonArgParser('logical_and', [(ops.logical_and_op, ops.logical_and, ops.logical_and_out_op, ops.logical_and_out)], False)
 def logical_and(*args, **kwargs):
     """aten::logical_and(Tensor self, Tensor other) -> Tensor"""
@@ -749,25 +1459,135 @@ def rsub(*args, **kwargs):
     """aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
     return _parse_rsub(args, kwargs)
 
-_parse_true_divide = PythonArgParser('true_divide', [(ops.true_divide_Tensor_op, ops.true_divide_Tensor, ops.true_divide_out_op, ops.true_divide_out), (ops.true_divide_Scalar_op, ops.true_divide_Scalar)], False)
-def true_divide(*args, **kwargs):
-    """aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
-    return _parse_true_divide(args, kwargs)
+_parse_copysign = PythonArgParser('copysign', [(ops.copysign_Tensor_op, ops.copysign_Tensor, ops.copysign_out_op, ops.copysign_out), (ops.copysign_Scalar_op, ops.copysign_Scalar, ops.copysign_Scalar_out_op, ops.copysign_Scalar_out)], False)
+def copysign(*args, **kwargs):
+    """aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor\naten::copysign.Scalar(Tensor self, Scalar other) -> Tensor"""
+    return _parse_copysign(args, kwargs)
 
-_parse___and__ = PythonArgParser('__and__', [(ops.__and___Tensor_op, ops.__and___Tensor), (ops.__and___Scalar_op, ops.__and___Scalar)], False)
-def __and__(*args, **kwargs):
-    """aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__and__.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _parse___and__(args, kwargs)
+_parse_nextafter = PythonArgParser('nextafter', [(ops.nextafter_op, ops.nextafter, ops.nextafter_out_op, ops.nextafter_out)], False)
+def nextafter(*args, **kwargs):
+    """aten::nextafter(Tensor self, Tensor other) -> Tensor"""
+    return _parse_nextafter(args, kwargs)
 
-_parse___or__ = PythonArgParser('__or__', [(ops.__or___Tensor_op, ops.__or___Tensor), (ops.__or___Scalar_op, ops.__or___Scalar)], False)
-def __or__(*args, **kwargs):
-    """aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__or__.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _parse___or__(args, kwargs)
+_parse_ldexp = PythonArgParser('ldexp', [(ops.ldexp_Tensor_op, ops.ldexp_Tensor, ops.ldexp_out_op, ops.ldexp_out)], False)
+def ldexp(*args, **kwargs):
+    """aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_ldexp(args, kwargs)
 
-_parse___xor__ = PythonArgParser('__xor__', [(ops.__xor___Tensor_op, ops.__xor___Tensor), (ops.__xor___Scalar_op, ops.__xor___Scalar)], False)
-def __xor__(*args, **kwargs):
-    """aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor"""
-    return _parse___xor__(args, kwargs)
+_parse_ldexp_ = PythonArgParser('ldexp_', [(ops.ldexp__op, ops.ldexp_)], False)
+def ldexp_(*args, **kwargs):
+    """aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+    return _parse_ldexp_(args, kwargs)
+
+_parse_heaviside = PythonArgParser('heaviside', [(ops.heaviside_op, ops.heaviside, ops.heaviside_out_op, ops.heaviside_out)], False)
+def heaviside(*args, **kwargs):
+    """aten::heaviside(Tensor self, Tensor values) -> Tensor"""
+    return _parse_heaviside(args, kwargs)
+
+_parse_hypot = PythonArgParser('hypot', [(ops.hypot_op, ops.hypot, ops.hypot_out_op, ops.hypot_out)], False)
+def hypot(*args, **kwargs):
+    """aten::hypot(Tensor self, Tensor other) -> Tensor"""
+    return _parse_hypot(args, kwargs)
+
+_parse_fmax = PythonArgParser('fmax', [(ops.fmax_op, ops.fmax, ops.fmax_out_op, ops.fmax_out)], False)
+def fmax(*args, **kwargs):
+    """aten::fmax(Tensor self, Tensor other) -> Tensor"""
+    return _parse_fmax(args, kwargs)
+
+_parse_fmin = PythonArgParser('fmin', [(ops.fmin_op, ops.fmin, ops.fmin_out_op, ops.fmin_out)], False)
+def fmin(*args, **kwargs):
+    """aten::fmin(Tensor self, Tensor other) -> Tensor"""
+    return _parse_fmin(args, kwargs)
+
+_parse_float_power = PythonArgParser('float_power', [(ops.float_power_Tensor_Tensor_op, ops.float_power_Tensor_Tensor, ops.float_power_Tensor_Tensor_out_op, ops.float_power_Tensor_Tensor_out), (ops.float_power_Scalar_op, ops.float_power_Scalar, ops.float_power_Scalar_out_op, ops.float_power_Scalar_out), (ops.float_power_Tensor_Scalar_op, ops.float_power_Tensor_Scalar, ops.float_power_Tensor_Scalar_out_op, ops.float_power_Tensor_Scalar_out)], False)
+def float_power(*args, **kwargs):
+    """aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor\naten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor\naten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"""
+    return _parse_float_power(args, kwargs)
+
+_parse_isin = PythonArgParser('isin', [(ops.isin_Tensor_Tensor_op, ops.isin_Tensor_Tensor, ops.isin_Tensor_Tensor_out_op, ops.isin_Tensor_Tensor_out), (ops.isin_Scalar_Tensor_op, ops.isin_Scalar_Tensor, ops.isin_Scalar_Tensor_out_op, ops.isin_Scalar_Tensor_out), (ops.isin_Tensor_Scalar_op, ops.isin_Tensor_Scalar, ops.isin_Tensor_Scalar_out_op, ops.isin_Tensor_Scalar_out)], False)
+def isin(*args, **kwargs):
+    """aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor\naten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor\naten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"""
+    return _parse_isin(args, kwargs)
+
+_parse_igamma = PythonArgParser('igamma', [(ops.igamma_op, ops.igamma, ops.igamma_out_op, ops.igamma_out)], False)
+def igamma(*args, **kwargs):
+    """aten::igamma(Tensor self, Tensor other) -> Tensor"""
+    return _parse_igamma(args, kwargs)
+
+_parse_igammac = PythonArgParser('igammac', [(ops.igammac_op, ops.igammac, ops.igammac_out_op, ops.igammac_out)], False)
+def igammac(*args, **kwargs):
+    """aten::igammac(Tensor self, Tensor other) -> Tensor"""
+    return _parse_igammac(args, kwargs)
+
+_parse_logaddexp = PythonArgParser('logaddexp', [(ops.logaddexp_op, ops.logaddexp, ops.logaddexp_out_op, ops.logaddexp_out)], False)
+def logaddexp(*args, **kwargs):
+    """aten::logaddexp(Tensor self, Tensor other) -> Tensor"""
+    return _parse_logaddexp(args, kwargs)
+
+_parse_logaddexp2 = PythonArgParser('logaddexp2', [(ops.logaddexp2_op, ops.logaddexp2, ops.logaddexp2_out_op, ops.logaddexp2_out)], False)
+def logaddexp2(*args, **kwargs):
+    """aten::logaddexp2(Tensor self, Tensor other) -> Tensor"""
+    return _parse_logaddexp2(args, kwargs)
+
+_parse_xlogy = PythonArgParser('xlogy', [(ops.xlogy_Tensor_op, ops.xlogy_Tensor, ops.xlogy_OutTensor_op, ops.xlogy_OutTensor), (ops.xlogy_Scalar_Self_op, ops.xlogy_Scalar_Self, ops.xlogy_OutScalar_Self_op, ops.xlogy_OutScalar_Self), (ops.xlogy_Scalar_Other_op, ops.xlogy_Scalar_Other, ops.xlogy_OutScalar_Other_op, ops.xlogy_OutScalar_Other)], False)
+def xlogy(*args, **kwargs):
+    """aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor\naten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor\naten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor"""
+    return _parse_xlogy(args, kwargs)
+
+_parse_xlogy_ = PythonArgParser('xlogy_', [(ops.xlogy__Tensor_op, ops.xlogy__Tensor), (ops.xlogy__Scalar_Other_op, ops.xlogy__Scalar_Other)], False)
+def xlogy_(*args, **kwargs):
+    """aten::xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)"""
+    return _parse_xlogy_(args, kwargs)
+
+_parse_bitwise_not = PythonArgParser('bitwise_not', [(ops.bitwise_not_op, ops.bitwise_not, ops.bitwise_not_out_op, ops.bitwise_not_out)], False)
+def bitwise_not(*args, **kwargs):
+    """aten::bitwise_not(Tensor self) -> Tensor"""
+    return _parse_bitwise_not(args, kwargs)
+
+_parse_bitwise_and = PythonArgParser('bitwise_and', [(ops.bitwise_and_Tensor_op, ops.bitwise_and_Tensor, ops.bitwise_and_Tensor_out_op, ops.bitwise_and_Tensor_out), (ops.bitwise_and_Scalar_Tensor_op, ops.bitwise_and_Scalar_Tensor), (ops.bitwise_and_Scalar_op, ops.bitwise_and_Scalar, ops.bitwise_and_Scalar_out_op, ops.bitwise_and_Scalar_out)], False)
+def bitwise_and(*args, **kwargs):
+    """aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_bitwise_and(args, kwargs)
+
+_parse_bitwise_or = PythonArgParser('bitwise_or', [(ops.bitwise_or_Tensor_op, ops.bitwise_or_Tensor, ops.bitwise_or_Tensor_out_op, ops.bitwise_or_Tensor_out), (ops.bitwise_or_Scalar_Tensor_op, ops.bitwise_or_Scalar_Tensor), (ops.bitwise_or_Scalar_op, ops.bitwise_or_Scalar, ops.bitwise_or_Scalar_out_op, ops.bitwise_or_Scalar_out)], False)
+def bitwise_or(*args, **kwargs):
+    """aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_bitwise_or(args, kwargs)
+
+_parse_bitwise_xor = PythonArgParser('bitwise_xor', [(ops.bitwise_xor_Tensor_op, ops.bitwise_xor_Tensor, ops.bitwise_xor_Tensor_out_op, ops.bitwise_xor_Tensor_out), (ops.bitwise_xor_Scalar_Tensor_op, ops.bitwise_xor_Scalar_Tensor), (ops.bitwise_xor_Scalar_op, ops.bitwise_xor_Scalar, ops.bitwise_xor_Scalar_out_op, ops.bitwise_xor_Scalar_out)], False)
+def bitwise_xor(*args, **kwargs):
+    """aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor\naten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
+    return _parse_bitwise_xor(args, kwargs)
+
+_parse_bitwise_left_shift = PythonArgParser('bitwise_left_shift', [(ops.bitwise_left_shift_Tensor_op, ops.bitwise_left_shift_Tensor, ops.bitwise_left_shift_Tensor_out_op, ops.bitwise_left_shift_Tensor_out), (ops.bitwise_left_shift_Scalar_Tensor_op, ops.bitwise_left_shift_Scalar_Tensor, ops.bitwise_left_shift_Scalar_Tensor_out_op, ops.bitwise_left_shift_Scalar_Tensor_out), (ops.bitwise_left_shift_Tensor_Scalar_op, ops.bitwise_left_shift_Tensor_Scalar, ops.bitwise_left_shift_Tensor_Scalar_out_op, ops.bitwise_left_shift_Tensor_Scalar_out)], False)
+def bitwise_left_shift(*args, **kwargs):
+    """aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor\naten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    return _parse_bitwise_left_shift(args, kwargs)
+
+_parse_bitwise_right_shift = PythonArgParser('bitwise_right_shift', [(ops.bitwise_right_shift_Tensor_op, ops.bitwise_right_shift_Tensor, ops.bitwise_right_shift_Tensor_out_op, ops.bitwise_right_shift_Tensor_out), (ops.bitwise_right_shift_Scalar_Tensor_op, ops.bitwise_right_shift_Scalar_Tensor, ops.bitwise_right_shift_Scalar_Tensor_out_op, ops.bitwise_right_shift_Scalar_Tensor_out), (ops.bitwise_right_shift_Tensor_Scalar_op, ops.bitwise_right_shift_Tensor_Scalar, ops.bitwise_right_shift_Tensor_Scalar_out_op, ops.bitwise_right_shift_Tensor_Scalar_out)], False)
+def bitwise_right_shift(*args, **kwargs):
+    """aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor\naten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"""
+    return _parse_bitwise_right_shift(args, kwargs)
+
+_parse_gcd = PythonArgParser('gcd', [(ops.gcd_op, ops.gcd, ops.gcd_out_op, ops.gcd_out)], False)
+def gcd(*args, **kwargs):
+    """aten::gcd(Tensor self, Tensor other) -> Tensor"""
+    return _parse_gcd(args, kwargs)
+
+_parse_gcd_ = PythonArgParser('gcd_', [(ops.gcd__op, ops.gcd_)], False)
+def gcd_(*args, **kwargs):
+    """aten::gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+    return _parse_gcd_(args, kwargs)
+
+_parse_lcm = PythonArgParser('lcm', [(ops.lcm_op, ops.lcm, ops.lcm_out_op, ops.lcm_out)], False)
+def lcm(*args, **kwargs):
+    """aten::lcm(Tensor self, Tensor other) -> Tensor"""
+    return _parse_lcm(args, kwargs)
+
+_parse_lcm_ = PythonArgParser('lcm_', [(ops.lcm__op, ops.lcm_)], False)
+def lcm_(*args, **kwargs):
+    """aten::lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+    return _parse_lcm_(args, kwargs)
 
 _parse_lerp = PythonArgParser('lerp', [(ops.lerp_Tensor_op, ops.lerp_Tensor, ops.lerp_Tensor_out_op, ops.lerp_Tensor_out), (ops.lerp_Scalar_op, ops.lerp_Scalar, ops.lerp_Scalar_out_op, ops.lerp_Scalar_out)], False)
 def lerp(*args, **kwargs):
@@ -1064,11 +1884,6 @@ def logical_not(*args, **kwargs):
     """aten::logical_not(Tensor self) -> Tensor"""
     return _parse_logical_not(args, kwargs)
 
-_parse_bitwise_not = PythonArgParser('bitwise_not', [(ops.bitwise_not_op, ops.bitwise_not, ops.bitwise_not_out_op, ops.bitwise_not_out)], False)
-def bitwise_not(*args, **kwargs):
-    """aten::bitwise_not(Tensor self) -> Tensor"""
-    return _parse_bitwise_not(args, kwargs)
-
 _parse_isnan = PythonArgParser('isnan', [(ops.isnan_op, ops.isnan)], False)
 def isnan(*args, **kwargs):
     """aten::isnan(Tensor self) -> Tensor"""
@@ -1093,36 +1908,6 @@ _parse_square_ = PythonArgParser('square_', [(ops.square__op, ops.square_)], Fal
 def square_(*args, **kwargs):
     """aten::square_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_square_(args, kwargs)
-
-_parse_negative = PythonArgParser('negative', [(ops.negative_op, ops.negative, ops.negative_out_op, ops.negative_out)], False)
-def negative(*args, **kwargs):
-    """aten::negative(Tensor self) -> Tensor"""
-    return _parse_negative(args, kwargs)
-
-_parse_negative_ = PythonArgParser('negative_', [(ops.negative__op, ops.negative_)], False)
-def negative_(*args, **kwargs):
-    """aten::negative_(Tensor(a!) self) -> Tensor(a!)"""
-    return _parse_negative_(args, kwargs)
-
-_parse_absolute = PythonArgParser('absolute', [(ops.absolute_op, ops.absolute, ops.absolute_out_op, ops.absolute_out)], False)
-def absolute(*args, **kwargs):
-    """aten::absolute(Tensor self) -> Tensor"""
-    return _parse_absolute(args, kwargs)
-
-_parse_absolute_ = PythonArgParser('absolute_', [(ops.absolute__op, ops.absolute_)], False)
-def absolute_(*args, **kwargs):
-    """aten::absolute_(Tensor(a!) self) -> Tensor(a!)"""
-    return _parse_absolute_(args, kwargs)
-
-_parse_clip = PythonArgParser('clip', [(ops.clip_Tensor_op, ops.clip_Tensor, ops.clip_Tensor_out_op, ops.clip_Tensor_out), (ops.clip_op, ops.clip, ops.clip_out_op, ops.clip_out)], False)
-def clip(*args, **kwargs):
-    """aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
-    return _parse_clip(args, kwargs)
-
-_parse_clip_ = PythonArgParser('clip_', [(ops.clip__Tensor_op, ops.clip__Tensor), (ops.clip__op, ops.clip_)], False)
-def clip_(*args, **kwargs):
-    """aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)\naten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"""
-    return _parse_clip_(args, kwargs)
 
 _parse_clamp = PythonArgParser('clamp', [(ops.clamp_Tensor_op, ops.clamp_Tensor, ops.clamp_Tensor_out_op, ops.clamp_Tensor_out), (ops.clamp_op, ops.clamp, ops.clamp_out_op, ops.clamp_out)], False)
 def clamp(*args, **kwargs):
@@ -1154,7 +1939,177 @@ def clamp_max_(*args, **kwargs):
     """aten::clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)\naten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)"""
     return _parse_clamp_max_(args, kwargs)
 
-_parse_randperm = PythonArgParser('randperm', [(ops.randperm_generator_op, ops.randperm_generator), (ops.randperm_op, ops.randperm, ops.randperm_out_op, ops.randperm_out)], False)
+_parse_exp2 = PythonArgParser('exp2', [(ops.exp2_op, ops.exp2, ops.exp2_out_op, ops.exp2_out)], False)
+def exp2(*args, **kwargs):
+    """aten::exp2(Tensor self) -> Tensor"""
+    return _parse_exp2(args, kwargs)
+
+_parse_exp2_ = PythonArgParser('exp2_', [(ops.exp2__op, ops.exp2_)], False)
+def exp2_(*args, **kwargs):
+    """aten::exp2_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_exp2_(args, kwargs)
+
+_parse_log10 = PythonArgParser('log10', [(ops.log10_op, ops.log10, ops.log10_out_op, ops.log10_out)], False)
+def log10(*args, **kwargs):
+    """aten::log10(Tensor self) -> Tensor"""
+    return _parse_log10(args, kwargs)
+
+_parse_log10_ = PythonArgParser('log10_', [(ops.log10__op, ops.log10_)], False)
+def log10_(*args, **kwargs):
+    """aten::log10_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_log10_(args, kwargs)
+
+_parse_asinh = PythonArgParser('asinh', [(ops.asinh_op, ops.asinh, ops.asinh_out_op, ops.asinh_out)], False)
+def asinh(*args, **kwargs):
+    """aten::asinh(Tensor self) -> Tensor"""
+    return _parse_asinh(args, kwargs)
+
+_parse_asinh_ = PythonArgParser('asinh_', [(ops.asinh__op, ops.asinh_)], False)
+def asinh_(*args, **kwargs):
+    """aten::asinh_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_asinh_(args, kwargs)
+
+_parse_acosh = PythonArgParser('acosh', [(ops.acosh_op, ops.acosh, ops.acosh_out_op, ops.acosh_out)], False)
+def acosh(*args, **kwargs):
+    """aten::acosh(Tensor self) -> Tensor"""
+    return _parse_acosh(args, kwargs)
+
+_parse_acosh_ = PythonArgParser('acosh_', [(ops.acosh__op, ops.acosh_)], False)
+def acosh_(*args, **kwargs):
+    """aten::acosh_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_acosh_(args, kwargs)
+
+_parse_atanh = PythonArgParser('atanh', [(ops.atanh_op, ops.atanh, ops.atanh_out_op, ops.atanh_out)], False)
+def atanh(*args, **kwargs):
+    """aten::atanh(Tensor self) -> Tensor"""
+    return _parse_atanh(args, kwargs)
+
+_parse_atanh_ = PythonArgParser('atanh_', [(ops.atanh__op, ops.atanh_)], False)
+def atanh_(*args, **kwargs):
+    """aten::atanh_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_atanh_(args, kwargs)
+
+_parse_sinc = PythonArgParser('sinc', [(ops.sinc_op, ops.sinc, ops.sinc_out_op, ops.sinc_out)], False)
+def sinc(*args, **kwargs):
+    """aten::sinc(Tensor self) -> Tensor"""
+    return _parse_sinc(args, kwargs)
+
+_parse_sinc_ = PythonArgParser('sinc_', [(ops.sinc__op, ops.sinc_)], False)
+def sinc_(*args, **kwargs):
+    """aten::sinc_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_sinc_(args, kwargs)
+
+_parse_deg2rad = PythonArgParser('deg2rad', [(ops.deg2rad_op, ops.deg2rad, ops.deg2rad_out_op, ops.deg2rad_out)], False)
+def deg2rad(*args, **kwargs):
+    """aten::deg2rad(Tensor self) -> Tensor"""
+    return _parse_deg2rad(args, kwargs)
+
+_parse_deg2rad_ = PythonArgParser('deg2rad_', [(ops.deg2rad__op, ops.deg2rad_)], False)
+def deg2rad_(*args, **kwargs):
+    """aten::deg2rad_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_deg2rad_(args, kwargs)
+
+_parse_rad2deg = PythonArgParser('rad2deg', [(ops.rad2deg_op, ops.rad2deg, ops.rad2deg_out_op, ops.rad2deg_out)], False)
+def rad2deg(*args, **kwargs):
+    """aten::rad2deg(Tensor self) -> Tensor"""
+    return _parse_rad2deg(args, kwargs)
+
+_parse_rad2deg_ = PythonArgParser('rad2deg_', [(ops.rad2deg__op, ops.rad2deg_)], False)
+def rad2deg_(*args, **kwargs):
+    """aten::rad2deg_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_rad2deg_(args, kwargs)
+
+_parse_positive = PythonArgParser('positive', [(ops.positive_op, ops.positive)], False)
+def positive(*args, **kwargs):
+    """aten::positive(Tensor(a) self) -> Tensor(a)"""
+    return _parse_positive(args, kwargs)
+
+_parse_signbit = PythonArgParser('signbit', [(ops.signbit_op, ops.signbit, ops.signbit_out_op, ops.signbit_out)], False)
+def signbit(*args, **kwargs):
+    """aten::signbit(Tensor self) -> Tensor"""
+    return _parse_signbit(args, kwargs)
+
+_parse_isposinf = PythonArgParser('isposinf', [(ops.isposinf_op, ops.isposinf, ops.isposinf_out_op, ops.isposinf_out)], False)
+def isposinf(*args, **kwargs):
+    """aten::isposinf(Tensor self) -> Tensor"""
+    return _parse_isposinf(args, kwargs)
+
+_parse_isneginf = PythonArgParser('isneginf', [(ops.isneginf_op, ops.isneginf, ops.isneginf_out_op, ops.isneginf_out)], False)
+def isneginf(*args, **kwargs):
+    """aten::isneginf(Tensor self) -> Tensor"""
+    return _parse_isneginf(args, kwargs)
+
+_parse_nan_to_num = PythonArgParser('nan_to_num', [(ops.nan_to_num_op, ops.nan_to_num, ops.nan_to_num_out_op, ops.nan_to_num_out)], False)
+def nan_to_num(*args, **kwargs):
+    """aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
+    return _parse_nan_to_num(args, kwargs)
+
+_parse_nan_to_num_ = PythonArgParser('nan_to_num_', [(ops.nan_to_num__op, ops.nan_to_num_)], False)
+def nan_to_num_(*args, **kwargs):
+    """aten::nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)"""
+    return _parse_nan_to_num_(args, kwargs)
+
+_parse_frexp = PythonArgParser('frexp', [(ops.frexp_Tensor_op, ops.frexp_Tensor, ops.frexp_Tensor_out_op, ops.frexp_Tensor_out)], False)
+def frexp(*args, **kwargs):
+    """aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
+    return _parse_frexp(args, kwargs)
+
+_parse_erfc = PythonArgParser('erfc', [(ops.erfc_op, ops.erfc, ops.erfc_out_op, ops.erfc_out)], False)
+def erfc(*args, **kwargs):
+    """aten::erfc(Tensor self) -> Tensor"""
+    return _parse_erfc(args, kwargs)
+
+_parse_erfc_ = PythonArgParser('erfc_', [(ops.erfc__op, ops.erfc_)], False)
+def erfc_(*args, **kwargs):
+    """aten::erfc_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_erfc_(args, kwargs)
+
+_parse_erfinv = PythonArgParser('erfinv', [(ops.erfinv_op, ops.erfinv, ops.erfinv_out_op, ops.erfinv_out)], False)
+def erfinv(*args, **kwargs):
+    """aten::erfinv(Tensor self) -> Tensor"""
+    return _parse_erfinv(args, kwargs)
+
+_parse_lgamma = PythonArgParser('lgamma', [(ops.lgamma_op, ops.lgamma, ops.lgamma_out_op, ops.lgamma_out)], False)
+def lgamma(*args, **kwargs):
+    """aten::lgamma(Tensor self) -> Tensor"""
+    return _parse_lgamma(args, kwargs)
+
+_parse_digamma = PythonArgParser('digamma', [(ops.digamma_op, ops.digamma, ops.digamma_out_op, ops.digamma_out)], False)
+def digamma(*args, **kwargs):
+    """aten::digamma(Tensor self) -> Tensor"""
+    return _parse_digamma(args, kwargs)
+
+_parse_polygamma = PythonArgParser('polygamma', [(ops.polygamma_op, ops.polygamma, ops.polygamma_out_op, ops.polygamma_out)], False)
+def polygamma(*args, **kwargs):
+    """aten::polygamma(int n, Tensor self) -> Tensor"""
+    return _parse_polygamma(args, kwargs)
+
+_parse_mvlgamma = PythonArgParser('mvlgamma', [(ops.mvlgamma_op, ops.mvlgamma, ops.mvlgamma_out_op, ops.mvlgamma_out)], False)
+def mvlgamma(*args, **kwargs):
+    """aten::mvlgamma(Tensor self, int p) -> Tensor"""
+    return _parse_mvlgamma(args, kwargs)
+
+_parse_i0 = PythonArgParser('i0', [(ops.i0_op, ops.i0, ops.i0_out_op, ops.i0_out)], False)
+def i0(*args, **kwargs):
+    """aten::i0(Tensor self) -> Tensor"""
+    return _parse_i0(args, kwargs)
+
+_parse_i0_ = PythonArgParser('i0_', [(ops.i0__op, ops.i0_)], False)
+def i0_(*args, **kwargs):
+    """aten::i0_(Tensor(a!) self) -> Tensor(a!)"""
+    return _parse_i0_(args, kwargs)
+
+_parse_logit = PythonArgParser('logit', [(ops.logit_op, ops.logit, ops.logit_out_op, ops.logit_out)], False)
+def logit(*args, **kwargs):
+    """aten::logit(Tensor self, float? eps=None) -> Tensor"""
+    return _parse_logit(args, kwargs)
+
+_parse_logit_ = PythonArgParser('logit_', [(ops.logit__op, ops.logit_)], False)
+def logit_(*args, **kwargs):
+    """aten::logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)"""
+    return _parse_logit_(args, kwargs)
+
+_parse_randperm = PythonArgParser('randperm', [(ops.randperm_generator_op, ops.randperm_generator, ops.randperm_generator_out_op, ops.randperm_generator_out), (ops.randperm_op, ops.randperm, ops.randperm_out_op, ops.randperm_out)], False)
 def randperm(*args, **kwargs):
     """aten::randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_randperm(args, kwargs)
@@ -1164,45 +2119,55 @@ def multinomial(*args, **kwargs):
     """aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor"""
     return _parse_multinomial(args, kwargs)
 
-_parse_rand = PythonArgParser('rand', [(ops.rand_generator_op, ops.rand_generator), (ops.rand_op, ops.rand, ops.rand_out_op, ops.rand_out)], False)
+_parse_rand = PythonArgParser('rand', [(ops.rand_generator_op, ops.rand_generator, ops.rand_generator_out_op, ops.rand_generator_out), (ops.rand_op, ops.rand, ops.rand_out_op, ops.rand_out)], False)
 def rand(*args, **kwargs):
     """aten::rand(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::rand.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_rand(args, kwargs)
 
-_parse_randn = PythonArgParser('randn', [(ops.randn_generator_op, ops.randn_generator), (ops.randn_op, ops.randn, ops.randn_out_op, ops.randn_out)], False)
+_parse_randn = PythonArgParser('randn', [(ops.randn_generator_op, ops.randn_generator, ops.randn_generator_out_op, ops.randn_generator_out), (ops.randn_op, ops.randn, ops.randn_out_op, ops.randn_out)], False)
 def randn(*args, **kwargs):
     """aten::randn(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randn.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_randn(args, kwargs)
 
-_parse_randint = PythonArgParser('randint', [(ops.randint_generator_op, ops.randint_generator), (ops.randint_op, ops.randint, ops.randint_out_op, ops.randint_out), (ops.randint_low_generator_op, ops.randint_low_generator), (ops.randint_low_op, ops.randint_low, ops.randint_low_out_op, ops.randint_low_out)], False)
+_parse_randint = PythonArgParser('randint', [(ops.randint_generator_op, ops.randint_generator, ops.randint_generator_out_op, ops.randint_generator_out), (ops.randint_op, ops.randint, ops.randint_out_op, ops.randint_out), (ops.randint_low_generator_op, ops.randint_low_generator, ops.randint_low_generator_out_op, ops.randint_low_generator_out), (ops.randint_low_op, ops.randint_low, ops.randint_low_out_op, ops.randint_low_out)], False)
 def randint(*args, **kwargs):
     """aten::randint(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.generator(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.low(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::randint.low_generator(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
     return _parse_randint(args, kwargs)
 
-_parse_rand_like = PythonArgParser('rand_like', [(ops.rand_like_op, ops.rand_like)], False)
+_parse_rand_like = PythonArgParser('rand_like', [(ops.rand_like_generator_op, ops.rand_like_generator), (ops.rand_like_op, ops.rand_like)], False)
 def rand_like(*args, **kwargs):
-    """aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
+    """aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return _parse_rand_like(args, kwargs)
 
-_parse_randn_like = PythonArgParser('randn_like', [(ops.randn_like_op, ops.randn_like)], False)
+_parse_randn_like = PythonArgParser('randn_like', [(ops.randn_like_generator_op, ops.randn_like_generator), (ops.randn_like_op, ops.randn_like)], False)
 def randn_like(*args, **kwargs):
-    """aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
+    """aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return _parse_randn_like(args, kwargs)
 
-_parse_randint_like = PythonArgParser('randint_like', [(ops.randint_like_op, ops.randint_like), (ops.randint_like_low_dtype_op, ops.randint_like_low_dtype)], False)
+_parse_randint_like = PythonArgParser('randint_like', [(ops.randint_like_Tensor_generator_op, ops.randint_like_Tensor_generator), (ops.randint_like_Tensor_op, ops.randint_like_Tensor), (ops.randint_like_low_generator_dtype_op, ops.randint_like_low_generator_dtype), (ops.randint_like_low_dtype_op, ops.randint_like_low_dtype), (ops.randint_like_generator_op, ops.randint_like_generator), (ops.randint_like_op, ops.randint_like)], False)
 def randint_like(*args, **kwargs):
-    """aten::randint_like(Tensor self, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::randint_like.low_dtype(Tensor self, int low, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
+    """aten::randint_like(Tensor self, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::randint_like.generator(Tensor self, int high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::randint_like.low_dtype(Tensor self, int low, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor\naten::randint_like.low_generator_dtype(Tensor self, int low, int high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"""
     return _parse_randint_like(args, kwargs)
 
-_parse_bernoulli = PythonArgParser('bernoulli', [(ops.bernoulli_op, ops.bernoulli, ops.bernoulli_out_op, ops.bernoulli_out), (ops.bernoulli_p_op, ops.bernoulli_p)], False)
+_parse_bernoulli = PythonArgParser('bernoulli', [(ops.bernoulli_op, ops.bernoulli), (ops.bernoulli_out_op, ops.bernoulli_out), (ops.bernoulli_p_op, ops.bernoulli_p)], False)
 def bernoulli(*args, **kwargs):
-    """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor\naten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
+    """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor\naten::bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)\naten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
     return _parse_bernoulli(args, kwargs)
 
-_parse_normal = PythonArgParser('normal', [(ops.normal_Tensor_Tensor_op, ops.normal_Tensor_Tensor, ops.normal_Tensor_Tensor_out_op, ops.normal_Tensor_Tensor_out), (ops.normal_Tensor_float_op, ops.normal_Tensor_float, ops.normal_Tensor_float_out_op, ops.normal_Tensor_float_out), (ops.normal_float_Tensor_op, ops.normal_float_Tensor, ops.normal_float_Tensor_out_op, ops.normal_float_Tensor_out), (ops.normal_float_float_op, ops.normal_float_float)], False)
+_parse_normal = PythonArgParser('normal', [(ops.normal_Tensor_Tensor_op, ops.normal_Tensor_Tensor), (ops.normal_Tensor_Tensor_out_op, ops.normal_Tensor_Tensor_out), (ops.normal_Tensor_float_op, ops.normal_Tensor_float), (ops.normal_Tensor_float_out_op, ops.normal_Tensor_float_out), (ops.normal_float_Tensor_op, ops.normal_float_Tensor), (ops.normal_float_Tensor_out_op, ops.normal_float_Tensor_out), (ops.normal_float_float_op, ops.normal_float_float), (ops.normal_float_float_out_op, ops.normal_float_float_out)], False)
 def normal(*args, **kwargs):
-    """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor\naten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"""
+    """aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor\naten::normal.Tensor_float_out(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)\naten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)\naten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor\naten::normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)\naten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor\naten::normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)"""
     return _parse_normal(args, kwargs)
+
+_parse_poisson = PythonArgParser('poisson', [(ops.poisson_op, ops.poisson, ops.poisson_out_op, ops.poisson_out)], False)
+def poisson(*args, **kwargs):
+    """aten::poisson(Tensor self, Generator? generator=None) -> Tensor"""
+    return _parse_poisson(args, kwargs)
+
+_parse_binomial = PythonArgParser('binomial', [(ops.binomial_op, ops.binomial, ops.binomial_out_op, ops.binomial_out)], False)
+def binomial(*args, **kwargs):
+    """aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"""
+    return _parse_binomial(args, kwargs)
 
 _parse_sum = PythonArgParser('sum', [(ops.sum_op, ops.sum), (ops.sum_dim_IntList_op, ops.sum_dim_IntList, ops.sum_IntList_out_op, ops.sum_IntList_out)], False)
 def sum(*args, **kwargs):
@@ -1279,15 +2244,30 @@ def all(*args, **kwargs):
     """aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor\naten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor\naten::all(Tensor self) -> Tensor"""
     return _parse_all(args, kwargs)
 
-_parse_nuclear_norm = PythonArgParser('nuclear_norm', [(ops.nuclear_norm_dim_op, ops.nuclear_norm_dim, ops.nuclear_norm_dim_out_op, ops.nuclear_norm_dim_out), (ops.nuclear_norm_op, ops.nuclear_norm, ops.nuclear_norm_out_op, ops.nuclear_norm_out)], False)
-def nuclear_norm(*args, **kwargs):
-    """aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor\naten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"""
-    return _parse_nuclear_norm(args, kwargs)
-
 _parse_logsumexp = PythonArgParser('logsumexp', [(ops.logsumexp_op, ops.logsumexp, ops.logsumexp_out_op, ops.logsumexp_out)], False)
 def logsumexp(*args, **kwargs):
     """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
     return _parse_logsumexp(args, kwargs)
+
+_parse_aminmax = PythonArgParser('aminmax', [(ops.aminmax_op, ops.aminmax, ops.aminmax_out_op, ops.aminmax_out)], False)
+def aminmax(*args, **kwargs):
+    """aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
+    return _parse_aminmax(args, kwargs)
+
+_parse_nansum = PythonArgParser('nansum', [(ops.nansum_op, ops.nansum, ops.nansum_out_op, ops.nansum_out)], False)
+def nansum(*args, **kwargs):
+    """aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    return _parse_nansum(args, kwargs)
+
+_parse_nanmean = PythonArgParser('nanmean', [(ops.nanmean_op, ops.nanmean, ops.nanmean_out_op, ops.nanmean_out)], False)
+def nanmean(*args, **kwargs):
+    """aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    return _parse_nanmean(args, kwargs)
+
+_parse_count_nonzero = PythonArgParser('count_nonzero', [(ops.count_nonzero_op, ops.count_nonzero, ops.count_nonzero_out_op, ops.count_nonzero_out), (ops.count_nonzero_dim_IntList_op, ops.count_nonzero_dim_IntList, ops.count_nonzero_dim_IntList_out_op, ops.count_nonzero_dim_IntList_out)], False)
+def count_nonzero(*args, **kwargs):
+    """aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor\naten::count_nonzero(Tensor self, int? dim=None) -> Tensor"""
+    return _parse_count_nonzero(args, kwargs)
 
 _parse_cumsum = PythonArgParser('cumsum', [(ops.cumsum_op, ops.cumsum, ops.cumsum_out_op, ops.cumsum_out)], False)
 def cumsum(*args, **kwargs):
@@ -1299,6 +2279,71 @@ def cumprod(*args, **kwargs):
     """aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
     return _parse_cumprod(args, kwargs)
 
+_parse_cummax = PythonArgParser('cummax', [(ops.cummax_op, ops.cummax, ops.cummax_out_op, ops.cummax_out)], False)
+def cummax(*args, **kwargs):
+    """aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+    return _parse_cummax(args, kwargs)
+
+_parse_cummin = PythonArgParser('cummin', [(ops.cummin_op, ops.cummin, ops.cummin_out_op, ops.cummin_out)], False)
+def cummin(*args, **kwargs):
+    """aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+    return _parse_cummin(args, kwargs)
+
+_parse_logcumsumexp = PythonArgParser('logcumsumexp', [(ops.logcumsumexp_op, ops.logcumsumexp, ops.logcumsumexp_out_op, ops.logcumsumexp_out)], False)
+def logcumsumexp(*args, **kwargs):
+    """aten::logcumsumexp(Tensor self, int dim) -> Tensor"""
+    return _parse_logcumsumexp(args, kwargs)
+
+_parse_histc = PythonArgParser('histc', [(ops.histc_op, ops.histc, ops.histc_out_op, ops.histc_out)], False)
+def histc(*args, **kwargs):
+    """aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"""
+    return _parse_histc(args, kwargs)
+
+_parse_histogram = PythonArgParser('histogram', [(ops.histogram_bins_tensor_op, ops.histogram_bins_tensor, ops.histogram_bins_tensor_out_op, ops.histogram_bins_tensor_out), (ops.histogram_bin_ct_op, ops.histogram_bin_ct, ops.histogram_bin_ct_out_op, ops.histogram_bin_ct_out)], False)
+def histogram(*args, **kwargs):
+    """aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)\naten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+    return _parse_histogram(args, kwargs)
+
+_parse__histogramdd_bin_edges = PythonArgParser('_histogramdd_bin_edges', [(ops._histogramdd_bin_edges_op, ops._histogramdd_bin_edges)], False)
+def _histogramdd_bin_edges(*args, **kwargs):
+    """aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]"""
+    return _parse__histogramdd_bin_edges(args, kwargs)
+
+_parse__histogramdd_from_bin_cts = PythonArgParser('_histogramdd_from_bin_cts', [(ops._histogramdd_from_bin_cts_op, ops._histogramdd_from_bin_cts, ops._histogramdd_from_bin_cts_out_op, ops._histogramdd_from_bin_cts_out)], False)
+def _histogramdd_from_bin_cts(*args, **kwargs):
+    """aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor"""
+    return _parse__histogramdd_from_bin_cts(args, kwargs)
+
+_parse__histogramdd_from_bin_tensors = PythonArgParser('_histogramdd_from_bin_tensors', [(ops._histogramdd_from_bin_tensors_op, ops._histogramdd_from_bin_tensors, ops._histogramdd_from_bin_tensors_out_op, ops._histogramdd_from_bin_tensors_out)], False)
+def _histogramdd_from_bin_tensors(*args, **kwargs):
+    """aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor"""
+    return _parse__histogramdd_from_bin_tensors(args, kwargs)
+
+_parse_histogramdd = PythonArgParser('histogramdd', [(ops.histogramdd_int_bins_op, ops.histogramdd_int_bins), (ops.histogramdd_op, ops.histogramdd), (ops.histogramdd_TensorList_bins_op, ops.histogramdd_TensorList_bins)], False)
+def histogramdd(*args, **kwargs):
+    """aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)\naten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)\naten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"""
+    return _parse_histogramdd(args, kwargs)
+
+_parse_bincount = PythonArgParser('bincount', [(ops.bincount_op, ops.bincount, ops.bincount_out_op, ops.bincount_out)], False)
+def bincount(*args, **kwargs):
+    """aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"""
+    return _parse_bincount(args, kwargs)
+
+_parse_view_copy = PythonArgParser('view_copy', [(ops.view_copy_op, ops.view_copy, ops.view_copy_out_op, ops.view_copy_out), (ops.view_copy_dtype_op, ops.view_copy_dtype, ops.view_copy_dtype_out_op, ops.view_copy_dtype_out)], False)
+def view_copy(*args, **kwargs):
+    """aten::view_copy(Tensor self, int[] size) -> Tensor\naten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor"""
+    return _parse_view_copy(args, kwargs)
+
+_parse__reshape_alias_copy = PythonArgParser('_reshape_alias_copy', [(ops._reshape_alias_copy_op, ops._reshape_alias_copy, ops._reshape_alias_copy_out_op, ops._reshape_alias_copy_out)], False)
+def _reshape_alias_copy(*args, **kwargs):
+    """aten::_reshape_alias_copy(Tensor self, int[] size, int[] stride) -> Tensor"""
+    return _parse__reshape_alias_copy(args, kwargs)
+
+_parse_alias_copy = PythonArgParser('alias_copy', [(ops.alias_copy_op, ops.alias_copy, ops.alias_copy_out_op, ops.alias_copy_out)], False)
+def alias_copy(*args, **kwargs):
+    """aten::alias_copy(Tensor self) -> Tensor"""
+    return _parse_alias_copy(args, kwargs)
+
 _parse_as_strided = PythonArgParser('as_strided', [(ops.as_strided_op, ops.as_strided)], False)
 def as_strided(*args, **kwargs):
     """aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)"""
@@ -1309,55 +2354,125 @@ def as_strided_(*args, **kwargs):
     """aten::as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)"""
     return _parse_as_strided_(args, kwargs)
 
+_parse_as_strided_copy = PythonArgParser('as_strided_copy', [(ops.as_strided_copy_op, ops.as_strided_copy, ops.as_strided_copy_out_op, ops.as_strided_copy_out)], False)
+def as_strided_copy(*args, **kwargs):
+    """aten::as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor"""
+    return _parse_as_strided_copy(args, kwargs)
+
+_parse_expand_copy = PythonArgParser('expand_copy', [(ops.expand_copy_op, ops.expand_copy, ops.expand_copy_out_op, ops.expand_copy_out)], False)
+def expand_copy(*args, **kwargs):
+    """aten::expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor"""
+    return _parse_expand_copy(args, kwargs)
+
 _parse_permute = PythonArgParser('permute', [(ops.permute_op, ops.permute)], False)
 def permute(*args, **kwargs):
     """aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
     return _parse_permute(args, kwargs)
+
+_parse_permute_copy = PythonArgParser('permute_copy', [(ops.permute_copy_op, ops.permute_copy, ops.permute_copy_out_op, ops.permute_copy_out)], False)
+def permute_copy(*args, **kwargs):
+    """aten::permute_copy(Tensor self, int[] dims) -> Tensor"""
+    return _parse_permute_copy(args, kwargs)
 
 _parse_transpose = PythonArgParser('transpose', [(ops.transpose_int_op, ops.transpose_int)], False)
 def transpose(*args, **kwargs):
     """aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
     return _parse_transpose(args, kwargs)
 
+_parse_transpose_copy = PythonArgParser('transpose_copy', [(ops.transpose_copy_int_op, ops.transpose_copy_int, ops.transpose_copy_int_out_op, ops.transpose_copy_int_out)], False)
+def transpose_copy(*args, **kwargs):
+    """aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor"""
+    return _parse_transpose_copy(args, kwargs)
+
 _parse_t = PythonArgParser('t', [(ops.t_op, ops.t)], False)
 def t(*args, **kwargs):
     """aten::t(Tensor(a) self) -> Tensor(a)"""
     return _parse_t(args, kwargs)
+
+_parse_t_copy = PythonArgParser('t_copy', [(ops.t_copy_op, ops.t_copy, ops.t_copy_out_op, ops.t_copy_out)], False)
+def t_copy(*args, **kwargs):
+    """aten::t_copy(Tensor self) -> Tensor"""
+    return _parse_t_copy(args, kwargs)
 
 _parse_squeeze = PythonArgParser('squeeze', [(ops.squeeze_op, ops.squeeze), (ops.squeeze_dim_op, ops.squeeze_dim), (ops.squeeze_dims_op, ops.squeeze_dims)], False)
 def squeeze(*args, **kwargs):
     """aten::squeeze(Tensor(a) self) -> Tensor(a)\naten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)\naten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"""
     return _parse_squeeze(args, kwargs)
 
+_parse_squeeze_copy = PythonArgParser('squeeze_copy', [(ops.squeeze_copy_op, ops.squeeze_copy, ops.squeeze_copy_out_op, ops.squeeze_copy_out), (ops.squeeze_copy_dim_op, ops.squeeze_copy_dim, ops.squeeze_copy_dim_out_op, ops.squeeze_copy_dim_out), (ops.squeeze_copy_dims_op, ops.squeeze_copy_dims, ops.squeeze_copy_dims_out_op, ops.squeeze_copy_dims_out)], False)
+def squeeze_copy(*args, **kwargs):
+    """aten::squeeze_copy(Tensor self) -> Tensor\naten::squeeze_copy.dim(Tensor self, int dim) -> Tensor\naten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor"""
+    return _parse_squeeze_copy(args, kwargs)
+
 _parse_unsqueeze = PythonArgParser('unsqueeze', [(ops.unsqueeze_op, ops.unsqueeze)], False)
 def unsqueeze(*args, **kwargs):
     """aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
     return _parse_unsqueeze(args, kwargs)
+
+_parse_unsqueeze_copy = PythonArgParser('unsqueeze_copy', [(ops.unsqueeze_copy_op, ops.unsqueeze_copy, ops.unsqueeze_copy_out_op, ops.unsqueeze_copy_out)], False)
+def unsqueeze_copy(*args, **kwargs):
+    """aten::unsqueeze_copy(Tensor self, int dim) -> Tensor"""
+    return _parse_unsqueeze_copy(args, kwargs)
 
 _parse_select = PythonArgParser('select', [(ops.select_int_op, ops.select_int)], False)
 def select(*args, **kwargs):
     """aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)"""
     return _parse_select(args, kwargs)
 
+_parse_select_copy = PythonArgParser('select_copy', [(ops.select_copy_int_op, ops.select_copy_int, ops.select_copy_int_out_op, ops.select_copy_int_out)], False)
+def select_copy(*args, **kwargs):
+    """aten::select_copy.int(Tensor self, int dim, int index) -> Tensor"""
+    return _parse_select_copy(args, kwargs)
+
+_parse_slice_copy = PythonArgParser('slice_copy', [(ops.slice_copy_Tensor_op, ops.slice_copy_Tensor, ops.slice_copy_Tensor_out_op, ops.slice_copy_Tensor_out)], False)
+def slice_copy(*args, **kwargs):
+    """aten::slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"""
+    return _parse_slice_copy(args, kwargs)
+
 _parse_diagonal = PythonArgParser('diagonal', [(ops.diagonal_op, ops.diagonal)], False)
 def diagonal(*args, **kwargs):
     """aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
     return _parse_diagonal(args, kwargs)
+
+_parse_diagonal_copy = PythonArgParser('diagonal_copy', [(ops.diagonal_copy_op, ops.diagonal_copy, ops.diagonal_copy_out_op, ops.diagonal_copy_out)], False)
+def diagonal_copy(*args, **kwargs):
+    """aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
+    return _parse_diagonal_copy(args, kwargs)
+
+_parse_unfold_copy = PythonArgParser('unfold_copy', [(ops.unfold_copy_op, ops.unfold_copy, ops.unfold_copy_out_op, ops.unfold_copy_out)], False)
+def unfold_copy(*args, **kwargs):
+    """aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor"""
+    return _parse_unfold_copy(args, kwargs)
 
 _parse_split = PythonArgParser('split', [(ops.split_Tensor_op, ops.split_Tensor), (ops.split_sizes_op, ops.split_sizes)], False)
 def split(*args, **kwargs):
     """aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]\naten::split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]"""
     return _parse_split(args, kwargs)
 
+_parse_split_copy = PythonArgParser('split_copy', [(ops.split_copy_Tensor_op, ops.split_copy_Tensor)], False)
+def split_copy(*args, **kwargs):
+    """aten::split_copy.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]"""
+    return _parse_split_copy(args, kwargs)
+
 _parse_split_with_sizes = PythonArgParser('split_with_sizes', [(ops.split_with_sizes_op, ops.split_with_sizes)], False)
 def split_with_sizes(*args, **kwargs):
     """aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"""
     return _parse_split_with_sizes(args, kwargs)
 
+_parse_split_with_sizes_copy = PythonArgParser('split_with_sizes_copy', [(ops.split_with_sizes_copy_op, ops.split_with_sizes_copy)], False)
+def split_with_sizes_copy(*args, **kwargs):
+    """aten::split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"""
+    return _parse_split_with_sizes_copy(args, kwargs)
+
 _parse_unbind = PythonArgParser('unbind', [(ops.unbind_int_op, ops.unbind_int)], False)
 def unbind(*args, **kwargs):
     """aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]"""
     return _parse_unbind(args, kwargs)
+
+_parse_unbind_copy = PythonArgParser('unbind_copy', [(ops.unbind_copy_int_op, ops.unbind_copy_int)], False)
+def unbind_copy(*args, **kwargs):
+    """aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]"""
+    return _parse_unbind_copy(args, kwargs)
 
 _parse_detach = PythonArgParser('detach', [(ops.detach_op, ops.detach)], False)
 def detach(*args, **kwargs):
@@ -1368,6 +2483,11 @@ _parse_detach_ = PythonArgParser('detach_', [(ops.detach__op, ops.detach_)], Fal
 def detach_(*args, **kwargs):
     """aten::detach_(Tensor(a!) self) -> Tensor(a!)"""
     return _parse_detach_(args, kwargs)
+
+_parse_detach_copy = PythonArgParser('detach_copy', [(ops.detach_copy_op, ops.detach_copy, ops.detach_copy_out_op, ops.detach_copy_out)], False)
+def detach_copy(*args, **kwargs):
+    """aten::detach_copy(Tensor self) -> Tensor"""
+    return _parse_detach_copy(args, kwargs)
 
 _parse_reshape = PythonArgParser('reshape', [(ops.reshape_op, ops.reshape)], False)
 def reshape(*args, **kwargs):

@@ -7,4 +7,209 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = []
+__all__ = ['norm', 'matrix_norm', 'det', 'slogdet', 'inv_ex', 'inv', 'tensorinv', 'solve_ex', 'solve', 'tensorsolve', 'solve_triangular', 'matrix_power', 'matrix_exp', 'vander', 'cholesky_ex', 'cholesky', 'qr', 'householder_product', 'svd', 'svdvals', 'eigh', 'eigvalsh', 'eig', 'eigvals', 'lu_factor_ex', 'lu_factor', 'lu', 'lu_solve', 'ldl_factor_ex', 'ldl_factor', 'ldl_solve', 'lstsq', 'pinv', 'matrix_rank', 'cond', 'matmul', 'multi_dot', 'vecdot', 'cross', 'diagonal', 'vector_norm']
+
+_parse_norm = PythonArgParser('linalg_norm', [(ops.linalg_norm_op, ops.linalg_norm, ops.linalg_norm_out_op, ops.linalg_norm_out), (ops.linalg_norm_ord_str_op, ops.linalg_norm_ord_str, ops.linalg_norm_ord_str_out_op, ops.linalg_norm_ord_str_out)], False)
+def norm(*args, **kwargs):
+    """aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor\naten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    return _parse_norm(args, kwargs)
+
+_parse_matrix_norm = PythonArgParser('linalg_matrix_norm', [(ops.linalg_matrix_norm_op, ops.linalg_matrix_norm, ops.linalg_matrix_norm_out_op, ops.linalg_matrix_norm_out), (ops.linalg_matrix_norm_str_ord_op, ops.linalg_matrix_norm_str_ord, ops.linalg_matrix_norm_str_ord_out_op, ops.linalg_matrix_norm_str_ord_out)], False)
+def matrix_norm(*args, **kwargs):
+    """aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor\naten::linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    return _parse_matrix_norm(args, kwargs)
+
+_parse_det = PythonArgParser('linalg_det', [(ops.linalg_det_op, ops.linalg_det, ops.linalg_det_out_op, ops.linalg_det_out)], False)
+def det(*args, **kwargs):
+    """aten::linalg_det(Tensor A) -> Tensor"""
+    return _parse_det(args, kwargs)
+
+_parse_slogdet = PythonArgParser('linalg_slogdet', [(ops.linalg_slogdet_op, ops.linalg_slogdet, ops.linalg_slogdet_out_op, ops.linalg_slogdet_out)], False)
+def slogdet(*args, **kwargs):
+    """aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"""
+    return _parse_slogdet(args, kwargs)
+
+_parse_inv_ex = PythonArgParser('linalg_inv_ex', [(ops.linalg_inv_ex_op, ops.linalg_inv_ex, ops.linalg_inv_ex_inverse_op, ops.linalg_inv_ex_inverse)], False)
+def inv_ex(*args, **kwargs):
+    """aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"""
+    return _parse_inv_ex(args, kwargs)
+
+_parse_inv = PythonArgParser('linalg_inv', [(ops.linalg_inv_op, ops.linalg_inv, ops.linalg_inv_out_op, ops.linalg_inv_out)], False)
+def inv(*args, **kwargs):
+    """aten::linalg_inv(Tensor A) -> Tensor"""
+    return _parse_inv(args, kwargs)
+
+_parse_tensorinv = PythonArgParser('linalg_tensorinv', [(ops.linalg_tensorinv_op, ops.linalg_tensorinv, ops.linalg_tensorinv_out_op, ops.linalg_tensorinv_out)], False)
+def tensorinv(*args, **kwargs):
+    """aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor"""
+    return _parse_tensorinv(args, kwargs)
+
+_parse_solve_ex = PythonArgParser('linalg_solve_ex', [(ops.linalg_solve_ex_op, ops.linalg_solve_ex, ops.linalg_solve_ex_out_op, ops.linalg_solve_ex_out)], False)
+def solve_ex(*args, **kwargs):
+    """aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)"""
+    return _parse_solve_ex(args, kwargs)
+
+_parse_solve = PythonArgParser('linalg_solve', [(ops.linalg_solve_op, ops.linalg_solve, ops.linalg_solve_out_op, ops.linalg_solve_out)], False)
+def solve(*args, **kwargs):
+    """aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"""
+    return _parse_solve(args, kwargs)
+
+_parse_tensorsolve = PythonArgParser('linalg_tensorsolve', [(ops.linalg_tensorsolve_op, ops.linalg_tensorsolve, ops.linalg_tensorsolve_out_op, ops.linalg_tensorsolve_out)], False)
+def tensorsolve(*args, **kwargs):
+    """aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"""
+    return _parse_tensorsolve(args, kwargs)
+
+_parse_solve_triangular = PythonArgParser('linalg_solve_triangular', [(ops.linalg_solve_triangular_op, ops.linalg_solve_triangular, ops.linalg_solve_triangular_out_op, ops.linalg_solve_triangular_out)], False)
+def solve_triangular(*args, **kwargs):
+    """aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"""
+    return _parse_solve_triangular(args, kwargs)
+
+_parse_matrix_power = PythonArgParser('linalg_matrix_power', [(ops.linalg_matrix_power_op, ops.linalg_matrix_power, ops.linalg_matrix_power_out_op, ops.linalg_matrix_power_out)], False)
+def matrix_power(*args, **kwargs):
+    """aten::linalg_matrix_power(Tensor self, int n) -> Tensor"""
+    return _parse_matrix_power(args, kwargs)
+
+_parse_matrix_exp = PythonArgParser('linalg_matrix_exp', [(ops.linalg_matrix_exp_op, ops.linalg_matrix_exp, ops.linalg_matrix_exp_out_op, ops.linalg_matrix_exp_out)], False)
+def matrix_exp(*args, **kwargs):
+    """aten::linalg_matrix_exp(Tensor self) -> Tensor"""
+    return _parse_matrix_exp(args, kwargs)
+
+_parse_vander = PythonArgParser('linalg_vander', [(ops.linalg_vander_op, ops.linalg_vander)], False)
+def vander(*args, **kwargs):
+    """aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor"""
+    return _parse_vander(args, kwargs)
+
+_parse_cholesky_ex = PythonArgParser('linalg_cholesky_ex', [(ops.linalg_cholesky_ex_op, ops.linalg_cholesky_ex, ops.linalg_cholesky_ex_L_op, ops.linalg_cholesky_ex_L)], False)
+def cholesky_ex(*args, **kwargs):
+    """aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"""
+    return _parse_cholesky_ex(args, kwargs)
+
+_parse_cholesky = PythonArgParser('linalg_cholesky', [(ops.linalg_cholesky_op, ops.linalg_cholesky, ops.linalg_cholesky_out_op, ops.linalg_cholesky_out)], False)
+def cholesky(*args, **kwargs):
+    """aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor"""
+    return _parse_cholesky(args, kwargs)
+
+_parse_qr = PythonArgParser('linalg_qr', [(ops.linalg_qr_op, ops.linalg_qr, ops.linalg_qr_out_op, ops.linalg_qr_out)], False)
+def qr(*args, **kwargs):
+    """aten::linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)"""
+    return _parse_qr(args, kwargs)
+
+_parse_householder_product = PythonArgParser('linalg_householder_product', [(ops.linalg_householder_product_op, ops.linalg_householder_product, ops.linalg_householder_product_out_op, ops.linalg_householder_product_out)], False)
+def householder_product(*args, **kwargs):
+    """aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"""
+    return _parse_householder_product(args, kwargs)
+
+_parse_svd = PythonArgParser('linalg_svd', [(ops.linalg_svd_op, ops.linalg_svd, ops.linalg_svd_U_op, ops.linalg_svd_U)], False)
+def svd(*args, **kwargs):
+    """aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
+    return _parse_svd(args, kwargs)
+
+_parse_svdvals = PythonArgParser('linalg_svdvals', [(ops.linalg_svdvals_op, ops.linalg_svdvals, ops.linalg_svdvals_out_op, ops.linalg_svdvals_out)], False)
+def svdvals(*args, **kwargs):
+    """aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"""
+    return _parse_svdvals(args, kwargs)
+
+_parse_eigh = PythonArgParser('linalg_eigh', [(ops.linalg_eigh_op, ops.linalg_eigh, ops.linalg_eigh_eigvals_op, ops.linalg_eigh_eigvals)], False)
+def eigh(*args, **kwargs):
+    """aten::linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)"""
+    return _parse_eigh(args, kwargs)
+
+_parse_eigvalsh = PythonArgParser('linalg_eigvalsh', [(ops.linalg_eigvalsh_op, ops.linalg_eigvalsh, ops.linalg_eigvalsh_out_op, ops.linalg_eigvalsh_out)], False)
+def eigvalsh(*args, **kwargs):
+    """aten::linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor"""
+    return _parse_eigvalsh(args, kwargs)
+
+_parse_eig = PythonArgParser('linalg_eig', [(ops.linalg_eig_op, ops.linalg_eig, ops.linalg_eig_out_op, ops.linalg_eig_out)], False)
+def eig(*args, **kwargs):
+    """aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"""
+    return _parse_eig(args, kwargs)
+
+_parse_eigvals = PythonArgParser('linalg_eigvals', [(ops.linalg_eigvals_op, ops.linalg_eigvals, ops.linalg_eigvals_out_op, ops.linalg_eigvals_out)], False)
+def eigvals(*args, **kwargs):
+    """aten::linalg_eigvals(Tensor self) -> Tensor"""
+    return _parse_eigvals(args, kwargs)
+
+_parse_lu_factor_ex = PythonArgParser('linalg_lu_factor_ex', [(ops.linalg_lu_factor_ex_op, ops.linalg_lu_factor_ex, ops.linalg_lu_factor_ex_out_op, ops.linalg_lu_factor_ex_out)], False)
+def lu_factor_ex(*args, **kwargs):
+    """aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
+    return _parse_lu_factor_ex(args, kwargs)
+
+_parse_lu_factor = PythonArgParser('linalg_lu_factor', [(ops.linalg_lu_factor_op, ops.linalg_lu_factor, ops.linalg_lu_factor_out_op, ops.linalg_lu_factor_out)], False)
+def lu_factor(*args, **kwargs):
+    """aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"""
+    return _parse_lu_factor(args, kwargs)
+
+_parse_lu = PythonArgParser('linalg_lu', [(ops.linalg_lu_op, ops.linalg_lu, ops.linalg_lu_out_op, ops.linalg_lu_out)], False)
+def lu(*args, **kwargs):
+    """aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"""
+    return _parse_lu(args, kwargs)
+
+_parse_lu_solve = PythonArgParser('linalg_lu_solve', [(ops.linalg_lu_solve_op, ops.linalg_lu_solve, ops.linalg_lu_solve_out_op, ops.linalg_lu_solve_out)], False)
+def lu_solve(*args, **kwargs):
+    """aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"""
+    return _parse_lu_solve(args, kwargs)
+
+_parse_ldl_factor_ex = PythonArgParser('linalg_ldl_factor_ex', [(ops.linalg_ldl_factor_ex_op, ops.linalg_ldl_factor_ex, ops.linalg_ldl_factor_ex_out_op, ops.linalg_ldl_factor_ex_out)], False)
+def ldl_factor_ex(*args, **kwargs):
+    """aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"""
+    return _parse_ldl_factor_ex(args, kwargs)
+
+_parse_ldl_factor = PythonArgParser('linalg_ldl_factor', [(ops.linalg_ldl_factor_op, ops.linalg_ldl_factor, ops.linalg_ldl_factor_out_op, ops.linalg_ldl_factor_out)], False)
+def ldl_factor(*args, **kwargs):
+    """aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"""
+    return _parse_ldl_factor(args, kwargs)
+
+_parse_ldl_solve = PythonArgParser('linalg_ldl_solve', [(ops.linalg_ldl_solve_op, ops.linalg_ldl_solve, ops.linalg_ldl_solve_out_op, ops.linalg_ldl_solve_out)], False)
+def ldl_solve(*args, **kwargs):
+    """aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"""
+    return _parse_ldl_solve(args, kwargs)
+
+_parse_lstsq = PythonArgParser('linalg_lstsq', [(ops.linalg_lstsq_op, ops.linalg_lstsq, ops.linalg_lstsq_out_op, ops.linalg_lstsq_out)], False)
+def lstsq(*args, **kwargs):
+    """aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
+    return _parse_lstsq(args, kwargs)
+
+_parse_pinv = PythonArgParser('linalg_pinv', [(ops.linalg_pinv_atol_rtol_tensor_op, ops.linalg_pinv_atol_rtol_tensor, ops.linalg_pinv_atol_rtol_tensor_out_op, ops.linalg_pinv_atol_rtol_tensor_out), (ops.linalg_pinv_atol_rtol_float_op, ops.linalg_pinv_atol_rtol_float, ops.linalg_pinv_atol_rtol_float_out_op, ops.linalg_pinv_atol_rtol_float_out), (ops.linalg_pinv_rcond_tensor_op, ops.linalg_pinv_rcond_tensor, ops.linalg_pinv_out_rcond_tensor_op, ops.linalg_pinv_out_rcond_tensor), (ops.linalg_pinv_op, ops.linalg_pinv, ops.linalg_pinv_out_op, ops.linalg_pinv_out)], False)
+def pinv(*args, **kwargs):
+    """aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor\naten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor\naten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor\naten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor"""
+    return _parse_pinv(args, kwargs)
+
+_parse_matrix_rank = PythonArgParser('linalg_matrix_rank', [(ops.linalg_matrix_rank_atol_rtol_tensor_op, ops.linalg_matrix_rank_atol_rtol_tensor, ops.linalg_matrix_rank_atol_rtol_tensor_out_op, ops.linalg_matrix_rank_atol_rtol_tensor_out), (ops.linalg_matrix_rank_atol_rtol_float_op, ops.linalg_matrix_rank_atol_rtol_float, ops.linalg_matrix_rank_atol_rtol_float_out_op, ops.linalg_matrix_rank_atol_rtol_float_out), (ops.linalg_matrix_rank_tol_tensor_op, ops.linalg_matrix_rank_tol_tensor, ops.linalg_matrix_rank_out_tol_tensor_op, ops.linalg_matrix_rank_out_tol_tensor), (ops.linalg_matrix_rank_op, ops.linalg_matrix_rank, ops.linalg_matrix_rank_out_op, ops.linalg_matrix_rank_out)], False)
+def matrix_rank(*args, **kwargs):
+    """aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor\naten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor\naten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor\naten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor"""
+    return _parse_matrix_rank(args, kwargs)
+
+_parse_cond = PythonArgParser('linalg_cond', [(ops.linalg_cond_op, ops.linalg_cond, ops.linalg_cond_out_op, ops.linalg_cond_out), (ops.linalg_cond_p_str_op, ops.linalg_cond_p_str, ops.linalg_cond_p_str_out_op, ops.linalg_cond_p_str_out)], False)
+def cond(*args, **kwargs):
+    """aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor\naten::linalg_cond.p_str(Tensor self, str p) -> Tensor"""
+    return _parse_cond(args, kwargs)
+
+_parse_matmul = PythonArgParser('linalg_matmul', [(ops.linalg_matmul_op, ops.linalg_matmul)], False)
+def matmul(*args, **kwargs):
+    """aten::linalg_matmul(Tensor self, Tensor other) -> Tensor"""
+    return _parse_matmul(args, kwargs)
+
+_parse_multi_dot = PythonArgParser('linalg_multi_dot', [(ops.linalg_multi_dot_op, ops.linalg_multi_dot, ops.linalg_multi_dot_out_op, ops.linalg_multi_dot_out)], False)
+def multi_dot(*args, **kwargs):
+    """aten::linalg_multi_dot(Tensor[] tensors) -> Tensor"""
+    return _parse_multi_dot(args, kwargs)
+
+_parse_vecdot = PythonArgParser('linalg_vecdot', [(ops.linalg_vecdot_op, ops.linalg_vecdot, ops.linalg_vecdot_out_op, ops.linalg_vecdot_out)], False)
+def vecdot(*args, **kwargs):
+    """aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"""
+    return _parse_vecdot(args, kwargs)
+
+_parse_cross = PythonArgParser('linalg_cross', [(ops.linalg_cross_op, ops.linalg_cross, ops.linalg_cross_out_op, ops.linalg_cross_out)], False)
+def cross(*args, **kwargs):
+    """aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"""
+    return _parse_cross(args, kwargs)
+
+_parse_diagonal = PythonArgParser('linalg_diagonal', [(ops.linalg_diagonal_op, ops.linalg_diagonal)], False)
+def diagonal(*args, **kwargs):
+    """aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)"""
+    return _parse_diagonal(args, kwargs)
+
+_parse_vector_norm = PythonArgParser('linalg_vector_norm', [(ops.linalg_vector_norm_op, ops.linalg_vector_norm, ops.linalg_vector_norm_out_op, ops.linalg_vector_norm_out)], False)
+def vector_norm(*args, **kwargs):
+    """aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+    return _parse_vector_norm(args, kwargs)

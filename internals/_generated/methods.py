@@ -26,13 +26,61 @@ _float_errors = (RuntimeWarning, FloatingPointError)
 class TensorMethods:
     __slots__ = ()
 
+    def _conj(self):
+        """aten::_conj(Tensor(a) self) -> Tensor(a)"""
+        return ops._conj(self)
+
     def conj(self):
         """aten::conj(Tensor(a) self) -> Tensor(a)"""
         return ops.conj(self)
 
+    def _conj_physical(self):
+        """aten::_conj_physical(Tensor self) -> Tensor"""
+        return ops._conj_physical(self)
+
     def conj_physical(self):
         """aten::conj_physical(Tensor self) -> Tensor"""
         return ops.conj_physical(self)
+
+    def conj_physical_(self):
+        """aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.conj_physical_(self)
+
+    def resolve_conj(self):
+        """aten::resolve_conj(Tensor(a) self) -> Tensor(a)"""
+        return ops.resolve_conj(self)
+
+    def resolve_neg(self):
+        """aten::resolve_neg(Tensor(a) self) -> Tensor(a)"""
+        return ops.resolve_neg(self)
+
+    def is_conj(self):
+        """aten::is_conj(Tensor self) -> bool"""
+        return ops.is_conj(self)
+
+    def is_neg(self):
+        """aten::is_neg(Tensor self) -> bool"""
+        return ops.is_neg(self)
+
+    def angle(self):
+        """aten::angle(Tensor self) -> Tensor"""
+        return ops.angle(self)
+
+    def sgn(self):
+        """aten::sgn(Tensor self) -> Tensor"""
+        return ops.sgn(self)
+
+    def sgn_(self):
+        """aten::sgn_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.sgn_(self)
+
+    def isreal(self):
+        """aten::isreal(Tensor self) -> Tensor"""
+        return ops.isreal(self)
+
+    def vdot(self, *args, **kwargs):
+        """aten::vdot(Tensor self, Tensor other) -> Tensor"""
+        return _vdot((self, *args), kwargs)
 
     def adjoint(self):
         """aten::adjoint(Tensor(a) self) -> Tensor(a)"""
@@ -102,6 +150,10 @@ class TensorMethods:
         """aten::nonzero(Tensor self) -> Tensor"""
         return ops.nonzero(self)
 
+    def nonzero_static(self, *args, **kwargs):
+        """aten::nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor"""
+        return _nonzero_static((self, *args), kwargs)
+
     def index_put(self, *args, **kwargs):
         """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"""
         return _index_put((self, *args), kwargs)
@@ -145,6 +197,102 @@ class TensorMethods:
     def tile(self, *args, **kwargs):
         """aten::tile(Tensor self, int[] dims) -> Tensor"""
         return _tile((self, *args), kwargs)
+
+    def det(self):
+        """aten::det(Tensor self) -> Tensor"""
+        return ops.det(self)
+
+    def slogdet(self):
+        """aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"""
+        return ops.slogdet(self)
+
+    def logdet(self):
+        """aten::logdet(Tensor self) -> Tensor"""
+        return ops.logdet(self)
+
+    def inverse(self):
+        """aten::inverse(Tensor self) -> Tensor"""
+        return ops.inverse(self)
+
+    def triangular_solve(self, *args, **kwargs):
+        """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"""
+        return _triangular_solve((self, *args), kwargs)
+
+    def matrix_power(self, *args, **kwargs):
+        """aten::matrix_power(Tensor self, int n) -> Tensor"""
+        return _matrix_power((self, *args), kwargs)
+
+    def matrix_exp(self):
+        """aten::matrix_exp(Tensor self) -> Tensor"""
+        return ops.matrix_exp(self)
+
+    def cholesky(self, *args, **kwargs):
+        """aten::cholesky(Tensor self, bool upper=False) -> Tensor"""
+        return _cholesky((self, *args), kwargs)
+
+    def cholesky_solve(self, *args, **kwargs):
+        """aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"""
+        return _cholesky_solve((self, *args), kwargs)
+
+    def cholesky_inverse(self, *args, **kwargs):
+        """aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"""
+        return _cholesky_inverse((self, *args), kwargs)
+
+    def qr(self, *args, **kwargs):
+        """aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"""
+        return _qr((self, *args), kwargs)
+
+    def geqrf(self):
+        """aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"""
+        return ops.geqrf(self)
+
+    def orgqr(self, *args, **kwargs):
+        """aten::orgqr(Tensor self, Tensor input2) -> Tensor"""
+        return _orgqr((self, *args), kwargs)
+
+    def ormqr(self, *args, **kwargs):
+        """aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"""
+        return _ormqr((self, *args), kwargs)
+
+    def svd(self, *args, **kwargs):
+        """aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"""
+        return _svd((self, *args), kwargs)
+
+    def lu_solve(self, *args, **kwargs):
+        """aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"""
+        return _lu_solve((self, *args), kwargs)
+
+    def pinverse(self, *args, **kwargs):
+        """aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor"""
+        return _pinverse((self, *args), kwargs)
+
+    def inner(self, *args, **kwargs):
+        """aten::inner(Tensor self, Tensor other) -> Tensor"""
+        return _inner((self, *args), kwargs)
+
+    def kron(self, *args, **kwargs):
+        """aten::kron(Tensor self, Tensor other) -> Tensor"""
+        return _kron((self, *args), kwargs)
+
+    def ger(self, *args, **kwargs):
+        """aten::ger(Tensor self, Tensor vec2) -> Tensor"""
+        return _ger((self, *args), kwargs)
+
+    def addr(self, *args, **kwargs):
+        """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
+        return _addr((self, *args), kwargs)
+
+    def addr_(self, *args, **kwargs):
+        """aten::addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)"""
+        return _addr_((self, *args), kwargs)
+
+    def cross(self, *args, **kwargs):
+        """aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
+        return _cross((self, *args), kwargs)
+
+    def trace(self):
+        """aten::trace(Tensor self) -> Tensor"""
+        return ops.trace(self)
 
     def mm(self, *args, **kwargs):
         """aten::mm(Tensor self, Tensor mat2) -> Tensor"""
@@ -202,6 +350,138 @@ class TensorMethods:
         """aten::matmul(Tensor self, Tensor other) -> Tensor"""
         return _matmul((self, *args), kwargs)
 
+    def scatter_reduce(self, *args, **kwargs):
+        """aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
+        return _scatter_reduce((self, *args), kwargs)
+
+    def scatter_reduce_(self, *args, **kwargs):
+        """aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor(a!)"""
+        return _scatter_reduce_((self, *args), kwargs)
+
+    def index_reduce(self, *args, **kwargs):
+        """aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
+        return _index_reduce((self, *args), kwargs)
+
+    def index_reduce_(self, *args, **kwargs):
+        """aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!)"""
+        return _index_reduce_((self, *args), kwargs)
+
+    def index_copy(self, *args, **kwargs):
+        """aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
+        return _index_copy((self, *args), kwargs)
+
+    def index_copy_(self, *args, **kwargs):
+        """aten::index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) -> Tensor(a!)"""
+        return _index_copy_((self, *args), kwargs)
+
+    def index_fill(self, *args, **kwargs):
+        """aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor\naten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
+        return _index_fill((self, *args), kwargs)
+
+    def index_fill_(self, *args, **kwargs):
+        """aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)\naten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!)"""
+        return _index_fill_((self, *args), kwargs)
+
+    def masked_scatter(self, *args, **kwargs):
+        """aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
+        return _masked_scatter((self, *args), kwargs)
+
+    def masked_scatter_(self, *args, **kwargs):
+        """aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)"""
+        return _masked_scatter_((self, *args), kwargs)
+
+    def put(self, *args, **kwargs):
+        """aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
+        return _put((self, *args), kwargs)
+
+    def put_(self, *args, **kwargs):
+        """aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)"""
+        return _put_((self, *args), kwargs)
+
+    def take(self, *args, **kwargs):
+        """aten::take(Tensor self, Tensor index) -> Tensor"""
+        return _take((self, *args), kwargs)
+
+    def take_along_dim(self, *args, **kwargs):
+        """aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"""
+        return _take_along_dim((self, *args), kwargs)
+
+    def select_scatter(self, *args, **kwargs):
+        """aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor"""
+        return _select_scatter((self, *args), kwargs)
+
+    def slice_scatter(self, *args, **kwargs):
+        """aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"""
+        return _slice_scatter((self, *args), kwargs)
+
+    def diagonal_scatter(self, *args, **kwargs):
+        """aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
+        return _diagonal_scatter((self, *args), kwargs)
+
+    def as_strided_scatter(self, *args, **kwargs):
+        """aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor"""
+        return _as_strided_scatter((self, *args), kwargs)
+
+    def narrow_copy(self, *args, **kwargs):
+        """aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor"""
+        return _narrow_copy((self, *args), kwargs)
+
+    def diag_embed(self, *args, **kwargs):
+        """aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
+        return _diag_embed((self, *args), kwargs)
+
+    def diag(self, *args, **kwargs):
+        """aten::diag(Tensor self, int diagonal=0) -> Tensor"""
+        return _diag((self, *args), kwargs)
+
+    def diagflat(self, *args, **kwargs):
+        """aten::diagflat(Tensor self, int offset=0) -> Tensor"""
+        return _diagflat((self, *args), kwargs)
+
+    def fill_diagonal_(self, *args, **kwargs):
+        """aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)"""
+        return _fill_diagonal_((self, *args), kwargs)
+
+    def rot90(self, *args, **kwargs):
+        """aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"""
+        return _rot90((self, *args), kwargs)
+
+    def fliplr(self):
+        """aten::fliplr(Tensor self) -> Tensor"""
+        return ops.fliplr(self)
+
+    def flipud(self):
+        """aten::flipud(Tensor self) -> Tensor"""
+        return ops.flipud(self)
+
+    def tensor_split(self, *args, **kwargs):
+        """aten::tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]\naten::tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]\naten::tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"""
+        return _tensor_split((self, *args), kwargs)
+
+    def hsplit(self, *args, **kwargs):
+        """aten::hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]\naten::hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]"""
+        return _hsplit((self, *args), kwargs)
+
+    def vsplit(self, *args, **kwargs):
+        """aten::vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]\naten::vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]"""
+        return _vsplit((self, *args), kwargs)
+
+    def dsplit(self, *args, **kwargs):
+        """aten::dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]\naten::dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]"""
+        return _dsplit((self, *args), kwargs)
+
+    def unsafe_split(self, *args, **kwargs):
+        """aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]"""
+        return _unsafe_split((self, *args), kwargs)
+
+    def unsafe_split_with_sizes(self, *args, **kwargs):
+        """aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"""
+        return _unsafe_split_with_sizes((self, *args), kwargs)
+
+    def is_set_to(self, *args, **kwargs):
+        """aten::is_set_to(Tensor self, Tensor tensor) -> bool"""
+        return _is_set_to((self, *args), kwargs)
+
     def relu(self):
         """aten::relu(Tensor self) -> Tensor"""
         return ops.relu(self)
@@ -237,6 +517,226 @@ class TensorMethods:
     def argsort(self, *args, **kwargs):
         """aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor\naten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"""
         return _argsort((self, *args), kwargs)
+
+    def msort(self):
+        """aten::msort(Tensor self) -> Tensor"""
+        return ops.msort(self)
+
+    def kthvalue(self, *args, **kwargs):
+        """aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+        return _kthvalue((self, *args), kwargs)
+
+    def median(self, *args, **kwargs):
+        """aten::median(Tensor self) -> Tensor\naten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+        return _median((self, *args), kwargs)
+
+    def nanmedian(self, *args, **kwargs):
+        """aten::nanmedian(Tensor self) -> Tensor\naten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+        return _nanmedian((self, *args), kwargs)
+
+    def mode(self, *args, **kwargs):
+        """aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
+        return _mode((self, *args), kwargs)
+
+    def arccos(self):
+        """aten::arccos(Tensor self) -> Tensor"""
+        return ops.arccos(self)
+
+    def arccos_(self):
+        """aten::arccos_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.arccos_(self)
+
+    def arcsin(self):
+        """aten::arcsin(Tensor self) -> Tensor"""
+        return ops.arcsin(self)
+
+    def arcsin_(self):
+        """aten::arcsin_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.arcsin_(self)
+
+    def arctan(self):
+        """aten::arctan(Tensor self) -> Tensor"""
+        return ops.arctan(self)
+
+    def arctan_(self):
+        """aten::arctan_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.arctan_(self)
+
+    def arctan2(self, *args, **kwargs):
+        """aten::arctan2(Tensor self, Tensor other) -> Tensor"""
+        return _arctan2((self, *args), kwargs)
+
+    def arctan2_(self, *args, **kwargs):
+        """aten::arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _arctan2_((self, *args), kwargs)
+
+    def arccosh(self):
+        """aten::arccosh(Tensor self) -> Tensor"""
+        return ops.arccosh(self)
+
+    def arccosh_(self):
+        """aten::arccosh_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.arccosh_(self)
+
+    def arcsinh(self):
+        """aten::arcsinh(Tensor self) -> Tensor"""
+        return ops.arcsinh(self)
+
+    def arcsinh_(self):
+        """aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.arcsinh_(self)
+
+    def arctanh(self):
+        """aten::arctanh(Tensor self) -> Tensor"""
+        return ops.arctanh(self)
+
+    def arctanh_(self):
+        """aten::arctanh_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.arctanh_(self)
+
+    def fix(self):
+        """aten::fix(Tensor self) -> Tensor"""
+        return ops.fix(self)
+
+    def fix_(self):
+        """aten::fix_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.fix_(self)
+
+    def absolute(self):
+        """aten::absolute(Tensor self) -> Tensor"""
+        return ops.absolute(self)
+
+    def absolute_(self):
+        """aten::absolute_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.absolute_(self)
+
+    def negative(self):
+        """aten::negative(Tensor self) -> Tensor"""
+        return ops.negative(self)
+
+    def negative_(self):
+        """aten::negative_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.negative_(self)
+
+    def clip(self, *args, **kwargs):
+        """aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
+        return _clip((self, *args), kwargs)
+
+    def clip_(self, *args, **kwargs):
+        """aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)\naten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"""
+        return _clip_((self, *args), kwargs)
+
+    def subtract(self, *args, **kwargs):
+        """aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
+        return _subtract((self, *args), kwargs)
+
+    def subtract_(self, *args, **kwargs):
+        """aten::subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)\naten::subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)"""
+        return _subtract_((self, *args), kwargs)
+
+    def multiply(self, *args, **kwargs):
+        """aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor\naten::multiply.Scalar(Tensor self, Scalar other) -> Tensor"""
+        return _multiply((self, *args), kwargs)
+
+    def multiply_(self, *args, **kwargs):
+        """aten::multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"""
+        return _multiply_((self, *args), kwargs)
+
+    def divide(self, *args, **kwargs):
+        """aten::divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::divide.Scalar(Tensor self, Scalar other) -> Tensor\naten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor\naten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"""
+        return _divide((self, *args), kwargs)
+
+    def divide_(self, *args, **kwargs):
+        """aten::divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)\naten::divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)"""
+        return _divide_((self, *args), kwargs)
+
+    def true_divide(self, *args, **kwargs):
+        """aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
+        return _true_divide((self, *args), kwargs)
+
+    def true_divide_(self, *args, **kwargs):
+        """aten::true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"""
+        return _true_divide_((self, *args), kwargs)
+
+    def greater(self, *args, **kwargs):
+        """aten::greater.Scalar(Tensor self, Scalar other) -> Tensor\naten::greater.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _greater((self, *args), kwargs)
+
+    def greater_(self, *args, **kwargs):
+        """aten::greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _greater_((self, *args), kwargs)
+
+    def less(self, *args, **kwargs):
+        """aten::less.Scalar(Tensor self, Scalar other) -> Tensor\naten::less.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _less((self, *args), kwargs)
+
+    def less_(self, *args, **kwargs):
+        """aten::less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _less_((self, *args), kwargs)
+
+    def greater_equal(self, *args, **kwargs):
+        """aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _greater_equal((self, *args), kwargs)
+
+    def greater_equal_(self, *args, **kwargs):
+        """aten::greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _greater_equal_((self, *args), kwargs)
+
+    def less_equal(self, *args, **kwargs):
+        """aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _less_equal((self, *args), kwargs)
+
+    def less_equal_(self, *args, **kwargs):
+        """aten::less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _less_equal_((self, *args), kwargs)
+
+    def not_equal(self, *args, **kwargs):
+        """aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor\naten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _not_equal((self, *args), kwargs)
+
+    def not_equal_(self, *args, **kwargs):
+        """aten::not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _not_equal_((self, *args), kwargs)
+
+    def __and__(self, *args, **kwargs):
+        """aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__and__.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return ___and__((self, *args), kwargs)
+
+    def __or__(self, *args, **kwargs):
+        """aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__or__.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return ___or__((self, *args), kwargs)
+
+    def __xor__(self, *args, **kwargs):
+        """aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return ___xor__((self, *args), kwargs)
+
+    def __lshift__(self, *args, **kwargs):
+        """aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return ___lshift__((self, *args), kwargs)
+
+    def __rshift__(self, *args, **kwargs):
+        """aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return ___rshift__((self, *args), kwargs)
+
+    def __iand__(self, *args, **kwargs):
+        """aten::__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return ___iand__((self, *args), kwargs)
+
+    def __ior__(self, *args, **kwargs):
+        """aten::__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return ___ior__((self, *args), kwargs)
+
+    def __ixor__(self, *args, **kwargs):
+        """aten::__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return ___ixor__((self, *args), kwargs)
+
+    def __ilshift__(self, *args, **kwargs):
+        """aten::__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return ___ilshift__((self, *args), kwargs)
+
+    def __irshift__(self, *args, **kwargs):
+        """aten::__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return ___irshift__((self, *args), kwargs)
 
     def add(self, *args, **kwargs):
         """aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\naten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"""
@@ -318,30 +818,6 @@ class TensorMethods:
         """aten::minimum(Tensor self, Tensor other) -> Tensor"""
         return _minimum((self, *args), kwargs)
 
-    def bitwise_and(self, *args, **kwargs):
-        """aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
-        return _bitwise_and((self, *args), kwargs)
-
-    def bitwise_and_(self, *args, **kwargs):
-        """aten::bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
-        return _bitwise_and_((self, *args), kwargs)
-
-    def bitwise_or(self, *args, **kwargs):
-        """aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
-        return _bitwise_or((self, *args), kwargs)
-
-    def bitwise_or_(self, *args, **kwargs):
-        """aten::bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
-        return _bitwise_or_((self, *args), kwargs)
-
-    def bitwise_xor(self, *args, **kwargs):
-        """aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
-        return _bitwise_xor((self, *args), kwargs)
-
-    def bitwise_xor_(self, *args, **kwargs):
-        """aten::bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
-        return _bitwise_xor_((self, *args), kwargs)
-
     def logical_and(self, *args, **kwargs):
         """aten::logical_and(Tensor self, Tensor other) -> Tensor"""
         return _logical_and((self, *args), kwargs)
@@ -414,25 +890,157 @@ class TensorMethods:
         """aten::ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
         return _ge_((self, *args), kwargs)
 
-    def true_divide(self, *args, **kwargs):
-        """aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor\naten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor"""
-        return _true_divide((self, *args), kwargs)
+    def copysign(self, *args, **kwargs):
+        """aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor\naten::copysign.Scalar(Tensor self, Scalar other) -> Tensor"""
+        return _copysign((self, *args), kwargs)
 
-    def true_divide_(self, *args, **kwargs):
-        """aten::true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"""
-        return _true_divide_((self, *args), kwargs)
+    def copysign_(self, *args, **kwargs):
+        """aten::copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"""
+        return _copysign_((self, *args), kwargs)
 
-    def __and__(self, *args, **kwargs):
-        """aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__and__.Tensor(Tensor self, Tensor other) -> Tensor"""
-        return ___and__((self, *args), kwargs)
+    def nextafter(self, *args, **kwargs):
+        """aten::nextafter(Tensor self, Tensor other) -> Tensor"""
+        return _nextafter((self, *args), kwargs)
 
-    def __or__(self, *args, **kwargs):
-        """aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__or__.Tensor(Tensor self, Tensor other) -> Tensor"""
-        return ___or__((self, *args), kwargs)
+    def nextafter_(self, *args, **kwargs):
+        """aten::nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _nextafter_((self, *args), kwargs)
 
-    def __xor__(self, *args, **kwargs):
-        """aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor\naten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor"""
-        return ___xor__((self, *args), kwargs)
+    def ldexp(self, *args, **kwargs):
+        """aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _ldexp((self, *args), kwargs)
+
+    def ldexp_(self, *args, **kwargs):
+        """aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _ldexp_((self, *args), kwargs)
+
+    def heaviside(self, *args, **kwargs):
+        """aten::heaviside(Tensor self, Tensor values) -> Tensor"""
+        return _heaviside((self, *args), kwargs)
+
+    def heaviside_(self, *args, **kwargs):
+        """aten::heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!)"""
+        return _heaviside_((self, *args), kwargs)
+
+    def hypot(self, *args, **kwargs):
+        """aten::hypot(Tensor self, Tensor other) -> Tensor"""
+        return _hypot((self, *args), kwargs)
+
+    def hypot_(self, *args, **kwargs):
+        """aten::hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _hypot_((self, *args), kwargs)
+
+    def fmax(self, *args, **kwargs):
+        """aten::fmax(Tensor self, Tensor other) -> Tensor"""
+        return _fmax((self, *args), kwargs)
+
+    def fmin(self, *args, **kwargs):
+        """aten::fmin(Tensor self, Tensor other) -> Tensor"""
+        return _fmin((self, *args), kwargs)
+
+    def float_power(self, *args, **kwargs):
+        """aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor\naten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"""
+        return _float_power((self, *args), kwargs)
+
+    def float_power_(self, *args, **kwargs):
+        """aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)\naten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)"""
+        return _float_power_((self, *args), kwargs)
+
+    def igamma(self, *args, **kwargs):
+        """aten::igamma(Tensor self, Tensor other) -> Tensor"""
+        return _igamma((self, *args), kwargs)
+
+    def igamma_(self, *args, **kwargs):
+        """aten::igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _igamma_((self, *args), kwargs)
+
+    def igammac(self, *args, **kwargs):
+        """aten::igammac(Tensor self, Tensor other) -> Tensor"""
+        return _igammac((self, *args), kwargs)
+
+    def igammac_(self, *args, **kwargs):
+        """aten::igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _igammac_((self, *args), kwargs)
+
+    def logaddexp(self, *args, **kwargs):
+        """aten::logaddexp(Tensor self, Tensor other) -> Tensor"""
+        return _logaddexp((self, *args), kwargs)
+
+    def logaddexp2(self, *args, **kwargs):
+        """aten::logaddexp2(Tensor self, Tensor other) -> Tensor"""
+        return _logaddexp2((self, *args), kwargs)
+
+    def xlogy(self, *args, **kwargs):
+        """aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor\naten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor"""
+        return _xlogy((self, *args), kwargs)
+
+    def xlogy_(self, *args, **kwargs):
+        """aten::xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)"""
+        return _xlogy_((self, *args), kwargs)
+
+    def bitwise_not(self):
+        """aten::bitwise_not(Tensor self) -> Tensor"""
+        return ops.bitwise_not(self)
+
+    def bitwise_not_(self):
+        """aten::bitwise_not_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.bitwise_not_(self)
+
+    def bitwise_and(self, *args, **kwargs):
+        """aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _bitwise_and((self, *args), kwargs)
+
+    def bitwise_and_(self, *args, **kwargs):
+        """aten::bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _bitwise_and_((self, *args), kwargs)
+
+    def bitwise_or(self, *args, **kwargs):
+        """aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _bitwise_or((self, *args), kwargs)
+
+    def bitwise_or_(self, *args, **kwargs):
+        """aten::bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _bitwise_or_((self, *args), kwargs)
+
+    def bitwise_xor(self, *args, **kwargs):
+        """aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor\naten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"""
+        return _bitwise_xor((self, *args), kwargs)
+
+    def bitwise_xor_(self, *args, **kwargs):
+        """aten::bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)\naten::bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _bitwise_xor_((self, *args), kwargs)
+
+    def bitwise_left_shift(self, *args, **kwargs):
+        """aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor\naten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"""
+        return _bitwise_left_shift((self, *args), kwargs)
+
+    def bitwise_left_shift_(self, *args, **kwargs):
+        """aten::bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"""
+        return _bitwise_left_shift_((self, *args), kwargs)
+
+    def bitwise_right_shift(self, *args, **kwargs):
+        """aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor\naten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"""
+        return _bitwise_right_shift((self, *args), kwargs)
+
+    def bitwise_right_shift_(self, *args, **kwargs):
+        """aten::bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)\naten::bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"""
+        return _bitwise_right_shift_((self, *args), kwargs)
+
+    def gcd(self, *args, **kwargs):
+        """aten::gcd(Tensor self, Tensor other) -> Tensor"""
+        return _gcd((self, *args), kwargs)
+
+    def gcd_(self, *args, **kwargs):
+        """aten::gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _gcd_((self, *args), kwargs)
+
+    def lcm(self, *args, **kwargs):
+        """aten::lcm(Tensor self, Tensor other) -> Tensor"""
+        return _lcm((self, *args), kwargs)
+
+    def lcm_(self, *args, **kwargs):
+        """aten::lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!)"""
+        return _lcm_((self, *args), kwargs)
 
     def lerp(self, *args, **kwargs):
         """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor\naten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"""
@@ -694,14 +1302,6 @@ class TensorMethods:
         """aten::logical_not_(Tensor(a!) self) -> Tensor(a!)"""
         return ops.logical_not_(self)
 
-    def bitwise_not(self):
-        """aten::bitwise_not(Tensor self) -> Tensor"""
-        return ops.bitwise_not(self)
-
-    def bitwise_not_(self):
-        """aten::bitwise_not_(Tensor(a!) self) -> Tensor(a!)"""
-        return ops.bitwise_not_(self)
-
     def isnan(self):
         """aten::isnan(Tensor self) -> Tensor"""
         return ops.isnan(self)
@@ -721,30 +1321,6 @@ class TensorMethods:
     def square_(self):
         """aten::square_(Tensor(a!) self) -> Tensor(a!)"""
         return ops.square_(self)
-
-    def negative(self):
-        """aten::negative(Tensor self) -> Tensor"""
-        return ops.negative(self)
-
-    def negative_(self):
-        """aten::negative_(Tensor(a!) self) -> Tensor(a!)"""
-        return ops.negative_(self)
-
-    def absolute(self):
-        """aten::absolute(Tensor self) -> Tensor"""
-        return ops.absolute(self)
-
-    def absolute_(self):
-        """aten::absolute_(Tensor(a!) self) -> Tensor(a!)"""
-        return ops.absolute_(self)
-
-    def clip(self, *args, **kwargs):
-        """aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
-        return _clip((self, *args), kwargs)
-
-    def clip_(self, *args, **kwargs):
-        """aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)\naten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)"""
-        return _clip_((self, *args), kwargs)
 
     def clamp(self, *args, **kwargs):
         """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor\naten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
@@ -770,6 +1346,162 @@ class TensorMethods:
         """aten::clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)\naten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)"""
         return _clamp_max_((self, *args), kwargs)
 
+    def exp2(self):
+        """aten::exp2(Tensor self) -> Tensor"""
+        return ops.exp2(self)
+
+    def exp2_(self):
+        """aten::exp2_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.exp2_(self)
+
+    def log10(self):
+        """aten::log10(Tensor self) -> Tensor"""
+        return ops.log10(self)
+
+    def log10_(self):
+        """aten::log10_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.log10_(self)
+
+    def asinh(self):
+        """aten::asinh(Tensor self) -> Tensor"""
+        return ops.asinh(self)
+
+    def asinh_(self):
+        """aten::asinh_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.asinh_(self)
+
+    def acosh(self):
+        """aten::acosh(Tensor self) -> Tensor"""
+        return ops.acosh(self)
+
+    def acosh_(self):
+        """aten::acosh_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.acosh_(self)
+
+    def atanh(self):
+        """aten::atanh(Tensor self) -> Tensor"""
+        return ops.atanh(self)
+
+    def atanh_(self):
+        """aten::atanh_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.atanh_(self)
+
+    def sinc(self):
+        """aten::sinc(Tensor self) -> Tensor"""
+        return ops.sinc(self)
+
+    def sinc_(self):
+        """aten::sinc_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.sinc_(self)
+
+    def deg2rad(self):
+        """aten::deg2rad(Tensor self) -> Tensor"""
+        return ops.deg2rad(self)
+
+    def deg2rad_(self):
+        """aten::deg2rad_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.deg2rad_(self)
+
+    def rad2deg(self):
+        """aten::rad2deg(Tensor self) -> Tensor"""
+        return ops.rad2deg(self)
+
+    def rad2deg_(self):
+        """aten::rad2deg_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.rad2deg_(self)
+
+    def positive(self):
+        """aten::positive(Tensor(a) self) -> Tensor(a)"""
+        return ops.positive(self)
+
+    def signbit(self):
+        """aten::signbit(Tensor self) -> Tensor"""
+        return ops.signbit(self)
+
+    def isposinf(self):
+        """aten::isposinf(Tensor self) -> Tensor"""
+        return ops.isposinf(self)
+
+    def isneginf(self):
+        """aten::isneginf(Tensor self) -> Tensor"""
+        return ops.isneginf(self)
+
+    def nan_to_num(self, *args, **kwargs):
+        """aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
+        return _nan_to_num((self, *args), kwargs)
+
+    def nan_to_num_(self, *args, **kwargs):
+        """aten::nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)"""
+        return _nan_to_num_((self, *args), kwargs)
+
+    def frexp(self):
+        """aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
+        return ops.frexp_Tensor(self)
+
+    def erfc(self):
+        """aten::erfc(Tensor self) -> Tensor"""
+        return ops.erfc(self)
+
+    def erfc_(self):
+        """aten::erfc_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.erfc_(self)
+
+    def erfinv(self):
+        """aten::erfinv(Tensor self) -> Tensor"""
+        return ops.erfinv(self)
+
+    def erfinv_(self):
+        """aten::erfinv_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.erfinv_(self)
+
+    def lgamma(self):
+        """aten::lgamma(Tensor self) -> Tensor"""
+        return ops.lgamma(self)
+
+    def lgamma_(self):
+        """aten::lgamma_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.lgamma_(self)
+
+    def digamma(self):
+        """aten::digamma(Tensor self) -> Tensor"""
+        return ops.digamma(self)
+
+    def digamma_(self):
+        """aten::digamma_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.digamma_(self)
+
+    def polygamma(self, *args, **kwargs):
+        """aten::polygamma(int n, Tensor self) -> Tensor"""
+        return _polygamma((*args[:1], self, *args[1:]), kwargs)
+
+    def polygamma_(self, *args, **kwargs):
+        """aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"""
+        return _polygamma_((self, *args), kwargs)
+
+    def mvlgamma(self, *args, **kwargs):
+        """aten::mvlgamma(Tensor self, int p) -> Tensor"""
+        return _mvlgamma((self, *args), kwargs)
+
+    def mvlgamma_(self, *args, **kwargs):
+        """aten::mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)"""
+        return _mvlgamma_((self, *args), kwargs)
+
+    def i0(self):
+        """aten::i0(Tensor self) -> Tensor"""
+        return ops.i0(self)
+
+    def i0_(self):
+        """aten::i0_(Tensor(a!) self) -> Tensor(a!)"""
+        return ops.i0_(self)
+
+    def logit(self, *args, **kwargs):
+        """aten::logit(Tensor self, float? eps=None) -> Tensor"""
+        return _logit((self, *args), kwargs)
+
+    def logit_(self, *args, **kwargs):
+        """aten::logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)"""
+        return _logit_((self, *args), kwargs)
+
     def random_(self, *args, **kwargs):
         """aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)\naten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)\naten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)"""
         return _random_((self, *args), kwargs)
@@ -793,6 +1525,22 @@ class TensorMethods:
     def bernoulli(self, *args, **kwargs):
         """aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor\naten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
         return _bernoulli((self, *args), kwargs)
+
+    def exponential_(self, *args, **kwargs):
+        """aten::exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+        return _exponential_((self, *args), kwargs)
+
+    def log_normal_(self, *args, **kwargs):
+        """aten::log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!)"""
+        return _log_normal_((self, *args), kwargs)
+
+    def cauchy_(self, *args, **kwargs):
+        """aten::cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!)"""
+        return _cauchy_((self, *args), kwargs)
+
+    def geometric_(self, *args, **kwargs):
+        """aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)"""
+        return _geometric_((self, *args), kwargs)
 
     def sum(self, *args, **kwargs):
         """aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor\naten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
@@ -850,6 +1598,22 @@ class TensorMethods:
         """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
         return _logsumexp((self, *args), kwargs)
 
+    def aminmax(self, *args, **kwargs):
+        """aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
+        return _aminmax((self, *args), kwargs)
+
+    def nansum(self, *args, **kwargs):
+        """aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+        return _nansum((self, *args), kwargs)
+
+    def nanmean(self, *args, **kwargs):
+        """aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
+        return _nanmean((self, *args), kwargs)
+
+    def count_nonzero(self, *args, **kwargs):
+        """aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor\naten::count_nonzero(Tensor self, int? dim=None) -> Tensor"""
+        return _count_nonzero((self, *args), kwargs)
+
     def cumsum(self, *args, **kwargs):
         """aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
         return _cumsum((self, *args), kwargs)
@@ -865,6 +1629,30 @@ class TensorMethods:
     def cumprod_(self, *args, **kwargs):
         """aten::cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)"""
         return _cumprod_((self, *args), kwargs)
+
+    def cummax(self, *args, **kwargs):
+        """aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+        return _cummax((self, *args), kwargs)
+
+    def cummin(self, *args, **kwargs):
+        """aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
+        return _cummin((self, *args), kwargs)
+
+    def logcumsumexp(self, *args, **kwargs):
+        """aten::logcumsumexp(Tensor self, int dim) -> Tensor"""
+        return _logcumsumexp((self, *args), kwargs)
+
+    def histc(self, *args, **kwargs):
+        """aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"""
+        return _histc((self, *args), kwargs)
+
+    def histogram(self, *args, **kwargs):
+        """aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)\naten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"""
+        return _histogram((self, *args), kwargs)
+
+    def bincount(self, *args, **kwargs):
+        """aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"""
+        return _bincount((self, *args), kwargs)
 
     def view(self, *args, **kwargs):
         """aten::view(Tensor(a) self, int[] size) -> Tensor(a)\naten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"""
@@ -1294,6 +2082,16 @@ class TensorMethods:
             return _bitwise_xor((self, other), {})
         return NotImplemented
 
+    def __lshift__(self, other):
+        if isinstance(other, _operands):
+            return ___lshift__((self, other), {})
+        return NotImplemented
+
+    def __rshift__(self, other):
+        if isinstance(other, _operands):
+            return ___rshift__((self, other), {})
+        return NotImplemented
+
     def __eq__(self, other):
         if isinstance(other, _operands):
             return _eq((self, other), {})
@@ -1377,20 +2175,14 @@ class TensorMethods:
     def __ipow__(self, other):
         return self.pow_(other)
 
-    def __iand__(self, other):
-        return self.bitwise_and_(other)
-
-    def __ior__(self, other):
-        return self.bitwise_or_(other)
-
-    def __ixor__(self, other):
-        return self.bitwise_xor_(other)
-
     def __neg__(self):
         return self.neg()
 
     def __abs__(self):
         return self.abs()
+
+    def __pos__(self):
+        return self.positive()
 
     __hash__ = object.__hash__
 
@@ -1416,6 +2208,7 @@ def _recorded_mul(a, b, g):
 # Overriding a kernel of one of these closes the short cuts.
 SHORT_CUTS = ['aten::add.Tensor', 'aten::add.Scalar', 'aten::sub.Tensor', 'aten::sub.Scalar', 'aten::mul.Tensor', 'aten::mul.Scalar', 'aten::div.Tensor', 'aten::div.Scalar']
 
+_vdot = PythonArgParser('vdot', [(ops.vdot_op, ops.vdot)], True)
 _new_empty = PythonArgParser('new_empty', [(ops.new_empty_op, ops.new_empty)], True)
 _new_empty_strided = PythonArgParser('new_empty_strided', [(ops.new_empty_strided_op, ops.new_empty_strided)], True)
 _new_zeros = PythonArgParser('new_zeros', [(ops.new_zeros_op, ops.new_zeros)], True)
@@ -1431,6 +2224,7 @@ _index_select = PythonArgParser('index_select', [(ops.index_select_op, ops.index
 _index_add = PythonArgParser('index_add', [(ops.index_add_op, ops.index_add)], True)
 _index_add_ = PythonArgParser('index_add_', [(ops.index_add__op, ops.index_add_)], True)
 _masked_select = PythonArgParser('masked_select', [(ops.masked_select_op, ops.masked_select)], True)
+_nonzero_static = PythonArgParser('nonzero_static', [(ops.nonzero_static_op, ops.nonzero_static)], True)
 _index_put = PythonArgParser('index_put', [(ops.index_put_op, ops.index_put)], True)
 _flip = PythonArgParser('flip', [(ops.flip_op, ops.flip)], True)
 _roll = PythonArgParser('roll', [(ops.roll_op, ops.roll)], True)
@@ -1441,6 +2235,23 @@ _tril_ = PythonArgParser('tril_', [(ops.tril__op, ops.tril_)], True)
 _triu = PythonArgParser('triu', [(ops.triu_op, ops.triu)], True)
 _triu_ = PythonArgParser('triu_', [(ops.triu__op, ops.triu_)], True)
 _tile = PythonArgParser('tile', [(ops.tile_op, ops.tile)], True)
+_triangular_solve = PythonArgParser('triangular_solve', [(ops.triangular_solve_op, ops.triangular_solve)], True)
+_matrix_power = PythonArgParser('matrix_power', [(ops.matrix_power_op, ops.matrix_power)], True)
+_cholesky = PythonArgParser('cholesky', [(ops.cholesky_op, ops.cholesky)], True)
+_cholesky_solve = PythonArgParser('cholesky_solve', [(ops.cholesky_solve_op, ops.cholesky_solve)], True)
+_cholesky_inverse = PythonArgParser('cholesky_inverse', [(ops.cholesky_inverse_op, ops.cholesky_inverse)], True)
+_qr = PythonArgParser('qr', [(ops.qr_op, ops.qr)], True)
+_orgqr = PythonArgParser('orgqr', [(ops.orgqr_op, ops.orgqr)], True)
+_ormqr = PythonArgParser('ormqr', [(ops.ormqr_op, ops.ormqr)], True)
+_svd = PythonArgParser('svd', [(ops.svd_op, ops.svd)], True)
+_lu_solve = PythonArgParser('lu_solve', [(ops.lu_solve_op, ops.lu_solve)], True)
+_pinverse = PythonArgParser('pinverse', [(ops.pinverse_op, ops.pinverse)], True)
+_inner = PythonArgParser('inner', [(ops.inner_op, ops.inner)], True)
+_kron = PythonArgParser('kron', [(ops.kron_op, ops.kron)], True)
+_ger = PythonArgParser('ger', [(ops.ger_op, ops.ger)], True)
+_addr = PythonArgParser('addr', [(ops.addr_op, ops.addr)], True)
+_addr_ = PythonArgParser('addr_', [(ops.addr__op, ops.addr_)], True)
+_cross = PythonArgParser('cross', [(ops.cross_op, ops.cross)], True)
 _mm = PythonArgParser('mm', [(ops.mm_op, ops.mm)], True)
 _bmm = PythonArgParser('bmm', [(ops.bmm_op, ops.bmm)], True)
 _mv = PythonArgParser('mv', [(ops.mv_op, ops.mv)], True)
@@ -1455,6 +2266,37 @@ _baddbmm = PythonArgParser('baddbmm', [(ops.baddbmm_op, ops.baddbmm)], True)
 _baddbmm_ = PythonArgParser('baddbmm_', [(ops.baddbmm__op, ops.baddbmm_)], True)
 _outer = PythonArgParser('outer', [(ops.outer_op, ops.outer)], True)
 _matmul = PythonArgParser('matmul', [(ops.matmul_op, ops.matmul)], True)
+_scatter_reduce = PythonArgParser('scatter_reduce', [(ops.scatter_reduce_two_op, ops.scatter_reduce_two)], True)
+_scatter_reduce_ = PythonArgParser('scatter_reduce_', [(ops.scatter_reduce__two_op, ops.scatter_reduce__two)], True)
+_index_reduce = PythonArgParser('index_reduce', [(ops.index_reduce_op, ops.index_reduce)], True)
+_index_reduce_ = PythonArgParser('index_reduce_', [(ops.index_reduce__op, ops.index_reduce_)], True)
+_index_copy = PythonArgParser('index_copy', [(ops.index_copy_op, ops.index_copy)], True)
+_index_copy_ = PythonArgParser('index_copy_', [(ops.index_copy__op, ops.index_copy_)], True)
+_index_fill = PythonArgParser('index_fill', [(ops.index_fill_int_Tensor_op, ops.index_fill_int_Tensor), (ops.index_fill_int_Scalar_op, ops.index_fill_int_Scalar)], True)
+_index_fill_ = PythonArgParser('index_fill_', [(ops.index_fill__int_Tensor_op, ops.index_fill__int_Tensor), (ops.index_fill__int_Scalar_op, ops.index_fill__int_Scalar)], True)
+_masked_scatter = PythonArgParser('masked_scatter', [(ops.masked_scatter_op, ops.masked_scatter)], True)
+_masked_scatter_ = PythonArgParser('masked_scatter_', [(ops.masked_scatter__op, ops.masked_scatter_)], True)
+_put = PythonArgParser('put', [(ops.put_op, ops.put)], True)
+_put_ = PythonArgParser('put_', [(ops.put__op, ops.put_)], True)
+_take = PythonArgParser('take', [(ops.take_op, ops.take)], True)
+_take_along_dim = PythonArgParser('take_along_dim', [(ops.take_along_dim_op, ops.take_along_dim)], True)
+_select_scatter = PythonArgParser('select_scatter', [(ops.select_scatter_op, ops.select_scatter)], True)
+_slice_scatter = PythonArgParser('slice_scatter', [(ops.slice_scatter_op, ops.slice_scatter)], True)
+_diagonal_scatter = PythonArgParser('diagonal_scatter', [(ops.diagonal_scatter_op, ops.diagonal_scatter)], True)
+_as_strided_scatter = PythonArgParser('as_strided_scatter', [(ops.as_strided_scatter_op, ops.as_strided_scatter)], True)
+_narrow_copy = PythonArgParser('narrow_copy', [(ops.narrow_copy_op, ops.narrow_copy)], True)
+_diag_embed = PythonArgParser('diag_embed', [(ops.diag_embed_op, ops.diag_embed)], True)
+_diag = PythonArgParser('diag', [(ops.diag_op, ops.diag)], True)
+_diagflat = PythonArgParser('diagflat', [(ops.diagflat_op, ops.diagflat)], True)
+_fill_diagonal_ = PythonArgParser('fill_diagonal_', [(ops.fill_diagonal__op, ops.fill_diagonal_)], True)
+_rot90 = PythonArgParser('rot90', [(ops.rot90_op, ops.rot90)], True)
+_tensor_split = PythonArgParser('tensor_split', [(ops.tensor_split_tensor_indices_or_sections_op, ops.tensor_split_tensor_indices_or_sections), (ops.tensor_split_sections_op, ops.tensor_split_sections), (ops.tensor_split_indices_op, ops.tensor_split_indices)], True)
+_hsplit = PythonArgParser('hsplit', [(ops.hsplit_int_op, ops.hsplit_int), (ops.hsplit_array_op, ops.hsplit_array)], True)
+_vsplit = PythonArgParser('vsplit', [(ops.vsplit_int_op, ops.vsplit_int), (ops.vsplit_array_op, ops.vsplit_array)], True)
+_dsplit = PythonArgParser('dsplit', [(ops.dsplit_int_op, ops.dsplit_int), (ops.dsplit_array_op, ops.dsplit_array)], True)
+_unsafe_split = PythonArgParser('unsafe_split', [(ops.unsafe_split_Tensor_op, ops.unsafe_split_Tensor)], True)
+_unsafe_split_with_sizes = PythonArgParser('unsafe_split_with_sizes', [(ops.unsafe_split_with_sizes_op, ops.unsafe_split_with_sizes)], True)
+_is_set_to = PythonArgParser('is_set_to', [(ops.is_set_to_op, ops.is_set_to)], True)
 _hardshrink = PythonArgParser('hardshrink', [(ops.hardshrink_op, ops.hardshrink)], True)
 _prelu = PythonArgParser('prelu', [(ops.prelu_op, ops.prelu)], True)
 _softmax = PythonArgParser('softmax', [(ops.softmax_int_op, ops.softmax_int)], True)
@@ -1462,6 +2304,42 @@ _log_softmax = PythonArgParser('log_softmax', [(ops.log_softmax_int_op, ops.log_
 _sort = PythonArgParser('sort', [(ops.sort_stable_op, ops.sort_stable), (ops.sort_op, ops.sort)], True)
 _topk = PythonArgParser('topk', [(ops.topk_op, ops.topk)], True)
 _argsort = PythonArgParser('argsort', [(ops.argsort_stable_op, ops.argsort_stable), (ops.argsort_op, ops.argsort)], True)
+_kthvalue = PythonArgParser('kthvalue', [(ops.kthvalue_op, ops.kthvalue)], True)
+_median = PythonArgParser('median', [(ops.median_op, ops.median), (ops.median_dim_op, ops.median_dim)], True)
+_nanmedian = PythonArgParser('nanmedian', [(ops.nanmedian_op, ops.nanmedian), (ops.nanmedian_dim_op, ops.nanmedian_dim)], True)
+_mode = PythonArgParser('mode', [(ops.mode_op, ops.mode)], True)
+_arctan2 = PythonArgParser('arctan2', [(ops.arctan2_op, ops.arctan2)], True)
+_arctan2_ = PythonArgParser('arctan2_', [(ops.arctan2__op, ops.arctan2_)], True)
+_clip = PythonArgParser('clip', [(ops.clip_Tensor_op, ops.clip_Tensor), (ops.clip_op, ops.clip)], True)
+_clip_ = PythonArgParser('clip_', [(ops.clip__Tensor_op, ops.clip__Tensor), (ops.clip__op, ops.clip_)], True)
+_subtract = PythonArgParser('subtract', [(ops.subtract_Tensor_op, ops.subtract_Tensor), (ops.subtract_Scalar_op, ops.subtract_Scalar)], True)
+_subtract_ = PythonArgParser('subtract_', [(ops.subtract__Tensor_op, ops.subtract__Tensor), (ops.subtract__Scalar_op, ops.subtract__Scalar)], True)
+_multiply = PythonArgParser('multiply', [(ops.multiply_Tensor_op, ops.multiply_Tensor), (ops.multiply_Scalar_op, ops.multiply_Scalar)], True)
+_multiply_ = PythonArgParser('multiply_', [(ops.multiply__Tensor_op, ops.multiply__Tensor), (ops.multiply__Scalar_op, ops.multiply__Scalar)], True)
+_divide = PythonArgParser('divide', [(ops.divide_Tensor_op, ops.divide_Tensor), (ops.divide_Tensor_mode_op, ops.divide_Tensor_mode), (ops.divide_Scalar_op, ops.divide_Scalar), (ops.divide_Scalar_mode_op, ops.divide_Scalar_mode)], True)
+_divide_ = PythonArgParser('divide_', [(ops.divide__Tensor_op, ops.divide__Tensor), (ops.divide__Tensor_mode_op, ops.divide__Tensor_mode), (ops.divide__Scalar_op, ops.divide__Scalar), (ops.divide__Scalar_mode_op, ops.divide__Scalar_mode)], True)
+_true_divide = PythonArgParser('true_divide', [(ops.true_divide_Tensor_op, ops.true_divide_Tensor), (ops.true_divide_Scalar_op, ops.true_divide_Scalar)], True)
+_true_divide_ = PythonArgParser('true_divide_', [(ops.true_divide__Tensor_op, ops.true_divide__Tensor), (ops.true_divide__Scalar_op, ops.true_divide__Scalar)], True)
+_greater = PythonArgParser('greater', [(ops.greater_Tensor_op, ops.greater_Tensor), (ops.greater_Scalar_op, ops.greater_Scalar)], True)
+_greater_ = PythonArgParser('greater_', [(ops.greater__Tensor_op, ops.greater__Tensor), (ops.greater__Scalar_op, ops.greater__Scalar)], True)
+_less = PythonArgParser('less', [(ops.less_Tensor_op, ops.less_Tensor), (ops.less_Scalar_op, ops.less_Scalar)], True)
+_less_ = PythonArgParser('less_', [(ops.less__Tensor_op, ops.less__Tensor), (ops.less__Scalar_op, ops.less__Scalar)], True)
+_greater_equal = PythonArgParser('greater_equal', [(ops.greater_equal_Tensor_op, ops.greater_equal_Tensor), (ops.greater_equal_Scalar_op, ops.greater_equal_Scalar)], True)
+_greater_equal_ = PythonArgParser('greater_equal_', [(ops.greater_equal__Tensor_op, ops.greater_equal__Tensor), (ops.greater_equal__Scalar_op, ops.greater_equal__Scalar)], True)
+_less_equal = PythonArgParser('less_equal', [(ops.less_equal_Tensor_op, ops.less_equal_Tensor), (ops.less_equal_Scalar_op, ops.less_equal_Scalar)], True)
+_less_equal_ = PythonArgParser('less_equal_', [(ops.less_equal__Tensor_op, ops.less_equal__Tensor), (ops.less_equal__Scalar_op, ops.less_equal__Scalar)], True)
+_not_equal = PythonArgParser('not_equal', [(ops.not_equal_Tensor_op, ops.not_equal_Tensor), (ops.not_equal_Scalar_op, ops.not_equal_Scalar)], True)
+_not_equal_ = PythonArgParser('not_equal_', [(ops.not_equal__Tensor_op, ops.not_equal__Tensor), (ops.not_equal__Scalar_op, ops.not_equal__Scalar)], True)
+___and__ = PythonArgParser('__and__', [(ops.__and___Tensor_op, ops.__and___Tensor), (ops.__and___Scalar_op, ops.__and___Scalar)], True)
+___or__ = PythonArgParser('__or__', [(ops.__or___Tensor_op, ops.__or___Tensor), (ops.__or___Scalar_op, ops.__or___Scalar)], True)
+___xor__ = PythonArgParser('__xor__', [(ops.__xor___Tensor_op, ops.__xor___Tensor), (ops.__xor___Scalar_op, ops.__xor___Scalar)], True)
+___lshift__ = PythonArgParser('__lshift__', [(ops.__lshift___Tensor_op, ops.__lshift___Tensor), (ops.__lshift___Scalar_op, ops.__lshift___Scalar)], True)
+___rshift__ = PythonArgParser('__rshift__', [(ops.__rshift___Tensor_op, ops.__rshift___Tensor), (ops.__rshift___Scalar_op, ops.__rshift___Scalar)], True)
+___iand__ = PythonArgParser('__iand__', [(ops.__iand___Tensor_op, ops.__iand___Tensor), (ops.__iand___Scalar_op, ops.__iand___Scalar)], True)
+___ior__ = PythonArgParser('__ior__', [(ops.__ior___Tensor_op, ops.__ior___Tensor), (ops.__ior___Scalar_op, ops.__ior___Scalar)], True)
+___ixor__ = PythonArgParser('__ixor__', [(ops.__ixor___Tensor_op, ops.__ixor___Tensor), (ops.__ixor___Scalar_op, ops.__ixor___Scalar)], True)
+___ilshift__ = PythonArgParser('__ilshift__', [(ops.__ilshift___Tensor_op, ops.__ilshift___Tensor), (ops.__ilshift___Scalar_op, ops.__ilshift___Scalar)], True)
+___irshift__ = PythonArgParser('__irshift__', [(ops.__irshift___Tensor_op, ops.__irshift___Tensor), (ops.__irshift___Scalar_op, ops.__irshift___Scalar)], True)
 _add = PythonArgParser('add', [(ops.add_Tensor_op, ops.add_Tensor), (ops.add_Scalar_op, ops.add_Scalar)], True)
 _add_ = PythonArgParser('add_', [(ops.add__Tensor_op, ops.add__Tensor), (ops.add__Scalar_op, ops.add__Scalar)], True)
 _sub = PythonArgParser('sub', [(ops.sub_Tensor_op, ops.sub_Tensor), (ops.sub_Scalar_op, ops.sub_Scalar)], True)
@@ -1482,12 +2360,6 @@ _atan2 = PythonArgParser('atan2', [(ops.atan2_op, ops.atan2)], True)
 _atan2_ = PythonArgParser('atan2_', [(ops.atan2__op, ops.atan2_)], True)
 _maximum = PythonArgParser('maximum', [(ops.maximum_op, ops.maximum)], True)
 _minimum = PythonArgParser('minimum', [(ops.minimum_op, ops.minimum)], True)
-_bitwise_and = PythonArgParser('bitwise_and', [(ops.bitwise_and_Tensor_op, ops.bitwise_and_Tensor), (ops.bitwise_and_Scalar_op, ops.bitwise_and_Scalar)], True)
-_bitwise_and_ = PythonArgParser('bitwise_and_', [(ops.bitwise_and__Tensor_op, ops.bitwise_and__Tensor), (ops.bitwise_and__Scalar_op, ops.bitwise_and__Scalar)], True)
-_bitwise_or = PythonArgParser('bitwise_or', [(ops.bitwise_or_Tensor_op, ops.bitwise_or_Tensor), (ops.bitwise_or_Scalar_op, ops.bitwise_or_Scalar)], True)
-_bitwise_or_ = PythonArgParser('bitwise_or_', [(ops.bitwise_or__Tensor_op, ops.bitwise_or__Tensor), (ops.bitwise_or__Scalar_op, ops.bitwise_or__Scalar)], True)
-_bitwise_xor = PythonArgParser('bitwise_xor', [(ops.bitwise_xor_Tensor_op, ops.bitwise_xor_Tensor), (ops.bitwise_xor_Scalar_op, ops.bitwise_xor_Scalar)], True)
-_bitwise_xor_ = PythonArgParser('bitwise_xor_', [(ops.bitwise_xor__Tensor_op, ops.bitwise_xor__Tensor), (ops.bitwise_xor__Scalar_op, ops.bitwise_xor__Scalar)], True)
 _logical_and = PythonArgParser('logical_and', [(ops.logical_and_op, ops.logical_and)], True)
 _logical_and_ = PythonArgParser('logical_and_', [(ops.logical_and__op, ops.logical_and_)], True)
 _logical_or = PythonArgParser('logical_or', [(ops.logical_or_op, ops.logical_or)], True)
@@ -1506,11 +2378,42 @@ _gt = PythonArgParser('gt', [(ops.gt_Tensor_op, ops.gt_Tensor), (ops.gt_Scalar_o
 _gt_ = PythonArgParser('gt_', [(ops.gt__Tensor_op, ops.gt__Tensor), (ops.gt__Scalar_op, ops.gt__Scalar)], True)
 _ge = PythonArgParser('ge', [(ops.ge_Tensor_op, ops.ge_Tensor), (ops.ge_Scalar_op, ops.ge_Scalar)], True)
 _ge_ = PythonArgParser('ge_', [(ops.ge__Tensor_op, ops.ge__Tensor), (ops.ge__Scalar_op, ops.ge__Scalar)], True)
-_true_divide = PythonArgParser('true_divide', [(ops.true_divide_Tensor_op, ops.true_divide_Tensor), (ops.true_divide_Scalar_op, ops.true_divide_Scalar)], True)
-_true_divide_ = PythonArgParser('true_divide_', [(ops.true_divide__Tensor_op, ops.true_divide__Tensor), (ops.true_divide__Scalar_op, ops.true_divide__Scalar)], True)
-___and__ = PythonArgParser('__and__', [(ops.__and___Tensor_op, ops.__and___Tensor), (ops.__and___Scalar_op, ops.__and___Scalar)], True)
-___or__ = PythonArgParser('__or__', [(ops.__or___Tensor_op, ops.__or___Tensor), (ops.__or___Scalar_op, ops.__or___Scalar)], True)
-___xor__ = PythonArgParser('__xor__', [(ops.__xor___Tensor_op, ops.__xor___Tensor), (ops.__xor___Scalar_op, ops.__xor___Scalar)], True)
+_copysign = PythonArgParser('copysign', [(ops.copysign_Tensor_op, ops.copysign_Tensor), (ops.copysign_Scalar_op, ops.copysign_Scalar)], True)
+_copysign_ = PythonArgParser('copysign_', [(ops.copysign__Tensor_op, ops.copysign__Tensor), (ops.copysign__Scalar_op, ops.copysign__Scalar)], True)
+_nextafter = PythonArgParser('nextafter', [(ops.nextafter_op, ops.nextafter)], True)
+_nextafter_ = PythonArgParser('nextafter_', [(ops.nextafter__op, ops.nextafter_)], True)
+_ldexp = PythonArgParser('ldexp', [(ops.ldexp_Tensor_op, ops.ldexp_Tensor)], True)
+_ldexp_ = PythonArgParser('ldexp_', [(ops.ldexp__op, ops.ldexp_)], True)
+_heaviside = PythonArgParser('heaviside', [(ops.heaviside_op, ops.heaviside)], True)
+_heaviside_ = PythonArgParser('heaviside_', [(ops.heaviside__op, ops.heaviside_)], True)
+_hypot = PythonArgParser('hypot', [(ops.hypot_op, ops.hypot)], True)
+_hypot_ = PythonArgParser('hypot_', [(ops.hypot__op, ops.hypot_)], True)
+_fmax = PythonArgParser('fmax', [(ops.fmax_op, ops.fmax)], True)
+_fmin = PythonArgParser('fmin', [(ops.fmin_op, ops.fmin)], True)
+_float_power = PythonArgParser('float_power', [(ops.float_power_Tensor_Tensor_op, ops.float_power_Tensor_Tensor), (ops.float_power_Tensor_Scalar_op, ops.float_power_Tensor_Scalar)], True)
+_float_power_ = PythonArgParser('float_power_', [(ops.float_power__Tensor_op, ops.float_power__Tensor), (ops.float_power__Scalar_op, ops.float_power__Scalar)], True)
+_igamma = PythonArgParser('igamma', [(ops.igamma_op, ops.igamma)], True)
+_igamma_ = PythonArgParser('igamma_', [(ops.igamma__op, ops.igamma_)], True)
+_igammac = PythonArgParser('igammac', [(ops.igammac_op, ops.igammac)], True)
+_igammac_ = PythonArgParser('igammac_', [(ops.igammac__op, ops.igammac_)], True)
+_logaddexp = PythonArgParser('logaddexp', [(ops.logaddexp_op, ops.logaddexp)], True)
+_logaddexp2 = PythonArgParser('logaddexp2', [(ops.logaddexp2_op, ops.logaddexp2)], True)
+_xlogy = PythonArgParser('xlogy', [(ops.xlogy_Tensor_op, ops.xlogy_Tensor), (ops.xlogy_Scalar_Other_op, ops.xlogy_Scalar_Other)], True)
+_xlogy_ = PythonArgParser('xlogy_', [(ops.xlogy__Tensor_op, ops.xlogy__Tensor), (ops.xlogy__Scalar_Other_op, ops.xlogy__Scalar_Other)], True)
+_bitwise_and = PythonArgParser('bitwise_and', [(ops.bitwise_and_Tensor_op, ops.bitwise_and_Tensor), (ops.bitwise_and_Scalar_op, ops.bitwise_and_Scalar)], True)
+_bitwise_and_ = PythonArgParser('bitwise_and_', [(ops.bitwise_and__Tensor_op, ops.bitwise_and__Tensor), (ops.bitwise_and__Scalar_op, ops.bitwise_and__Scalar)], True)
+_bitwise_or = PythonArgParser('bitwise_or', [(ops.bitwise_or_Tensor_op, ops.bitwise_or_Tensor), (ops.bitwise_or_Scalar_op, ops.bitwise_or_Scalar)], True)
+_bitwise_or_ = PythonArgParser('bitwise_or_', [(ops.bitwise_or__Tensor_op, ops.bitwise_or__Tensor), (ops.bitwise_or__Scalar_op, ops.bitwise_or__Scalar)], True)
+_bitwise_xor = PythonArgParser('bitwise_xor', [(ops.bitwise_xor_Tensor_op, ops.bitwise_xor_Tensor), (ops.bitwise_xor_Scalar_op, ops.bitwise_xor_Scalar)], True)
+_bitwise_xor_ = PythonArgParser('bitwise_xor_', [(ops.bitwise_xor__Tensor_op, ops.bitwise_xor__Tensor), (ops.bitwise_xor__Scalar_op, ops.bitwise_xor__Scalar)], True)
+_bitwise_left_shift = PythonArgParser('bitwise_left_shift', [(ops.bitwise_left_shift_Tensor_op, ops.bitwise_left_shift_Tensor), (ops.bitwise_left_shift_Tensor_Scalar_op, ops.bitwise_left_shift_Tensor_Scalar)], True)
+_bitwise_left_shift_ = PythonArgParser('bitwise_left_shift_', [(ops.bitwise_left_shift__Tensor_op, ops.bitwise_left_shift__Tensor), (ops.bitwise_left_shift__Tensor_Scalar_op, ops.bitwise_left_shift__Tensor_Scalar)], True)
+_bitwise_right_shift = PythonArgParser('bitwise_right_shift', [(ops.bitwise_right_shift_Tensor_op, ops.bitwise_right_shift_Tensor), (ops.bitwise_right_shift_Tensor_Scalar_op, ops.bitwise_right_shift_Tensor_Scalar)], True)
+_bitwise_right_shift_ = PythonArgParser('bitwise_right_shift_', [(ops.bitwise_right_shift__Tensor_op, ops.bitwise_right_shift__Tensor), (ops.bitwise_right_shift__Tensor_Scalar_op, ops.bitwise_right_shift__Tensor_Scalar)], True)
+_gcd = PythonArgParser('gcd', [(ops.gcd_op, ops.gcd)], True)
+_gcd_ = PythonArgParser('gcd_', [(ops.gcd__op, ops.gcd_)], True)
+_lcm = PythonArgParser('lcm', [(ops.lcm_op, ops.lcm)], True)
+_lcm_ = PythonArgParser('lcm_', [(ops.lcm__op, ops.lcm_)], True)
 _lerp = PythonArgParser('lerp', [(ops.lerp_Tensor_op, ops.lerp_Tensor), (ops.lerp_Scalar_op, ops.lerp_Scalar)], True)
 _lerp_ = PythonArgParser('lerp_', [(ops.lerp__Tensor_op, ops.lerp__Tensor), (ops.lerp__Scalar_op, ops.lerp__Scalar)], True)
 _addcmul = PythonArgParser('addcmul', [(ops.addcmul_op, ops.addcmul)], True)
@@ -1522,20 +2425,30 @@ _masked_fill = PythonArgParser('masked_fill', [(ops.masked_fill_Tensor_op, ops.m
 _masked_fill_ = PythonArgParser('masked_fill_', [(ops.masked_fill__Tensor_op, ops.masked_fill__Tensor), (ops.masked_fill__Scalar_op, ops.masked_fill__Scalar)], True)
 _round = PythonArgParser('round', [(ops.round_op, ops.round), (ops.round_decimals_op, ops.round_decimals)], True)
 _round_ = PythonArgParser('round_', [(ops.round__op, ops.round_), (ops.round__decimals_op, ops.round__decimals)], True)
-_clip = PythonArgParser('clip', [(ops.clip_Tensor_op, ops.clip_Tensor), (ops.clip_op, ops.clip)], True)
-_clip_ = PythonArgParser('clip_', [(ops.clip__Tensor_op, ops.clip__Tensor), (ops.clip__op, ops.clip_)], True)
 _clamp = PythonArgParser('clamp', [(ops.clamp_Tensor_op, ops.clamp_Tensor), (ops.clamp_op, ops.clamp)], True)
 _clamp_ = PythonArgParser('clamp_', [(ops.clamp__Tensor_op, ops.clamp__Tensor), (ops.clamp__op, ops.clamp_)], True)
 _clamp_min = PythonArgParser('clamp_min', [(ops.clamp_min_Tensor_op, ops.clamp_min_Tensor), (ops.clamp_min_op, ops.clamp_min)], True)
 _clamp_min_ = PythonArgParser('clamp_min_', [(ops.clamp_min__Tensor_op, ops.clamp_min__Tensor), (ops.clamp_min__op, ops.clamp_min_)], True)
 _clamp_max = PythonArgParser('clamp_max', [(ops.clamp_max_Tensor_op, ops.clamp_max_Tensor), (ops.clamp_max_op, ops.clamp_max)], True)
 _clamp_max_ = PythonArgParser('clamp_max_', [(ops.clamp_max__Tensor_op, ops.clamp_max__Tensor), (ops.clamp_max__op, ops.clamp_max_)], True)
+_nan_to_num = PythonArgParser('nan_to_num', [(ops.nan_to_num_op, ops.nan_to_num)], True)
+_nan_to_num_ = PythonArgParser('nan_to_num_', [(ops.nan_to_num__op, ops.nan_to_num_)], True)
+_polygamma = PythonArgParser('polygamma', [(ops.polygamma_op, ops.polygamma)], True)
+_polygamma_ = PythonArgParser('polygamma_', [(ops.polygamma__op, ops.polygamma_)], True)
+_mvlgamma = PythonArgParser('mvlgamma', [(ops.mvlgamma_op, ops.mvlgamma)], True)
+_mvlgamma_ = PythonArgParser('mvlgamma_', [(ops.mvlgamma__op, ops.mvlgamma_)], True)
+_logit = PythonArgParser('logit', [(ops.logit_op, ops.logit)], True)
+_logit_ = PythonArgParser('logit_', [(ops.logit__op, ops.logit_)], True)
 _random_ = PythonArgParser('random_', [(ops.random__op, ops.random_), (ops.random__from_op, ops.random__from), (ops.random__to_op, ops.random__to)], True)
 _uniform_ = PythonArgParser('uniform_', [(ops.uniform__op, ops.uniform_)], True)
 _normal_ = PythonArgParser('normal_', [(ops.normal__op, ops.normal_)], True)
 _bernoulli_ = PythonArgParser('bernoulli_', [(ops.bernoulli__Tensor_op, ops.bernoulli__Tensor), (ops.bernoulli__float_op, ops.bernoulli__float)], True)
 _multinomial = PythonArgParser('multinomial', [(ops.multinomial_op, ops.multinomial)], True)
 _bernoulli = PythonArgParser('bernoulli', [(ops.bernoulli_op, ops.bernoulli), (ops.bernoulli_p_op, ops.bernoulli_p)], True)
+_exponential_ = PythonArgParser('exponential_', [(ops.exponential__op, ops.exponential_)], True)
+_log_normal_ = PythonArgParser('log_normal_', [(ops.log_normal__op, ops.log_normal_)], True)
+_cauchy_ = PythonArgParser('cauchy_', [(ops.cauchy__op, ops.cauchy_)], True)
+_geometric_ = PythonArgParser('geometric_', [(ops.geometric__op, ops.geometric_)], True)
 _sum = PythonArgParser('sum', [(ops.sum_op, ops.sum), (ops.sum_dim_IntList_op, ops.sum_dim_IntList)], True)
 _mean = PythonArgParser('mean', [(ops.mean_op, ops.mean), (ops.mean_dim_op, ops.mean_dim)], True)
 _prod = PythonArgParser('prod', [(ops.prod_op, ops.prod), (ops.prod_dim_int_op, ops.prod_dim_int)], True)
@@ -1550,10 +2463,20 @@ _argmin = PythonArgParser('argmin', [(ops.argmin_op, ops.argmin)], True)
 _any = PythonArgParser('any', [(ops.any_op, ops.any), (ops.any_dims_op, ops.any_dims), (ops.any_dim_op, ops.any_dim)], True)
 _all = PythonArgParser('all', [(ops.all_op, ops.all), (ops.all_dims_op, ops.all_dims), (ops.all_dim_op, ops.all_dim)], True)
 _logsumexp = PythonArgParser('logsumexp', [(ops.logsumexp_op, ops.logsumexp)], True)
+_aminmax = PythonArgParser('aminmax', [(ops.aminmax_op, ops.aminmax)], True)
+_nansum = PythonArgParser('nansum', [(ops.nansum_op, ops.nansum)], True)
+_nanmean = PythonArgParser('nanmean', [(ops.nanmean_op, ops.nanmean)], True)
+_count_nonzero = PythonArgParser('count_nonzero', [(ops.count_nonzero_op, ops.count_nonzero), (ops.count_nonzero_dim_IntList_op, ops.count_nonzero_dim_IntList)], True)
 _cumsum = PythonArgParser('cumsum', [(ops.cumsum_op, ops.cumsum)], True)
 _cumsum_ = PythonArgParser('cumsum_', [(ops.cumsum__op, ops.cumsum_)], True)
 _cumprod = PythonArgParser('cumprod', [(ops.cumprod_op, ops.cumprod)], True)
 _cumprod_ = PythonArgParser('cumprod_', [(ops.cumprod__op, ops.cumprod_)], True)
+_cummax = PythonArgParser('cummax', [(ops.cummax_op, ops.cummax)], True)
+_cummin = PythonArgParser('cummin', [(ops.cummin_op, ops.cummin)], True)
+_logcumsumexp = PythonArgParser('logcumsumexp', [(ops.logcumsumexp_op, ops.logcumsumexp)], True)
+_histc = PythonArgParser('histc', [(ops.histc_op, ops.histc)], True)
+_histogram = PythonArgParser('histogram', [(ops.histogram_bins_tensor_op, ops.histogram_bins_tensor), (ops.histogram_bin_ct_op, ops.histogram_bin_ct)], True)
+_bincount = PythonArgParser('bincount', [(ops.bincount_op, ops.bincount)], True)
 _view = PythonArgParser('view', [(ops.view_op, ops.view), (ops.view_dtype_op, ops.view_dtype)], True)
 _as_strided = PythonArgParser('as_strided', [(ops.as_strided_op, ops.as_strided)], True)
 _as_strided_ = PythonArgParser('as_strided_', [(ops.as_strided__op, ops.as_strided_)], True)

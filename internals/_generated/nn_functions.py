@@ -7,7 +7,7 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'scaled_dot_product_attention', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad']
+__all__ = ['linear', 'gelu', 'gelu_', 'silu', 'silu_', 'leaky_relu', 'leaky_relu_', 'elu', 'elu_', 'softplus', 'hardtanh', 'hardtanh_', 'relu6', 'relu6_', 'log_sigmoid', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'mish', 'mish_', 'glu', 'softshrink', 'scaled_dot_product_attention', 'mse_loss', 'smooth_l1_loss', 'huber_loss', 'binary_cross_entropy', 'nll_loss', 'nll_loss2d', 'nll_loss_nd', 'cross_entropy_loss', 'l1_loss', 'one_hot', 'max_pool2d_with_indices', 'avg_pool2d', 'adaptive_avg_pool2d', 'avg_pool3d', 'max_pool3d_with_indices', 'fractional_max_pool2d', 'fractional_max_pool3d', 'max_unpool2d', 'max_unpool3d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'upsample_nearest2d', 'upsample_bilinear2d', 'upsample_nearest1d', 'upsample_nearest3d', '_upsample_nearest_exact1d', '_upsample_nearest_exact2d', '_upsample_nearest_exact3d', 'upsample_linear1d', 'upsample_trilinear3d', 'upsample_bicubic2d', '_upsample_bilinear2d_aa', '_upsample_bicubic2d_aa', '_upsample_lanczos2d_aa', 'im2col', 'col2im', 'pad']
 
 _parse_linear = PythonArgParser('linear', [(ops.linear_op, ops.linear, ops.linear_out_op, ops.linear_out)], False)
 def linear(*args, **kwargs):
@@ -194,12 +194,37 @@ def adaptive_avg_pool2d(*args, **kwargs):
     """aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor"""
     return _parse_adaptive_avg_pool2d(args, kwargs)
 
-_parse_avg_pool3d = PythonArgParser('avg_pool3d', [(ops.avg_pool3d_op, ops.avg_pool3d)], False)
+_parse_avg_pool3d = PythonArgParser('avg_pool3d', [(ops.avg_pool3d_op, ops.avg_pool3d, ops.avg_pool3d_out_op, ops.avg_pool3d_out)], False)
 def avg_pool3d(*args, **kwargs):
     """aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"""
     return _parse_avg_pool3d(args, kwargs)
 
-_parse_adaptive_avg_pool3d = PythonArgParser('adaptive_avg_pool3d', [(ops.adaptive_avg_pool3d_op, ops.adaptive_avg_pool3d)], False)
+_parse_max_pool3d_with_indices = PythonArgParser('max_pool3d_with_indices', [(ops.max_pool3d_with_indices_op, ops.max_pool3d_with_indices)], False)
+def max_pool3d_with_indices(*args, **kwargs):
+    """aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"""
+    return _parse_max_pool3d_with_indices(args, kwargs)
+
+_parse_fractional_max_pool2d = PythonArgParser('fractional_max_pool2d', [(ops.fractional_max_pool2d_op, ops.fractional_max_pool2d)], False)
+def fractional_max_pool2d(*args, **kwargs):
+    """aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
+    return _parse_fractional_max_pool2d(args, kwargs)
+
+_parse_fractional_max_pool3d = PythonArgParser('fractional_max_pool3d', [(ops.fractional_max_pool3d_op, ops.fractional_max_pool3d)], False)
+def fractional_max_pool3d(*args, **kwargs):
+    """aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"""
+    return _parse_fractional_max_pool3d(args, kwargs)
+
+_parse_max_unpool2d = PythonArgParser('max_unpool2d', [(ops.max_unpool2d_op, ops.max_unpool2d, ops.max_unpool2d_out_op, ops.max_unpool2d_out)], False)
+def max_unpool2d(*args, **kwargs):
+    """aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor"""
+    return _parse_max_unpool2d(args, kwargs)
+
+_parse_max_unpool3d = PythonArgParser('max_unpool3d', [(ops.max_unpool3d_op, ops.max_unpool3d, ops.max_unpool3d_out_op, ops.max_unpool3d_out)], False)
+def max_unpool3d(*args, **kwargs):
+    """aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor"""
+    return _parse_max_unpool3d(args, kwargs)
+
+_parse_adaptive_avg_pool3d = PythonArgParser('adaptive_avg_pool3d', [(ops.adaptive_avg_pool3d_op, ops.adaptive_avg_pool3d, ops.adaptive_avg_pool3d_out_op, ops.adaptive_avg_pool3d_out)], False)
 def adaptive_avg_pool3d(*args, **kwargs):
     """aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor"""
     return _parse_adaptive_avg_pool3d(args, kwargs)

@@ -32,17 +32,143 @@ def imag(self, _table=imag_op.table):
         return imag_op(self)
     return _table[self._geometry.keys](self)
 
+complex_op = define('complex(Tensor real, Tensor imag) -> Tensor', CPU='complex.complex', Autograd='_generated.autograd_kernels.complex')
+def complex(real, imag, _table=complex_op.table):
+    if hot.off:
+        return complex_op(real, imag)
+    return _table[real._geometry.keys | imag._geometry.keys](real, imag)
+
+complex_out_op = define('complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.complex_out', Autograd='autograd.manual.out_variant')
+def complex_out(real, imag, out, _table=complex_out_op.table):
+    if hot.off:
+        return complex_out_op(real, imag, out)
+    return _table[real._geometry.keys | imag._geometry.keys | out._geometry.keys](real, imag, out)
+
+polar_op = define('polar(Tensor abs, Tensor angle) -> Tensor', CPU='complex.polar', Autograd='_generated.autograd_kernels.polar')
+def polar(abs, angle, _table=polar_op.table):
+    if hot.off:
+        return polar_op(abs, angle)
+    return _table[abs._geometry.keys | angle._geometry.keys](abs, angle)
+
+polar_out_op = define('polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.polar_out', Autograd='autograd.manual.out_variant')
+def polar_out(abs, angle, out, _table=polar_out_op.table):
+    if hot.off:
+        return polar_out_op(abs, angle, out)
+    return _table[abs._geometry.keys | angle._geometry.keys | out._geometry.keys](abs, angle, out)
+
+_conj_op = define('_conj(Tensor(a) self) -> Tensor(a)', CPU='complex._conj', Autograd='_generated.autograd_kernels._conj')
+def _conj(self, _table=_conj_op.table):
+    if hot.off:
+        return _conj_op(self)
+    return _table[self._geometry.keys](self)
+
 conj_op = define('conj(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.conj')
 def conj(self, _table=conj_op.table):
     if hot.off:
         return conj_op(self)
     return _table[self._geometry.keys](self)
 
-conj_physical_op = define('conj_physical(Tensor self) -> Tensor', CPU='complex.conj_physical', Autograd='_generated.autograd_kernels.conj_physical')
+_conj_physical_op = define('_conj_physical(Tensor self) -> Tensor', CPU='complex._conj_physical', Autograd='_generated.autograd_kernels._conj_physical')
+def _conj_physical(self, _table=_conj_physical_op.table):
+    if hot.off:
+        return _conj_physical_op(self)
+    return _table[self._geometry.keys](self)
+
+_conj_physical_out_op = define('_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._conj_physical_out', Autograd='autograd.manual.out_variant')
+def _conj_physical_out(self, out, _table=_conj_physical_out_op.table):
+    if hot.off:
+        return _conj_physical_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+conj_physical_op = define('conj_physical(Tensor self) -> Tensor', CompositeImplicitAutograd='complex.conj_physical')
 def conj_physical(self, _table=conj_physical_op.table):
     if hot.off:
         return conj_physical_op(self)
     return _table[self._geometry.keys](self)
+
+conj_physical_out_op = define('conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='complex.conj_physical_out', Autograd='autograd.manual.out_variant')
+def conj_physical_out(self, out, _table=conj_physical_out_op.table):
+    if hot.off:
+        return conj_physical_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+conj_physical__op = define('conj_physical_(Tensor(a!) self) -> Tensor(a!)', CPU='complex.conj_physical_', Autograd='_generated.autograd_kernels.conj_physical_')
+def conj_physical_(self, _table=conj_physical__op.table):
+    if hot.off:
+        return conj_physical__op(self)
+    return _table[self._geometry.keys](self)
+
+resolve_conj_op = define('resolve_conj(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.resolve')
+def resolve_conj(self, _table=resolve_conj_op.table):
+    if hot.off:
+        return resolve_conj_op(self)
+    return _table[self._geometry.keys](self)
+
+resolve_neg_op = define('resolve_neg(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.resolve')
+def resolve_neg(self, _table=resolve_neg_op.table):
+    if hot.off:
+        return resolve_neg_op(self)
+    return _table[self._geometry.keys](self)
+
+is_conj_op = define('is_conj(Tensor self) -> bool', CompositeImplicitAutograd='complex.never')
+def is_conj(self, _table=is_conj_op.table):
+    if hot.off:
+        return is_conj_op(self)
+    return _table[self._geometry.keys](self)
+
+is_neg_op = define('is_neg(Tensor self) -> bool', CompositeImplicitAutograd='complex.never')
+def is_neg(self, _table=is_neg_op.table):
+    if hot.off:
+        return is_neg_op(self)
+    return _table[self._geometry.keys](self)
+
+angle_op = define('angle(Tensor self) -> Tensor', CPU='complex.angle', Autograd='_generated.autograd_kernels.angle')
+def angle(self, _table=angle_op.table):
+    if hot.off:
+        return angle_op(self)
+    return _table[self._geometry.keys](self)
+
+angle_out_op = define('angle.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.angle_out', Autograd='autograd.manual.out_variant')
+def angle_out(self, out, _table=angle_out_op.table):
+    if hot.off:
+        return angle_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+sgn_op = define('sgn(Tensor self) -> Tensor', CPU='complex.sgn', CUDA='complex.sgn', Autograd='_generated.autograd_kernels.sgn')
+def sgn(self, _table=sgn_op.table):
+    if hot.off:
+        return sgn_op(self)
+    return _table[self._geometry.keys](self)
+
+sgn__op = define('sgn_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sgn_', CUDA='_generated.variants.sgn_', Autograd='_generated.autograd_kernels.sgn_')
+def sgn_(self, _table=sgn__op.table):
+    if hot.off:
+        return sgn__op(self)
+    return _table[self._geometry.keys](self)
+
+sgn_out_op = define('sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sgn_out', CUDA='_generated.variants.sgn_out', Autograd='autograd.manual.out_variant')
+def sgn_out(self, out, _table=sgn_out_op.table):
+    if hot.off:
+        return sgn_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+isreal_op = define('isreal(Tensor self) -> Tensor', CompositeImplicitAutograd='complex.isreal')
+def isreal(self, _table=isreal_op.table):
+    if hot.off:
+        return isreal_op(self)
+    return _table[self._geometry.keys](self)
+
+vdot_op = define('vdot(Tensor self, Tensor other) -> Tensor', CPU='complex.vdot', Autograd='_generated.autograd_kernels.vdot')
+def vdot(self, other, _table=vdot_op.table):
+    if hot.off:
+        return vdot_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+vdot_out_op = define('vdot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.vdot_out', Autograd='autograd.manual.out_variant')
+def vdot_out(self, other, out, _table=vdot_out_op.table):
+    if hot.off:
+        return vdot_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
 adjoint_op = define('adjoint(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='complex.adjoint')
 def adjoint(self, _table=adjoint_op.table):
@@ -236,6 +362,126 @@ def scalar_tensor(s, dtype, layout, device, pin_memory, _table=scalar_tensor_op.
         return scalar_tensor_op(s, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](s, dtype, layout, device, pin_memory)
 
+linspace_Tensor_Tensor_op = define('linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.linspace_of_tensors')
+def linspace_Tensor_Tensor(start, end, steps, dtype, layout, device, pin_memory, _table=linspace_Tensor_Tensor_op.table):
+    if hot.off:
+        return linspace_Tensor_Tensor_op(start, end, steps, dtype, layout, device, pin_memory)
+    return _table[start._geometry.keys | end._geometry.keys](start, end, steps, dtype, layout, device, pin_memory)
+
+linspace_Tensor_Tensor_out_op = define('linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+def linspace_Tensor_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out, _table=linspace_Tensor_Tensor_out_op.table):
+    if hot.off:
+        return linspace_Tensor_Tensor_out_op(start, end, steps, dtype, layout, device, pin_memory, out)
+    return _table[start._geometry.keys | end._geometry.keys | out._geometry.keys](start, end, steps, dtype, layout, device, pin_memory, out)
+
+linspace_Tensor_Scalar_op = define('linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.linspace_of_tensors')
+def linspace_Tensor_Scalar(start, end, steps, dtype, layout, device, pin_memory, _table=linspace_Tensor_Scalar_op.table):
+    if hot.off:
+        return linspace_Tensor_Scalar_op(start, end, steps, dtype, layout, device, pin_memory)
+    return _table[start._geometry.keys](start, end, steps, dtype, layout, device, pin_memory)
+
+linspace_Tensor_Scalar_out_op = define('linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+def linspace_Tensor_Scalar_out(start, end, steps, dtype, layout, device, pin_memory, out, _table=linspace_Tensor_Scalar_out_op.table):
+    if hot.off:
+        return linspace_Tensor_Scalar_out_op(start, end, steps, dtype, layout, device, pin_memory, out)
+    return _table[start._geometry.keys | out._geometry.keys](start, end, steps, dtype, layout, device, pin_memory, out)
+
+linspace_Scalar_Tensor_op = define('linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.linspace_of_tensors')
+def linspace_Scalar_Tensor(start, end, steps, dtype, layout, device, pin_memory, _table=linspace_Scalar_Tensor_op.table):
+    if hot.off:
+        return linspace_Scalar_Tensor_op(start, end, steps, dtype, layout, device, pin_memory)
+    return _table[end._geometry.keys](start, end, steps, dtype, layout, device, pin_memory)
+
+linspace_Scalar_Tensor_out_op = define('linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linspace_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+def linspace_Scalar_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out, _table=linspace_Scalar_Tensor_out_op.table):
+    if hot.off:
+        return linspace_Scalar_Tensor_out_op(start, end, steps, dtype, layout, device, pin_memory, out)
+    return _table[end._geometry.keys | out._geometry.keys](start, end, steps, dtype, layout, device, pin_memory, out)
+
+logspace_op = define('logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.logspace')
+def logspace(start, end, steps, base, dtype, layout, device, pin_memory, _table=logspace_op.table):
+    if hot.off:
+        return logspace_op(start, end, steps, base, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](start, end, steps, base, dtype, layout, device, pin_memory)
+
+logspace_out_op = define('logspace.out(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_out', Autograd='autograd.manual.out_variant')
+def logspace_out(start, end, steps, base, dtype, layout, device, pin_memory, out, _table=logspace_out_op.table):
+    if hot.off:
+        return logspace_out_op(start, end, steps, base, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory, out)
+
+logspace_Tensor_Tensor_op = define('logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.logspace_of_tensors')
+def logspace_Tensor_Tensor(start, end, steps, base, dtype, layout, device, pin_memory, _table=logspace_Tensor_Tensor_op.table):
+    if hot.off:
+        return logspace_Tensor_Tensor_op(start, end, steps, base, dtype, layout, device, pin_memory)
+    return _table[start._geometry.keys | end._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory)
+
+logspace_Tensor_Tensor_out_op = define('logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+def logspace_Tensor_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out, _table=logspace_Tensor_Tensor_out_op.table):
+    if hot.off:
+        return logspace_Tensor_Tensor_out_op(start, end, steps, base, dtype, layout, device, pin_memory, out)
+    return _table[start._geometry.keys | end._geometry.keys | out._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory, out)
+
+logspace_Tensor_Scalar_op = define('logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.logspace_of_tensors')
+def logspace_Tensor_Scalar(start, end, steps, base, dtype, layout, device, pin_memory, _table=logspace_Tensor_Scalar_op.table):
+    if hot.off:
+        return logspace_Tensor_Scalar_op(start, end, steps, base, dtype, layout, device, pin_memory)
+    return _table[start._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory)
+
+logspace_Tensor_Scalar_out_op = define('logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+def logspace_Tensor_Scalar_out(start, end, steps, base, dtype, layout, device, pin_memory, out, _table=logspace_Tensor_Scalar_out_op.table):
+    if hot.off:
+        return logspace_Tensor_Scalar_out_op(start, end, steps, base, dtype, layout, device, pin_memory, out)
+    return _table[start._geometry.keys | out._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory, out)
+
+logspace_Scalar_Tensor_op = define('logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.logspace_of_tensors')
+def logspace_Scalar_Tensor(start, end, steps, base, dtype, layout, device, pin_memory, _table=logspace_Scalar_Tensor_op.table):
+    if hot.off:
+        return logspace_Scalar_Tensor_op(start, end, steps, base, dtype, layout, device, pin_memory)
+    return _table[end._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory)
+
+logspace_Scalar_Tensor_out_op = define('logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.logspace_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+def logspace_Scalar_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out, _table=logspace_Scalar_Tensor_out_op.table):
+    if hot.off:
+        return logspace_Scalar_Tensor_out_op(start, end, steps, base, dtype, layout, device, pin_memory, out)
+    return _table[end._geometry.keys | out._geometry.keys](start, end, steps, base, dtype, layout, device, pin_memory, out)
+
+range_op = define('range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.range')
+def range(start, end, dtype, layout, device, pin_memory, _table=range_op.table):
+    if hot.off:
+        return range_op(start, end, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](start, end, dtype, layout, device, pin_memory)
+
+range_step_op = define('range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.range_step')
+def range_step(start, end, step, dtype, layout, device, pin_memory, _table=range_step_op.table):
+    if hot.off:
+        return range_step_op(start, end, step, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](start, end, step, dtype, layout, device, pin_memory)
+
+range_out_op = define('range.out(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.range_out', Autograd='autograd.manual.out_variant')
+def range_out(start, end, step, dtype, layout, device, pin_memory, out, _table=range_out_op.table):
+    if hot.off:
+        return range_out_op(start, end, step, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](start, end, step, dtype, layout, device, pin_memory, out)
+
+empty_permuted_op = define('empty_permuted(int[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='ranges.empty_permuted')
+def empty_permuted(size, physical_layout, dtype, layout, device, pin_memory, _table=empty_permuted_op.table):
+    if hot.off:
+        return empty_permuted_op(size, physical_layout, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](size, physical_layout, dtype, layout, device, pin_memory)
+
+tril_indices_op = define('tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='grids.tril_indices')
+def tril_indices(row, col, offset, dtype, layout, device, pin_memory, _table=tril_indices_op.table):
+    if hot.off:
+        return tril_indices_op(row, col, offset, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](row, col, offset, dtype, layout, device, pin_memory)
+
+triu_indices_op = define('triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='grids.triu_indices')
+def triu_indices(row, col, offset, dtype, layout, device, pin_memory, _table=triu_indices_op.table):
+    if hot.off:
+        return triu_indices_op(row, col, offset, dtype, layout, device, pin_memory)
+    return _table[factory_keys(device)](row, col, offset, dtype, layout, device, pin_memory)
+
 index_Tensor_op = define('index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', CPU='indexing.index', CUDA='cuda.indexing.index', Autograd='_generated.autograd_kernels.index_Tensor')
 def index_Tensor(self, indices, _table=index_Tensor_op.table):
     if hot.off:
@@ -416,6 +662,18 @@ def nonzero_out(self, out, _table=nonzero_out_op.table):
         return nonzero_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
+nonzero_static_op = define('nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor', CPU='indexing.nonzero_static')
+def nonzero_static(self, size, fill_value, _table=nonzero_static_op.table):
+    if hot.off:
+        return nonzero_static_op(self, size, fill_value)
+    return _table[self._geometry.keys](self, size, fill_value)
+
+nonzero_static_out_op = define('nonzero_static.out(Tensor self, *, int size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nonzero_static_out', Autograd='autograd.manual.out_variant')
+def nonzero_static_out(self, size, fill_value, out, _table=nonzero_static_out_op.table):
+    if hot.off:
+        return nonzero_static_out_op(self, size, fill_value, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, size, fill_value, out)
+
 index_put_op = define('index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', CompositeExplicitAutograd='indexing.index_put', CUDA='cuda.indexing.index_put', Autograd='_generated.autograd_kernels.index_put')
 def index_put(self, indices, values, accumulate, _table=index_put_op.table):
     if hot.off:
@@ -541,6 +799,996 @@ def broadcast_tensors(tensors, _table=broadcast_tensors_op.table):
     if hot.off:
         return broadcast_tensors_op(tensors)
     return _table[list_keys(tensors)](tensors)
+
+_linalg_check_errors_op = define('_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()', CompositeExplicitAutograd='linalg.errors._linalg_check_errors')
+def _linalg_check_errors(info, api_name, is_matrix, _table=_linalg_check_errors_op.table):
+    if hot.off:
+        return _linalg_check_errors_op(info, api_name, is_matrix)
+    return _table[info._geometry.keys](info, api_name, is_matrix)
+
+linalg_norm_op = define('linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='linalg.matrix_norms.linalg_norm')
+def linalg_norm(self, ord, dim, keepdim, dtype, _table=linalg_norm_op.table):
+    if hot.off:
+        return linalg_norm_op(self, ord, dim, keepdim, dtype)
+    return _table[self._geometry.keys](self, ord, dim, keepdim, dtype)
+
+linalg_norm_out_op = define('linalg_norm.out(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_norm_out', Autograd='autograd.manual.out_variant')
+def linalg_norm_out(self, ord, dim, keepdim, dtype, out, _table=linalg_norm_out_op.table):
+    if hot.off:
+        return linalg_norm_out_op(self, ord, dim, keepdim, dtype, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, ord, dim, keepdim, dtype, out)
+
+linalg_norm_ord_str_op = define('linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='linalg.matrix_norms.linalg_norm_ord_str')
+def linalg_norm_ord_str(self, ord, dim, keepdim, dtype, _table=linalg_norm_ord_str_op.table):
+    if hot.off:
+        return linalg_norm_ord_str_op(self, ord, dim, keepdim, dtype)
+    return _table[self._geometry.keys](self, ord, dim, keepdim, dtype)
+
+linalg_norm_ord_str_out_op = define('linalg_norm.ord_str_out(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_norm_ord_str_out', Autograd='autograd.manual.out_variant')
+def linalg_norm_ord_str_out(self, ord, dim, keepdim, dtype, out, _table=linalg_norm_ord_str_out_op.table):
+    if hot.off:
+        return linalg_norm_ord_str_out_op(self, ord, dim, keepdim, dtype, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, ord, dim, keepdim, dtype, out)
+
+linalg_matrix_norm_op = define('linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='linalg.matrix_norms.linalg_matrix_norm')
+def linalg_matrix_norm(self, ord, dim, keepdim, dtype, _table=linalg_matrix_norm_op.table):
+    if hot.off:
+        return linalg_matrix_norm_op(self, ord, dim, keepdim, dtype)
+    return _table[self._geometry.keys](self, ord, dim, keepdim, dtype)
+
+linalg_matrix_norm_out_op = define('linalg_matrix_norm.out(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_matrix_norm_out', Autograd='autograd.manual.out_variant')
+def linalg_matrix_norm_out(self, ord, dim, keepdim, dtype, out, _table=linalg_matrix_norm_out_op.table):
+    if hot.off:
+        return linalg_matrix_norm_out_op(self, ord, dim, keepdim, dtype, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, ord, dim, keepdim, dtype, out)
+
+linalg_matrix_norm_str_ord_op = define('linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='linalg.matrix_norms.linalg_matrix_norm_str_ord')
+def linalg_matrix_norm_str_ord(self, ord, dim, keepdim, dtype, _table=linalg_matrix_norm_str_ord_op.table):
+    if hot.off:
+        return linalg_matrix_norm_str_ord_op(self, ord, dim, keepdim, dtype)
+    return _table[self._geometry.keys](self, ord, dim, keepdim, dtype)
+
+linalg_matrix_norm_str_ord_out_op = define('linalg_matrix_norm.str_ord_out(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_matrix_norm_str_ord_out', Autograd='autograd.manual.out_variant')
+def linalg_matrix_norm_str_ord_out(self, ord, dim, keepdim, dtype, out, _table=linalg_matrix_norm_str_ord_out_op.table):
+    if hot.off:
+        return linalg_matrix_norm_str_ord_out_op(self, ord, dim, keepdim, dtype, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, ord, dim, keepdim, dtype, out)
+
+frobenius_norm_dim_op = define('frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='linalg.matrix_norms.frobenius_norm_dim')
+def frobenius_norm_dim(self, dim, keepdim, _table=frobenius_norm_dim_op.table):
+    if hot.off:
+        return frobenius_norm_dim_op(self, dim, keepdim)
+    return _table[self._geometry.keys](self, dim, keepdim)
+
+frobenius_norm_out_op = define('frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.frobenius_norm_out', Autograd='autograd.manual.out_variant')
+def frobenius_norm_out(self, dim, keepdim, out, _table=frobenius_norm_out_op.table):
+    if hot.off:
+        return frobenius_norm_out_op(self, dim, keepdim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
+
+nuclear_norm_op = define('nuclear_norm(Tensor self, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='linalg.matrix_norms.nuclear_norm')
+def nuclear_norm(self, keepdim, _table=nuclear_norm_op.table):
+    if hot.off:
+        return nuclear_norm_op(self, keepdim)
+    return _table[self._geometry.keys](self, keepdim)
+
+nuclear_norm_out_op = define('nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nuclear_norm_out', Autograd='autograd.manual.out_variant')
+def nuclear_norm_out(self, keepdim, out, _table=nuclear_norm_out_op.table):
+    if hot.off:
+        return nuclear_norm_out_op(self, keepdim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, keepdim, out)
+
+nuclear_norm_dim_op = define('nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='linalg.matrix_norms.nuclear_norm_dim')
+def nuclear_norm_dim(self, dim, keepdim, _table=nuclear_norm_dim_op.table):
+    if hot.off:
+        return nuclear_norm_dim_op(self, dim, keepdim)
+    return _table[self._geometry.keys](self, dim, keepdim)
+
+nuclear_norm_dim_out_op = define('nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nuclear_norm_dim_out', Autograd='autograd.manual.out_variant')
+def nuclear_norm_dim_out(self, dim, keepdim, out, _table=nuclear_norm_dim_out_op.table):
+    if hot.off:
+        return nuclear_norm_dim_out_op(self, dim, keepdim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
+
+_linalg_det_op = define('_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)', CPU='linalg.determinants._linalg_det', Autograd='_generated.autograd_kernels._linalg_det')
+def _linalg_det(A, _table=_linalg_det_op.table):
+    if hot.off:
+        return _linalg_det_op(A)
+    return _table[A._geometry.keys](A)
+
+_linalg_det_result_op = define('_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots)', CPU='_generated.variants._linalg_det_result', Autograd='autograd.manual.out_variant')
+def _linalg_det_result(A, result, LU, pivots, _table=_linalg_det_result_op.table):
+    if hot.off:
+        return _linalg_det_result_op(A, result, LU, pivots)
+    return _table[A._geometry.keys | result._geometry.keys | LU._geometry.keys | pivots._geometry.keys](A, result, LU, pivots)
+
+linalg_det_op = define('linalg_det(Tensor A) -> Tensor', CompositeImplicitAutograd='linalg.determinants.linalg_det')
+def linalg_det(A, _table=linalg_det_op.table):
+    if hot.off:
+        return linalg_det_op(A)
+    return _table[A._geometry.keys](A)
+
+linalg_det_out_op = define('linalg_det.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_det_out', Autograd='autograd.manual.out_variant')
+def linalg_det_out(A, out, _table=linalg_det_out_op.table):
+    if hot.off:
+        return linalg_det_out_op(A, out)
+    return _table[A._geometry.keys | out._geometry.keys](A, out)
+
+det_op = define('det(Tensor self) -> Tensor', CompositeImplicitAutograd='linalg.determinants.det')
+def det(self, _table=det_op.table):
+    if hot.off:
+        return det_op(self)
+    return _table[self._geometry.keys](self)
+
+_linalg_slogdet_op = define('_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)', CPU='linalg.determinants._linalg_slogdet', Autograd='_generated.autograd_kernels._linalg_slogdet')
+def _linalg_slogdet(A, _table=_linalg_slogdet_op.table):
+    if hot.off:
+        return _linalg_slogdet_op(A)
+    return _table[A._geometry.keys](A)
+
+_linalg_slogdet_sign_op = define('_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots)', CPU='_generated.variants._linalg_slogdet_sign', Autograd='autograd.manual.out_variant')
+def _linalg_slogdet_sign(A, sign, logabsdet, LU, pivots, _table=_linalg_slogdet_sign_op.table):
+    if hot.off:
+        return _linalg_slogdet_sign_op(A, sign, logabsdet, LU, pivots)
+    return _table[A._geometry.keys | sign._geometry.keys | logabsdet._geometry.keys | LU._geometry.keys | pivots._geometry.keys](A, sign, logabsdet, LU, pivots)
+
+linalg_slogdet_op = define('linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)', CompositeImplicitAutograd='linalg.determinants.linalg_slogdet')
+def linalg_slogdet(A, _table=linalg_slogdet_op.table):
+    if hot.off:
+        return linalg_slogdet_op(A)
+    return _table[A._geometry.keys](A)
+
+linalg_slogdet_out_op = define('linalg_slogdet.out(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet)', CompositeExplicitAutograd='_generated.variants.linalg_slogdet_out', Autograd='autograd.manual.out_variant')
+def linalg_slogdet_out(A, sign, logabsdet, _table=linalg_slogdet_out_op.table):
+    if hot.off:
+        return linalg_slogdet_out_op(A, sign, logabsdet)
+    return _table[A._geometry.keys | sign._geometry.keys | logabsdet._geometry.keys](A, sign, logabsdet)
+
+slogdet_op = define('slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)', CompositeImplicitAutograd='linalg.determinants.slogdet')
+def slogdet(self, _table=slogdet_op.table):
+    if hot.off:
+        return slogdet_op(self)
+    return _table[self._geometry.keys](self)
+
+slogdet_out_op = define('slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet)', CompositeExplicitAutograd='_generated.variants.slogdet_out', Autograd='autograd.manual.out_variant')
+def slogdet_out(self, sign, logabsdet, _table=slogdet_out_op.table):
+    if hot.off:
+        return slogdet_out_op(self, sign, logabsdet)
+    return _table[self._geometry.keys | sign._geometry.keys | logabsdet._geometry.keys](self, sign, logabsdet)
+
+logdet_op = define('logdet(Tensor self) -> Tensor', CompositeImplicitAutograd='linalg.determinants.logdet')
+def logdet(self, _table=logdet_op.table):
+    if hot.off:
+        return logdet_op(self)
+    return _table[self._geometry.keys](self)
+
+linalg_inv_ex_op = define('linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)', CPU='linalg.inverse.linalg_inv_ex', Autograd='_generated.autograd_kernels.linalg_inv_ex')
+def linalg_inv_ex(A, check_errors, _table=linalg_inv_ex_op.table):
+    if hot.off:
+        return linalg_inv_ex_op(A, check_errors)
+    return _table[A._geometry.keys](A, check_errors)
+
+linalg_inv_ex_inverse_op = define('linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info)', CPU='_generated.variants.linalg_inv_ex_inverse', Autograd='autograd.manual.out_variant')
+def linalg_inv_ex_inverse(A, check_errors, inverse, info, _table=linalg_inv_ex_inverse_op.table):
+    if hot.off:
+        return linalg_inv_ex_inverse_op(A, check_errors, inverse, info)
+    return _table[A._geometry.keys | inverse._geometry.keys | info._geometry.keys](A, check_errors, inverse, info)
+
+linalg_inv_op = define('linalg_inv(Tensor A) -> Tensor', CompositeImplicitAutograd='linalg.inverse.linalg_inv')
+def linalg_inv(A, _table=linalg_inv_op.table):
+    if hot.off:
+        return linalg_inv_op(A)
+    return _table[A._geometry.keys](A)
+
+linalg_inv_out_op = define('linalg_inv.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_inv_out', Autograd='autograd.manual.out_variant')
+def linalg_inv_out(A, out, _table=linalg_inv_out_op.table):
+    if hot.off:
+        return linalg_inv_out_op(A, out)
+    return _table[A._geometry.keys | out._geometry.keys](A, out)
+
+inverse_op = define('inverse(Tensor self) -> Tensor', CompositeImplicitAutograd='linalg.inverse.inverse')
+def inverse(self, _table=inverse_op.table):
+    if hot.off:
+        return inverse_op(self)
+    return _table[self._geometry.keys](self)
+
+inverse_out_op = define('inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.inverse_out', Autograd='autograd.manual.out_variant')
+def inverse_out(self, out, _table=inverse_out_op.table):
+    if hot.off:
+        return inverse_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+linalg_tensorinv_op = define('linalg_tensorinv(Tensor self, int ind=2) -> Tensor', CompositeImplicitAutograd='linalg.inverse.linalg_tensorinv')
+def linalg_tensorinv(self, ind, _table=linalg_tensorinv_op.table):
+    if hot.off:
+        return linalg_tensorinv_op(self, ind)
+    return _table[self._geometry.keys](self, ind)
+
+linalg_tensorinv_out_op = define('linalg_tensorinv.out(Tensor self, int ind=2, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_tensorinv_out', Autograd='autograd.manual.out_variant')
+def linalg_tensorinv_out(self, ind, out, _table=linalg_tensorinv_out_op.table):
+    if hot.off:
+        return linalg_tensorinv_out_op(self, ind, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, ind, out)
+
+_linalg_solve_ex_op = define('_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)', CPU='linalg.solving._linalg_solve_ex', Autograd='_generated.autograd_kernels._linalg_solve_ex')
+def _linalg_solve_ex(A, B, left, check_errors, _table=_linalg_solve_ex_op.table):
+    if hot.off:
+        return _linalg_solve_ex_op(A, B, left, check_errors)
+    return _table[A._geometry.keys | B._geometry.keys](A, B, left, check_errors)
+
+_linalg_solve_ex_result_op = define('_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info)', CPU='_generated.variants._linalg_solve_ex_result', Autograd='autograd.manual.out_variant')
+def _linalg_solve_ex_result(A, B, left, check_errors, result, LU, pivots, info, _table=_linalg_solve_ex_result_op.table):
+    if hot.off:
+        return _linalg_solve_ex_result_op(A, B, left, check_errors, result, LU, pivots, info)
+    return _table[A._geometry.keys | B._geometry.keys | result._geometry.keys | LU._geometry.keys | pivots._geometry.keys | info._geometry.keys](A, B, left, check_errors, result, LU, pivots, info)
+
+linalg_solve_ex_op = define('linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)', CompositeImplicitAutograd='linalg.solving.linalg_solve_ex')
+def linalg_solve_ex(A, B, left, check_errors, _table=linalg_solve_ex_op.table):
+    if hot.off:
+        return linalg_solve_ex_op(A, B, left, check_errors)
+    return _table[A._geometry.keys | B._geometry.keys](A, B, left, check_errors)
+
+linalg_solve_ex_out_op = define('linalg_solve_ex.out(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) info) -> (Tensor(a!) result, Tensor(b!) info)', CompositeExplicitAutograd='_generated.variants.linalg_solve_ex_out', Autograd='autograd.manual.out_variant')
+def linalg_solve_ex_out(A, B, left, check_errors, result, info, _table=linalg_solve_ex_out_op.table):
+    if hot.off:
+        return linalg_solve_ex_out_op(A, B, left, check_errors, result, info)
+    return _table[A._geometry.keys | B._geometry.keys | result._geometry.keys | info._geometry.keys](A, B, left, check_errors, result, info)
+
+linalg_solve_op = define('linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor', CompositeImplicitAutograd='linalg.solving.linalg_solve')
+def linalg_solve(A, B, left, _table=linalg_solve_op.table):
+    if hot.off:
+        return linalg_solve_op(A, B, left)
+    return _table[A._geometry.keys | B._geometry.keys](A, B, left)
+
+linalg_solve_out_op = define('linalg_solve.out(Tensor A, Tensor B, *, bool left=True, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_solve_out', Autograd='autograd.manual.out_variant')
+def linalg_solve_out(A, B, left, out, _table=linalg_solve_out_op.table):
+    if hot.off:
+        return linalg_solve_out_op(A, B, left, out)
+    return _table[A._geometry.keys | B._geometry.keys | out._geometry.keys](A, B, left, out)
+
+linalg_tensorsolve_op = define('linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor', CompositeImplicitAutograd='linalg.solving.linalg_tensorsolve')
+def linalg_tensorsolve(self, other, dims, _table=linalg_tensorsolve_op.table):
+    if hot.off:
+        return linalg_tensorsolve_op(self, other, dims)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, dims)
+
+linalg_tensorsolve_out_op = define('linalg_tensorsolve.out(Tensor self, Tensor other, int[]? dims=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_tensorsolve_out', Autograd='autograd.manual.out_variant')
+def linalg_tensorsolve_out(self, other, dims, out, _table=linalg_tensorsolve_out_op.table):
+    if hot.off:
+        return linalg_tensorsolve_out_op(self, other, dims, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, dims, out)
+
+linalg_solve_triangular_op = define('linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor', CPU='linalg.triangular.linalg_solve_triangular', Autograd='_generated.autograd_kernels.linalg_solve_triangular')
+def linalg_solve_triangular(self, B, upper, left, unitriangular, _table=linalg_solve_triangular_op.table):
+    if hot.off:
+        return linalg_solve_triangular_op(self, B, upper, left, unitriangular)
+    return _table[self._geometry.keys | B._geometry.keys](self, B, upper, left, unitriangular)
+
+linalg_solve_triangular_out_op = define('linalg_solve_triangular.out(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_solve_triangular_out', Autograd='autograd.manual.out_variant')
+def linalg_solve_triangular_out(self, B, upper, left, unitriangular, out, _table=linalg_solve_triangular_out_op.table):
+    if hot.off:
+        return linalg_solve_triangular_out_op(self, B, upper, left, unitriangular, out)
+    return _table[self._geometry.keys | B._geometry.keys | out._geometry.keys](self, B, upper, left, unitriangular, out)
+
+triangular_solve_op = define('triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)', CPU='linalg.triangular.triangular_solve', Autograd='_generated.autograd_kernels.triangular_solve')
+def triangular_solve(self, A, upper, transpose, unitriangular, _table=triangular_solve_op.table):
+    if hot.off:
+        return triangular_solve_op(self, A, upper, transpose, unitriangular)
+    return _table[self._geometry.keys | A._geometry.keys](self, A, upper, transpose, unitriangular)
+
+triangular_solve_X_op = define('triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)', CPU='linalg.triangular.triangular_solve_X', Autograd='autograd.manual.out_variant')
+def triangular_solve_X(self, A, upper, transpose, unitriangular, X, M, _table=triangular_solve_X_op.table):
+    if hot.off:
+        return triangular_solve_X_op(self, A, upper, transpose, unitriangular, X, M)
+    return _table[self._geometry.keys | A._geometry.keys | X._geometry.keys | M._geometry.keys](self, A, upper, transpose, unitriangular, X, M)
+
+linalg_matrix_power_op = define('linalg_matrix_power(Tensor self, int n) -> Tensor', CompositeImplicitAutograd='linalg.powers.linalg_matrix_power')
+def linalg_matrix_power(self, n, _table=linalg_matrix_power_op.table):
+    if hot.off:
+        return linalg_matrix_power_op(self, n)
+    return _table[self._geometry.keys](self, n)
+
+linalg_matrix_power_out_op = define('linalg_matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_matrix_power_out', Autograd='autograd.manual.out_variant')
+def linalg_matrix_power_out(self, n, out, _table=linalg_matrix_power_out_op.table):
+    if hot.off:
+        return linalg_matrix_power_out_op(self, n, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, n, out)
+
+matrix_power_op = define('matrix_power(Tensor self, int n) -> Tensor', CompositeImplicitAutograd='_generated.aliases.matrix_power')
+def matrix_power(self, n, _table=matrix_power_op.table):
+    if hot.off:
+        return matrix_power_op(self, n)
+    return _table[self._geometry.keys](self, n)
+
+matrix_power_out_op = define('matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.matrix_power_out')
+def matrix_power_out(self, n, out, _table=matrix_power_out_op.table):
+    if hot.off:
+        return matrix_power_out_op(self, n, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, n, out)
+
+linalg_matrix_exp_op = define('linalg_matrix_exp(Tensor self) -> Tensor', CPU='linalg.exponential.linalg_matrix_exp', Autograd='_generated.autograd_kernels.linalg_matrix_exp')
+def linalg_matrix_exp(self, _table=linalg_matrix_exp_op.table):
+    if hot.off:
+        return linalg_matrix_exp_op(self)
+    return _table[self._geometry.keys](self)
+
+linalg_matrix_exp_out_op = define('linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_matrix_exp_out', Autograd='autograd.manual.out_variant')
+def linalg_matrix_exp_out(self, out, _table=linalg_matrix_exp_out_op.table):
+    if hot.off:
+        return linalg_matrix_exp_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+matrix_exp_op = define('matrix_exp(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.matrix_exp')
+def matrix_exp(self, _table=matrix_exp_op.table):
+    if hot.off:
+        return matrix_exp_op(self)
+    return _table[self._geometry.keys](self)
+
+linalg_vander_op = define('linalg_vander(Tensor x, *, int? N=None) -> Tensor', CompositeImplicitAutograd='linalg.powers.linalg_vander')
+def linalg_vander(x, N, _table=linalg_vander_op.table):
+    if hot.off:
+        return linalg_vander_op(x, N)
+    return _table[x._geometry.keys](x, N)
+
+linalg_cholesky_ex_op = define('linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)', CPU='linalg.cholesky.linalg_cholesky_ex', Autograd='_generated.autograd_kernels.linalg_cholesky_ex')
+def linalg_cholesky_ex(self, upper, check_errors, _table=linalg_cholesky_ex_op.table):
+    if hot.off:
+        return linalg_cholesky_ex_op(self, upper, check_errors)
+    return _table[self._geometry.keys](self, upper, check_errors)
+
+linalg_cholesky_ex_L_op = define('linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)', CPU='_generated.variants.linalg_cholesky_ex_L', Autograd='autograd.manual.out_variant')
+def linalg_cholesky_ex_L(self, upper, check_errors, L, info, _table=linalg_cholesky_ex_L_op.table):
+    if hot.off:
+        return linalg_cholesky_ex_L_op(self, upper, check_errors, L, info)
+    return _table[self._geometry.keys | L._geometry.keys | info._geometry.keys](self, upper, check_errors, L, info)
+
+linalg_cholesky_op = define('linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor', CompositeImplicitAutograd='linalg.cholesky.linalg_cholesky')
+def linalg_cholesky(self, upper, _table=linalg_cholesky_op.table):
+    if hot.off:
+        return linalg_cholesky_op(self, upper)
+    return _table[self._geometry.keys](self, upper)
+
+linalg_cholesky_out_op = define('linalg_cholesky.out(Tensor self, *, bool upper=False, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_cholesky_out', Autograd='autograd.manual.out_variant')
+def linalg_cholesky_out(self, upper, out, _table=linalg_cholesky_out_op.table):
+    if hot.off:
+        return linalg_cholesky_out_op(self, upper, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, upper, out)
+
+cholesky_op = define('cholesky(Tensor self, bool upper=False) -> Tensor', CPU='linalg.cholesky.cholesky', Autograd='_generated.autograd_kernels.cholesky')
+def cholesky(self, upper, _table=cholesky_op.table):
+    if hot.off:
+        return cholesky_op(self, upper)
+    return _table[self._geometry.keys](self, upper)
+
+cholesky_out_op = define('cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cholesky_out', Autograd='autograd.manual.out_variant')
+def cholesky_out(self, upper, out, _table=cholesky_out_op.table):
+    if hot.off:
+        return cholesky_out_op(self, upper, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, upper, out)
+
+cholesky_solve_op = define('cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor', CPU='linalg.cholesky.cholesky_solve', Autograd='_generated.autograd_kernels.cholesky_solve')
+def cholesky_solve(self, input2, upper, _table=cholesky_solve_op.table):
+    if hot.off:
+        return cholesky_solve_op(self, input2, upper)
+    return _table[self._geometry.keys | input2._geometry.keys](self, input2, upper)
+
+cholesky_solve_out_op = define('cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cholesky_solve_out', Autograd='autograd.manual.out_variant')
+def cholesky_solve_out(self, input2, upper, out, _table=cholesky_solve_out_op.table):
+    if hot.off:
+        return cholesky_solve_out_op(self, input2, upper, out)
+    return _table[self._geometry.keys | input2._geometry.keys | out._geometry.keys](self, input2, upper, out)
+
+cholesky_inverse_op = define('cholesky_inverse(Tensor self, bool upper=False) -> Tensor', CPU='linalg.cholesky.cholesky_inverse', Autograd='_generated.autograd_kernels.cholesky_inverse')
+def cholesky_inverse(self, upper, _table=cholesky_inverse_op.table):
+    if hot.off:
+        return cholesky_inverse_op(self, upper)
+    return _table[self._geometry.keys](self, upper)
+
+cholesky_inverse_out_op = define('cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.cholesky_inverse_out', Autograd='autograd.manual.out_variant')
+def cholesky_inverse_out(self, upper, out, _table=cholesky_inverse_out_op.table):
+    if hot.off:
+        return cholesky_inverse_out_op(self, upper, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, upper, out)
+
+linalg_qr_op = define('linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)', CPU='linalg.qr.linalg_qr', Autograd='_generated.autograd_kernels.linalg_qr')
+def linalg_qr(A, mode, _table=linalg_qr_op.table):
+    if hot.off:
+        return linalg_qr_op(A, mode)
+    return _table[A._geometry.keys](A, mode)
+
+linalg_qr_out_op = define('linalg_qr.out(Tensor A, str mode="reduced", *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)', CPU='_generated.variants.linalg_qr_out', Autograd='autograd.manual.out_variant')
+def linalg_qr_out(A, mode, Q, R, _table=linalg_qr_out_op.table):
+    if hot.off:
+        return linalg_qr_out_op(A, mode, Q, R)
+    return _table[A._geometry.keys | Q._geometry.keys | R._geometry.keys](A, mode, Q, R)
+
+qr_op = define('qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)', CompositeImplicitAutograd='linalg.qr.qr')
+def qr(self, some, _table=qr_op.table):
+    if hot.off:
+        return qr_op(self, some)
+    return _table[self._geometry.keys](self, some)
+
+qr_Q_op = define('qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)', CompositeExplicitAutograd='_generated.variants.qr_Q', Autograd='autograd.manual.out_variant')
+def qr_Q(self, some, Q, R, _table=qr_Q_op.table):
+    if hot.off:
+        return qr_Q_op(self, some, Q, R)
+    return _table[self._geometry.keys | Q._geometry.keys | R._geometry.keys](self, some, Q, R)
+
+geqrf_op = define('geqrf(Tensor self) -> (Tensor a, Tensor tau)', CPU='linalg.qr.geqrf', Autograd='_generated.autograd_kernels.geqrf')
+def geqrf(self, _table=geqrf_op.table):
+    if hot.off:
+        return geqrf_op(self)
+    return _table[self._geometry.keys](self)
+
+geqrf_a_op = define('geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau)', CPU='_generated.variants.geqrf_a', Autograd='autograd.manual.out_variant')
+def geqrf_a(self, a, tau, _table=geqrf_a_op.table):
+    if hot.off:
+        return geqrf_a_op(self, a, tau)
+    return _table[self._geometry.keys | a._geometry.keys | tau._geometry.keys](self, a, tau)
+
+linalg_householder_product_op = define('linalg_householder_product(Tensor input, Tensor tau) -> Tensor', CPU='linalg.reflections.linalg_householder_product', Autograd='_generated.autograd_kernels.linalg_householder_product')
+def linalg_householder_product(input, tau, _table=linalg_householder_product_op.table):
+    if hot.off:
+        return linalg_householder_product_op(input, tau)
+    return _table[input._geometry.keys | tau._geometry.keys](input, tau)
+
+linalg_householder_product_out_op = define('linalg_householder_product.out(Tensor input, Tensor tau, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_householder_product_out', Autograd='autograd.manual.out_variant')
+def linalg_householder_product_out(input, tau, out, _table=linalg_householder_product_out_op.table):
+    if hot.off:
+        return linalg_householder_product_out_op(input, tau, out)
+    return _table[input._geometry.keys | tau._geometry.keys | out._geometry.keys](input, tau, out)
+
+orgqr_op = define('orgqr(Tensor self, Tensor input2) -> Tensor', CompositeImplicitAutograd='linalg.reflections.orgqr')
+def orgqr(self, input2, _table=orgqr_op.table):
+    if hot.off:
+        return orgqr_op(self, input2)
+    return _table[self._geometry.keys | input2._geometry.keys](self, input2)
+
+orgqr_out_op = define('orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.orgqr_out', Autograd='autograd.manual.out_variant')
+def orgqr_out(self, input2, out, _table=orgqr_out_op.table):
+    if hot.off:
+        return orgqr_out_op(self, input2, out)
+    return _table[self._geometry.keys | input2._geometry.keys | out._geometry.keys](self, input2, out)
+
+ormqr_op = define('ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor', CPU='linalg.reflections.ormqr', Autograd='_generated.autograd_kernels.ormqr')
+def ormqr(self, input2, input3, left, transpose, _table=ormqr_op.table):
+    if hot.off:
+        return ormqr_op(self, input2, input3, left, transpose)
+    return _table[self._geometry.keys | input2._geometry.keys | input3._geometry.keys](self, input2, input3, left, transpose)
+
+ormqr_out_op = define('ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ormqr_out', Autograd='autograd.manual.out_variant')
+def ormqr_out(self, input2, input3, left, transpose, out, _table=ormqr_out_op.table):
+    if hot.off:
+        return ormqr_out_op(self, input2, input3, left, transpose, out)
+    return _table[self._geometry.keys | input2._geometry.keys | input3._geometry.keys | out._geometry.keys](self, input2, input3, left, transpose, out)
+
+_linalg_svd_op = define('_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)', CPU='linalg.svd._linalg_svd', Autograd='_generated.autograd_kernels._linalg_svd')
+def _linalg_svd(A, full_matrices, compute_uv, driver, _table=_linalg_svd_op.table):
+    if hot.off:
+        return _linalg_svd_op(A, full_matrices, compute_uv, driver)
+    return _table[A._geometry.keys](A, full_matrices, compute_uv, driver)
+
+_linalg_svd_U_op = define('_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)', CPU='_generated.variants._linalg_svd_U', Autograd='autograd.manual.out_variant')
+def _linalg_svd_U(A, full_matrices, compute_uv, driver, U, S, Vh, _table=_linalg_svd_U_op.table):
+    if hot.off:
+        return _linalg_svd_U_op(A, full_matrices, compute_uv, driver, U, S, Vh)
+    return _table[A._geometry.keys | U._geometry.keys | S._geometry.keys | Vh._geometry.keys](A, full_matrices, compute_uv, driver, U, S, Vh)
+
+linalg_svd_op = define('linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)', CompositeImplicitAutograd='linalg.svd.linalg_svd')
+def linalg_svd(A, full_matrices, driver, _table=linalg_svd_op.table):
+    if hot.off:
+        return linalg_svd_op(A, full_matrices, driver)
+    return _table[A._geometry.keys](A, full_matrices, driver)
+
+linalg_svd_U_op = define('linalg_svd.U(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)', CompositeExplicitAutograd='_generated.variants.linalg_svd_U', Autograd='autograd.manual.out_variant')
+def linalg_svd_U(A, full_matrices, driver, U, S, Vh, _table=linalg_svd_U_op.table):
+    if hot.off:
+        return linalg_svd_U_op(A, full_matrices, driver, U, S, Vh)
+    return _table[A._geometry.keys | U._geometry.keys | S._geometry.keys | Vh._geometry.keys](A, full_matrices, driver, U, S, Vh)
+
+linalg_svdvals_op = define('linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor', CompositeImplicitAutograd='linalg.svd.linalg_svdvals')
+def linalg_svdvals(A, driver, _table=linalg_svdvals_op.table):
+    if hot.off:
+        return linalg_svdvals_op(A, driver)
+    return _table[A._geometry.keys](A, driver)
+
+linalg_svdvals_out_op = define('linalg_svdvals.out(Tensor A, *, str? driver=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_svdvals_out', Autograd='autograd.manual.out_variant')
+def linalg_svdvals_out(A, driver, out, _table=linalg_svdvals_out_op.table):
+    if hot.off:
+        return linalg_svdvals_out_op(A, driver, out)
+    return _table[A._geometry.keys | out._geometry.keys](A, driver, out)
+
+svd_op = define('svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)', CompositeImplicitAutograd='linalg.svd.svd')
+def svd(self, some, compute_uv, _table=svd_op.table):
+    if hot.off:
+        return svd_op(self, some, compute_uv)
+    return _table[self._geometry.keys](self, some, compute_uv)
+
+svd_U_op = define('svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V)', CompositeExplicitAutograd='_generated.variants.svd_U', Autograd='autograd.manual.out_variant')
+def svd_U(self, some, compute_uv, U, S, V, _table=svd_U_op.table):
+    if hot.off:
+        return svd_U_op(self, some, compute_uv, U, S, V)
+    return _table[self._geometry.keys | U._geometry.keys | S._geometry.keys | V._geometry.keys](self, some, compute_uv, U, S, V)
+
+_linalg_eigh_op = define('_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)', CPU='linalg.eigen._linalg_eigh', Autograd='_generated.autograd_kernels._linalg_eigh')
+def _linalg_eigh(A, UPLO, compute_v, _table=_linalg_eigh_op.table):
+    if hot.off:
+        return _linalg_eigh_op(A, UPLO, compute_v)
+    return _table[A._geometry.keys](A, UPLO, compute_v)
+
+_linalg_eigh_eigenvalues_op = define('_linalg_eigh.eigenvalues(Tensor A, str UPLO="L", bool compute_v=True, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)', CPU='_generated.variants._linalg_eigh_eigenvalues', Autograd='autograd.manual.out_variant')
+def _linalg_eigh_eigenvalues(A, UPLO, compute_v, eigenvalues, eigenvectors, _table=_linalg_eigh_eigenvalues_op.table):
+    if hot.off:
+        return _linalg_eigh_eigenvalues_op(A, UPLO, compute_v, eigenvalues, eigenvectors)
+    return _table[A._geometry.keys | eigenvalues._geometry.keys | eigenvectors._geometry.keys](A, UPLO, compute_v, eigenvalues, eigenvectors)
+
+linalg_eigh_op = define('linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)', CompositeImplicitAutograd='linalg.eigen.linalg_eigh')
+def linalg_eigh(self, UPLO, _table=linalg_eigh_op.table):
+    if hot.off:
+        return linalg_eigh_op(self, UPLO)
+    return _table[self._geometry.keys](self, UPLO)
+
+linalg_eigh_eigvals_op = define('linalg_eigh.eigvals(Tensor self, str UPLO="L", *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)', CompositeExplicitAutograd='_generated.variants.linalg_eigh_eigvals', Autograd='autograd.manual.out_variant')
+def linalg_eigh_eigvals(self, UPLO, eigenvalues, eigenvectors, _table=linalg_eigh_eigvals_op.table):
+    if hot.off:
+        return linalg_eigh_eigvals_op(self, UPLO, eigenvalues, eigenvectors)
+    return _table[self._geometry.keys | eigenvalues._geometry.keys | eigenvectors._geometry.keys](self, UPLO, eigenvalues, eigenvectors)
+
+linalg_eigvalsh_op = define('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor', CompositeImplicitAutograd='linalg.eigen.linalg_eigvalsh')
+def linalg_eigvalsh(self, UPLO, _table=linalg_eigvalsh_op.table):
+    if hot.off:
+        return linalg_eigvalsh_op(self, UPLO)
+    return _table[self._geometry.keys](self, UPLO)
+
+linalg_eigvalsh_out_op = define('linalg_eigvalsh.out(Tensor self, str UPLO="L", *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_eigvalsh_out', Autograd='autograd.manual.out_variant')
+def linalg_eigvalsh_out(self, UPLO, out, _table=linalg_eigvalsh_out_op.table):
+    if hot.off:
+        return linalg_eigvalsh_out_op(self, UPLO, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, UPLO, out)
+
+linalg_eig_op = define('linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)', CPU='linalg.eigen.linalg_eig', Autograd='_generated.autograd_kernels.linalg_eig')
+def linalg_eig(self, _table=linalg_eig_op.table):
+    if hot.off:
+        return linalg_eig_op(self)
+    return _table[self._geometry.keys](self)
+
+linalg_eig_out_op = define('linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)', CPU='_generated.variants.linalg_eig_out', Autograd='autograd.manual.out_variant')
+def linalg_eig_out(self, eigenvalues, eigenvectors, _table=linalg_eig_out_op.table):
+    if hot.off:
+        return linalg_eig_out_op(self, eigenvalues, eigenvectors)
+    return _table[self._geometry.keys | eigenvalues._geometry.keys | eigenvectors._geometry.keys](self, eigenvalues, eigenvectors)
+
+_linalg_eigvals_op = define('_linalg_eigvals(Tensor self) -> Tensor', CPU='linalg.eigen._linalg_eigvals')
+def _linalg_eigvals(self, _table=_linalg_eigvals_op.table):
+    if hot.off:
+        return _linalg_eigvals_op(self)
+    return _table[self._geometry.keys](self)
+
+linalg_eigvals_op = define('linalg_eigvals(Tensor self) -> Tensor', CompositeImplicitAutograd='linalg.eigen.linalg_eigvals')
+def linalg_eigvals(self, _table=linalg_eigvals_op.table):
+    if hot.off:
+        return linalg_eigvals_op(self)
+    return _table[self._geometry.keys](self)
+
+linalg_eigvals_out_op = define('linalg_eigvals.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_eigvals_out', Autograd='autograd.manual.out_variant')
+def linalg_eigvals_out(self, out, _table=linalg_eigvals_out_op.table):
+    if hot.off:
+        return linalg_eigvals_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+linalg_lu_factor_ex_op = define('linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)', CPU='linalg.lu.linalg_lu_factor_ex', Autograd='_generated.autograd_kernels.linalg_lu_factor_ex')
+def linalg_lu_factor_ex(A, pivot, check_errors, _table=linalg_lu_factor_ex_op.table):
+    if hot.off:
+        return linalg_lu_factor_ex_op(A, pivot, check_errors)
+    return _table[A._geometry.keys](A, pivot, check_errors)
+
+linalg_lu_factor_ex_out_op = define('linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info)', CPU='_generated.variants.linalg_lu_factor_ex_out', Autograd='autograd.manual.out_variant')
+def linalg_lu_factor_ex_out(A, pivot, check_errors, LU, pivots, info, _table=linalg_lu_factor_ex_out_op.table):
+    if hot.off:
+        return linalg_lu_factor_ex_out_op(A, pivot, check_errors, LU, pivots, info)
+    return _table[A._geometry.keys | LU._geometry.keys | pivots._geometry.keys | info._geometry.keys](A, pivot, check_errors, LU, pivots, info)
+
+linalg_lu_factor_op = define('linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)', CompositeImplicitAutograd='linalg.lu.linalg_lu_factor')
+def linalg_lu_factor(A, pivot, _table=linalg_lu_factor_op.table):
+    if hot.off:
+        return linalg_lu_factor_op(A, pivot)
+    return _table[A._geometry.keys](A, pivot)
+
+linalg_lu_factor_out_op = define('linalg_lu_factor.out(Tensor A, *, bool pivot=True, Tensor(a!) LU, Tensor(b!) pivots) -> (Tensor(a!) LU, Tensor(b!) pivots)', CompositeExplicitAutograd='_generated.variants.linalg_lu_factor_out', Autograd='autograd.manual.out_variant')
+def linalg_lu_factor_out(A, pivot, LU, pivots, _table=linalg_lu_factor_out_op.table):
+    if hot.off:
+        return linalg_lu_factor_out_op(A, pivot, LU, pivots)
+    return _table[A._geometry.keys | LU._geometry.keys | pivots._geometry.keys](A, pivot, LU, pivots)
+
+linalg_lu_op = define('linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)', CPU='linalg.lu.linalg_lu', Autograd='_generated.autograd_kernels.linalg_lu')
+def linalg_lu(A, pivot, _table=linalg_lu_op.table):
+    if hot.off:
+        return linalg_lu_op(A, pivot)
+    return _table[A._geometry.keys](A, pivot)
+
+linalg_lu_out_op = define('linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)', CPU='_generated.variants.linalg_lu_out', Autograd='autograd.manual.out_variant')
+def linalg_lu_out(A, pivot, P, L, U, _table=linalg_lu_out_op.table):
+    if hot.off:
+        return linalg_lu_out_op(A, pivot, P, L, U)
+    return _table[A._geometry.keys | P._geometry.keys | L._geometry.keys | U._geometry.keys](A, pivot, P, L, U)
+
+lu_unpack_op = define('lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)', CPU='linalg.lu.lu_unpack', Autograd='_generated.autograd_kernels.lu_unpack')
+def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, _table=lu_unpack_op.table):
+    if hot.off:
+        return lu_unpack_op(LU_data, LU_pivots, unpack_data, unpack_pivots)
+    return _table[LU_data._geometry.keys | LU_pivots._geometry.keys](LU_data, LU_pivots, unpack_data, unpack_pivots)
+
+lu_unpack_out_op = define('lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)', CPU='_generated.variants.lu_unpack_out', Autograd='autograd.manual.out_variant')
+def lu_unpack_out(LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U, _table=lu_unpack_out_op.table):
+    if hot.off:
+        return lu_unpack_out_op(LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U)
+    return _table[LU_data._geometry.keys | LU_pivots._geometry.keys | P._geometry.keys | L._geometry.keys | U._geometry.keys](LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U)
+
+_lu_with_info_op = define('_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)', CompositeImplicitAutograd='linalg.lu._lu_with_info')
+def _lu_with_info(self, pivot, check_errors, _table=_lu_with_info_op.table):
+    if hot.off:
+        return _lu_with_info_op(self, pivot, check_errors)
+    return _table[self._geometry.keys](self, pivot, check_errors)
+
+linalg_lu_solve_op = define('linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor', CPU='linalg.lu_solve.linalg_lu_solve', Autograd='_generated.autograd_kernels.linalg_lu_solve')
+def linalg_lu_solve(LU, pivots, B, left, adjoint, _table=linalg_lu_solve_op.table):
+    if hot.off:
+        return linalg_lu_solve_op(LU, pivots, B, left, adjoint)
+    return _table[LU._geometry.keys | pivots._geometry.keys | B._geometry.keys](LU, pivots, B, left, adjoint)
+
+linalg_lu_solve_out_op = define('linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_lu_solve_out', Autograd='autograd.manual.out_variant')
+def linalg_lu_solve_out(LU, pivots, B, left, adjoint, out, _table=linalg_lu_solve_out_op.table):
+    if hot.off:
+        return linalg_lu_solve_out_op(LU, pivots, B, left, adjoint, out)
+    return _table[LU._geometry.keys | pivots._geometry.keys | B._geometry.keys | out._geometry.keys](LU, pivots, B, left, adjoint, out)
+
+lu_solve_op = define('lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor', CompositeImplicitAutograd='linalg.lu_solve.lu_solve')
+def lu_solve(self, LU_data, LU_pivots, _table=lu_solve_op.table):
+    if hot.off:
+        return lu_solve_op(self, LU_data, LU_pivots)
+    return _table[self._geometry.keys | LU_data._geometry.keys | LU_pivots._geometry.keys](self, LU_data, LU_pivots)
+
+lu_solve_out_op = define('lu_solve.out(Tensor self, Tensor LU_data, Tensor LU_pivots, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.lu_solve_out', Autograd='autograd.manual.out_variant')
+def lu_solve_out(self, LU_data, LU_pivots, out, _table=lu_solve_out_op.table):
+    if hot.off:
+        return lu_solve_out_op(self, LU_data, LU_pivots, out)
+    return _table[self._geometry.keys | LU_data._geometry.keys | LU_pivots._geometry.keys | out._geometry.keys](self, LU_data, LU_pivots, out)
+
+linalg_ldl_factor_ex_op = define('linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)', CPU='linalg.ldl.linalg_ldl_factor_ex', Autograd='_generated.autograd_kernels.linalg_ldl_factor_ex')
+def linalg_ldl_factor_ex(self, hermitian, check_errors, _table=linalg_ldl_factor_ex_op.table):
+    if hot.off:
+        return linalg_ldl_factor_ex_op(self, hermitian, check_errors)
+    return _table[self._geometry.keys](self, hermitian, check_errors)
+
+linalg_ldl_factor_ex_out_op = define('linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info)', CPU='_generated.variants.linalg_ldl_factor_ex_out', Autograd='autograd.manual.out_variant')
+def linalg_ldl_factor_ex_out(self, hermitian, check_errors, LD, pivots, info, _table=linalg_ldl_factor_ex_out_op.table):
+    if hot.off:
+        return linalg_ldl_factor_ex_out_op(self, hermitian, check_errors, LD, pivots, info)
+    return _table[self._geometry.keys | LD._geometry.keys | pivots._geometry.keys | info._geometry.keys](self, hermitian, check_errors, LD, pivots, info)
+
+linalg_ldl_factor_op = define('linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)', CompositeImplicitAutograd='linalg.ldl.linalg_ldl_factor')
+def linalg_ldl_factor(self, hermitian, _table=linalg_ldl_factor_op.table):
+    if hot.off:
+        return linalg_ldl_factor_op(self, hermitian)
+    return _table[self._geometry.keys](self, hermitian)
+
+linalg_ldl_factor_out_op = define('linalg_ldl_factor.out(Tensor self, *, bool hermitian=False, Tensor(a!) LD, Tensor(b!) pivots) -> (Tensor(a!) LD, Tensor(b!) pivots)', CompositeExplicitAutograd='_generated.variants.linalg_ldl_factor_out', Autograd='autograd.manual.out_variant')
+def linalg_ldl_factor_out(self, hermitian, LD, pivots, _table=linalg_ldl_factor_out_op.table):
+    if hot.off:
+        return linalg_ldl_factor_out_op(self, hermitian, LD, pivots)
+    return _table[self._geometry.keys | LD._geometry.keys | pivots._geometry.keys](self, hermitian, LD, pivots)
+
+linalg_ldl_solve_op = define('linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor', CPU='linalg.ldl.linalg_ldl_solve', Autograd='_generated.autograd_kernels.linalg_ldl_solve')
+def linalg_ldl_solve(LD, pivots, B, hermitian, _table=linalg_ldl_solve_op.table):
+    if hot.off:
+        return linalg_ldl_solve_op(LD, pivots, B, hermitian)
+    return _table[LD._geometry.keys | pivots._geometry.keys | B._geometry.keys](LD, pivots, B, hermitian)
+
+linalg_ldl_solve_out_op = define('linalg_ldl_solve.out(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_ldl_solve_out', Autograd='autograd.manual.out_variant')
+def linalg_ldl_solve_out(LD, pivots, B, hermitian, out, _table=linalg_ldl_solve_out_op.table):
+    if hot.off:
+        return linalg_ldl_solve_out_op(LD, pivots, B, hermitian, out)
+    return _table[LD._geometry.keys | pivots._geometry.keys | B._geometry.keys | out._geometry.keys](LD, pivots, B, hermitian, out)
+
+linalg_lstsq_op = define('linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)', CPU='linalg.least_squares.linalg_lstsq', Autograd='_generated.autograd_kernels.linalg_lstsq')
+def linalg_lstsq(self, b, rcond, driver, _table=linalg_lstsq_op.table):
+    if hot.off:
+        return linalg_lstsq_op(self, b, rcond, driver)
+    return _table[self._geometry.keys | b._geometry.keys](self, b, rcond, driver)
+
+linalg_lstsq_out_op = define('linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None, Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) -> (Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values)', CPU='_generated.variants.linalg_lstsq_out', Autograd='autograd.manual.out_variant')
+def linalg_lstsq_out(self, b, rcond, driver, solution, residuals, rank, singular_values, _table=linalg_lstsq_out_op.table):
+    if hot.off:
+        return linalg_lstsq_out_op(self, b, rcond, driver, solution, residuals, rank, singular_values)
+    return _table[self._geometry.keys | b._geometry.keys | solution._geometry.keys | residuals._geometry.keys | rank._geometry.keys | singular_values._geometry.keys](self, b, rcond, driver, solution, residuals, rank, singular_values)
+
+linalg_pinv_atol_rtol_tensor_op = define('linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor', CPU='linalg.pseudo_inverse.linalg_pinv_atol_rtol_tensor', Autograd='_generated.autograd_kernels.linalg_pinv_atol_rtol_tensor')
+def linalg_pinv_atol_rtol_tensor(self, atol, rtol, hermitian, _table=linalg_pinv_atol_rtol_tensor_op.table):
+    if hot.off:
+        return linalg_pinv_atol_rtol_tensor_op(self, atol, rtol, hermitian)
+    return _table[self._geometry.keys | (0 if atol is None else atol._geometry.keys) | (0 if rtol is None else rtol._geometry.keys)](self, atol, rtol, hermitian)
+
+linalg_pinv_atol_rtol_tensor_out_op = define('linalg_pinv.atol_rtol_tensor_out(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_pinv_atol_rtol_tensor_out', Autograd='autograd.manual.out_variant')
+def linalg_pinv_atol_rtol_tensor_out(self, atol, rtol, hermitian, out, _table=linalg_pinv_atol_rtol_tensor_out_op.table):
+    if hot.off:
+        return linalg_pinv_atol_rtol_tensor_out_op(self, atol, rtol, hermitian, out)
+    return _table[self._geometry.keys | (0 if atol is None else atol._geometry.keys) | (0 if rtol is None else rtol._geometry.keys) | out._geometry.keys](self, atol, rtol, hermitian, out)
+
+linalg_pinv_atol_rtol_float_op = define('linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor', CompositeImplicitAutograd='linalg.pseudo_inverse.linalg_pinv_atol_rtol_float')
+def linalg_pinv_atol_rtol_float(self, atol, rtol, hermitian, _table=linalg_pinv_atol_rtol_float_op.table):
+    if hot.off:
+        return linalg_pinv_atol_rtol_float_op(self, atol, rtol, hermitian)
+    return _table[self._geometry.keys](self, atol, rtol, hermitian)
+
+linalg_pinv_atol_rtol_float_out_op = define('linalg_pinv.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_pinv_atol_rtol_float_out', Autograd='autograd.manual.out_variant')
+def linalg_pinv_atol_rtol_float_out(self, atol, rtol, hermitian, out, _table=linalg_pinv_atol_rtol_float_out_op.table):
+    if hot.off:
+        return linalg_pinv_atol_rtol_float_out_op(self, atol, rtol, hermitian, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, atol, rtol, hermitian, out)
+
+linalg_pinv_op = define('linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor', CompositeImplicitAutograd='linalg.pseudo_inverse.linalg_pinv')
+def linalg_pinv(self, rcond, hermitian, _table=linalg_pinv_op.table):
+    if hot.off:
+        return linalg_pinv_op(self, rcond, hermitian)
+    return _table[self._geometry.keys](self, rcond, hermitian)
+
+linalg_pinv_out_op = define('linalg_pinv.out(Tensor self, float rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_pinv_out', Autograd='autograd.manual.out_variant')
+def linalg_pinv_out(self, rcond, hermitian, out, _table=linalg_pinv_out_op.table):
+    if hot.off:
+        return linalg_pinv_out_op(self, rcond, hermitian, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, rcond, hermitian, out)
+
+linalg_pinv_rcond_tensor_op = define('linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor', CompositeImplicitAutograd='linalg.pseudo_inverse.linalg_pinv_rcond_tensor')
+def linalg_pinv_rcond_tensor(self, rcond, hermitian, _table=linalg_pinv_rcond_tensor_op.table):
+    if hot.off:
+        return linalg_pinv_rcond_tensor_op(self, rcond, hermitian)
+    return _table[self._geometry.keys | rcond._geometry.keys](self, rcond, hermitian)
+
+linalg_pinv_out_rcond_tensor_op = define('linalg_pinv.out_rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_pinv_out_rcond_tensor', Autograd='autograd.manual.out_variant')
+def linalg_pinv_out_rcond_tensor(self, rcond, hermitian, out, _table=linalg_pinv_out_rcond_tensor_op.table):
+    if hot.off:
+        return linalg_pinv_out_rcond_tensor_op(self, rcond, hermitian, out)
+    return _table[self._geometry.keys | rcond._geometry.keys | out._geometry.keys](self, rcond, hermitian, out)
+
+pinverse_op = define('pinverse(Tensor self, float rcond=1e-15) -> Tensor', CompositeImplicitAutograd='linalg.pseudo_inverse.pinverse')
+def pinverse(self, rcond, _table=pinverse_op.table):
+    if hot.off:
+        return pinverse_op(self, rcond)
+    return _table[self._geometry.keys](self, rcond)
+
+linalg_matrix_rank_atol_rtol_tensor_op = define('linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor', CompositeImplicitAutograd='linalg.rank.linalg_matrix_rank_atol_rtol_tensor')
+def linalg_matrix_rank_atol_rtol_tensor(input, atol, rtol, hermitian, _table=linalg_matrix_rank_atol_rtol_tensor_op.table):
+    if hot.off:
+        return linalg_matrix_rank_atol_rtol_tensor_op(input, atol, rtol, hermitian)
+    return _table[input._geometry.keys | (0 if atol is None else atol._geometry.keys) | (0 if rtol is None else rtol._geometry.keys)](input, atol, rtol, hermitian)
+
+linalg_matrix_rank_atol_rtol_tensor_out_op = define('linalg_matrix_rank.atol_rtol_tensor_out(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_matrix_rank_atol_rtol_tensor_out', Autograd='autograd.manual.out_variant')
+def linalg_matrix_rank_atol_rtol_tensor_out(input, atol, rtol, hermitian, out, _table=linalg_matrix_rank_atol_rtol_tensor_out_op.table):
+    if hot.off:
+        return linalg_matrix_rank_atol_rtol_tensor_out_op(input, atol, rtol, hermitian, out)
+    return _table[input._geometry.keys | (0 if atol is None else atol._geometry.keys) | (0 if rtol is None else rtol._geometry.keys) | out._geometry.keys](input, atol, rtol, hermitian, out)
+
+linalg_matrix_rank_atol_rtol_float_op = define('linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor', CompositeImplicitAutograd='linalg.rank.linalg_matrix_rank_atol_rtol_float')
+def linalg_matrix_rank_atol_rtol_float(self, atol, rtol, hermitian, _table=linalg_matrix_rank_atol_rtol_float_op.table):
+    if hot.off:
+        return linalg_matrix_rank_atol_rtol_float_op(self, atol, rtol, hermitian)
+    return _table[self._geometry.keys](self, atol, rtol, hermitian)
+
+linalg_matrix_rank_atol_rtol_float_out_op = define('linalg_matrix_rank.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_matrix_rank_atol_rtol_float_out', Autograd='autograd.manual.out_variant')
+def linalg_matrix_rank_atol_rtol_float_out(self, atol, rtol, hermitian, out, _table=linalg_matrix_rank_atol_rtol_float_out_op.table):
+    if hot.off:
+        return linalg_matrix_rank_atol_rtol_float_out_op(self, atol, rtol, hermitian, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, atol, rtol, hermitian, out)
+
+linalg_matrix_rank_op = define('linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor', CompositeImplicitAutograd='linalg.rank.linalg_matrix_rank')
+def linalg_matrix_rank(self, tol, hermitian, _table=linalg_matrix_rank_op.table):
+    if hot.off:
+        return linalg_matrix_rank_op(self, tol, hermitian)
+    return _table[self._geometry.keys](self, tol, hermitian)
+
+linalg_matrix_rank_out_op = define('linalg_matrix_rank.out(Tensor self, float tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_matrix_rank_out', Autograd='autograd.manual.out_variant')
+def linalg_matrix_rank_out(self, tol, hermitian, out, _table=linalg_matrix_rank_out_op.table):
+    if hot.off:
+        return linalg_matrix_rank_out_op(self, tol, hermitian, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, tol, hermitian, out)
+
+linalg_matrix_rank_tol_tensor_op = define('linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor', CompositeImplicitAutograd='linalg.rank.linalg_matrix_rank_tol_tensor')
+def linalg_matrix_rank_tol_tensor(input, tol, hermitian, _table=linalg_matrix_rank_tol_tensor_op.table):
+    if hot.off:
+        return linalg_matrix_rank_tol_tensor_op(input, tol, hermitian)
+    return _table[input._geometry.keys | tol._geometry.keys](input, tol, hermitian)
+
+linalg_matrix_rank_out_tol_tensor_op = define('linalg_matrix_rank.out_tol_tensor(Tensor input, Tensor tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_matrix_rank_out_tol_tensor', Autograd='autograd.manual.out_variant')
+def linalg_matrix_rank_out_tol_tensor(input, tol, hermitian, out, _table=linalg_matrix_rank_out_tol_tensor_op.table):
+    if hot.off:
+        return linalg_matrix_rank_out_tol_tensor_op(input, tol, hermitian, out)
+    return _table[input._geometry.keys | tol._geometry.keys | out._geometry.keys](input, tol, hermitian, out)
+
+linalg_cond_op = define('linalg_cond(Tensor self, Scalar? p=None) -> Tensor', CompositeImplicitAutograd='linalg.condition.linalg_cond')
+def linalg_cond(self, p, _table=linalg_cond_op.table):
+    if hot.off:
+        return linalg_cond_op(self, p)
+    return _table[self._geometry.keys](self, p)
+
+linalg_cond_out_op = define('linalg_cond.out(Tensor self, Scalar? p=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_cond_out', Autograd='autograd.manual.out_variant')
+def linalg_cond_out(self, p, out, _table=linalg_cond_out_op.table):
+    if hot.off:
+        return linalg_cond_out_op(self, p, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, p, out)
+
+linalg_cond_p_str_op = define('linalg_cond.p_str(Tensor self, str p) -> Tensor', CompositeImplicitAutograd='linalg.condition.linalg_cond_p_str')
+def linalg_cond_p_str(self, p, _table=linalg_cond_p_str_op.table):
+    if hot.off:
+        return linalg_cond_p_str_op(self, p)
+    return _table[self._geometry.keys](self, p)
+
+linalg_cond_p_str_out_op = define('linalg_cond.p_str_out(Tensor self, str p, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_cond_p_str_out', Autograd='autograd.manual.out_variant')
+def linalg_cond_p_str_out(self, p, out, _table=linalg_cond_p_str_out_op.table):
+    if hot.off:
+        return linalg_cond_p_str_out_op(self, p, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, p, out)
+
+linalg_matmul_op = define('linalg_matmul(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.linalg_matmul')
+def linalg_matmul(self, other, _table=linalg_matmul_op.table):
+    if hot.off:
+        return linalg_matmul_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+linalg_matmul_out_op = define('linalg_matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.linalg_matmul_out')
+def linalg_matmul_out(self, other, out, _table=linalg_matmul_out_op.table):
+    if hot.off:
+        return linalg_matmul_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+linalg_multi_dot_op = define('linalg_multi_dot(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='linalg.chains.linalg_multi_dot')
+def linalg_multi_dot(tensors, _table=linalg_multi_dot_op.table):
+    if hot.off:
+        return linalg_multi_dot_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+linalg_multi_dot_out_op = define('linalg_multi_dot.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_multi_dot_out', Autograd='autograd.manual.out_variant')
+def linalg_multi_dot_out(tensors, out, _table=linalg_multi_dot_out_op.table):
+    if hot.off:
+        return linalg_multi_dot_out_op(tensors, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
+
+chain_matmul_op = define('chain_matmul(Tensor[] matrices) -> Tensor', CompositeImplicitAutograd='linalg.chains.chain_matmul')
+def chain_matmul(matrices, _table=chain_matmul_op.table):
+    if hot.off:
+        return chain_matmul_op(matrices)
+    return _table[list_keys(matrices)](matrices)
+
+chain_matmul_out_op = define('chain_matmul.out(Tensor[] matrices, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.chain_matmul_out', Autograd='autograd.manual.out_variant')
+def chain_matmul_out(matrices, out, _table=chain_matmul_out_op.table):
+    if hot.off:
+        return chain_matmul_out_op(matrices, out)
+    return _table[list_keys(matrices) | out._geometry.keys](matrices, out)
+
+tensordot_op = define('tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor', CompositeImplicitAutograd='linalg.tensor_products.tensordot')
+def tensordot(self, other, dims_self, dims_other, _table=tensordot_op.table):
+    if hot.off:
+        return tensordot_op(self, other, dims_self, dims_other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, dims_self, dims_other)
+
+tensordot_out_op = define('tensordot.out(Tensor self, Tensor other, int[] dims_self, int[] dims_other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.tensordot_out', Autograd='autograd.manual.out_variant')
+def tensordot_out(self, other, dims_self, dims_other, out, _table=tensordot_out_op.table):
+    if hot.off:
+        return tensordot_out_op(self, other, dims_self, dims_other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, dims_self, dims_other, out)
+
+inner_op = define('inner(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='linalg.tensor_products.inner')
+def inner(self, other, _table=inner_op.table):
+    if hot.off:
+        return inner_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+inner_out_op = define('inner.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.inner_out', Autograd='autograd.manual.out_variant')
+def inner_out(self, other, out, _table=inner_out_op.table):
+    if hot.off:
+        return inner_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+linalg_vecdot_op = define('linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor', CompositeImplicitAutograd='linalg.tensor_products.linalg_vecdot')
+def linalg_vecdot(x, y, dim, _table=linalg_vecdot_op.table):
+    if hot.off:
+        return linalg_vecdot_op(x, y, dim)
+    return _table[x._geometry.keys | y._geometry.keys](x, y, dim)
+
+linalg_vecdot_out_op = define('linalg_vecdot.out(Tensor x, Tensor y, *, int dim=-1, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.linalg_vecdot_out', Autograd='autograd.manual.out_variant')
+def linalg_vecdot_out(x, y, dim, out, _table=linalg_vecdot_out_op.table):
+    if hot.off:
+        return linalg_vecdot_out_op(x, y, dim, out)
+    return _table[x._geometry.keys | y._geometry.keys | out._geometry.keys](x, y, dim, out)
+
+kron_op = define('kron(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='linalg.tensor_products.kron')
+def kron(self, other, _table=kron_op.table):
+    if hot.off:
+        return kron_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+kron_out_op = define('kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.kron_out', Autograd='autograd.manual.out_variant')
+def kron_out(self, other, out, _table=kron_out_op.table):
+    if hot.off:
+        return kron_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+ger_op = define('ger(Tensor self, Tensor vec2) -> Tensor', CompositeImplicitAutograd='_generated.aliases.ger')
+def ger(self, vec2, _table=ger_op.table):
+    if hot.off:
+        return ger_op(self, vec2)
+    return _table[self._geometry.keys | vec2._geometry.keys](self, vec2)
+
+ger_out_op = define('ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.ger_out')
+def ger_out(self, vec2, out, _table=ger_out_op.table):
+    if hot.off:
+        return ger_out_op(self, vec2, out)
+    return _table[self._geometry.keys | vec2._geometry.keys | out._geometry.keys](self, vec2, out)
+
+addr_op = define('addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', CPU='linalg.outer.addr', Autograd='_generated.autograd_kernels.addr')
+def addr(self, vec1, vec2, beta, alpha, _table=addr_op.table):
+    if hot.off:
+        return addr_op(self, vec1, vec2, beta, alpha)
+    return _table[self._geometry.keys | vec1._geometry.keys | vec2._geometry.keys](self, vec1, vec2, beta, alpha)
+
+addr__op = define('addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', CPU='_generated.variants.addr_', Autograd='_generated.autograd_kernels.addr_')
+def addr_(self, vec1, vec2, beta, alpha, _table=addr__op.table):
+    if hot.off:
+        return addr__op(self, vec1, vec2, beta, alpha)
+    return _table[self._geometry.keys | vec1._geometry.keys | vec2._geometry.keys](self, vec1, vec2, beta, alpha)
+
+addr_out_op = define('addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.addr_out', Autograd='autograd.manual.out_variant')
+def addr_out(self, vec1, vec2, beta, alpha, out, _table=addr_out_op.table):
+    if hot.off:
+        return addr_out_op(self, vec1, vec2, beta, alpha, out)
+    return _table[self._geometry.keys | vec1._geometry.keys | vec2._geometry.keys | out._geometry.keys](self, vec1, vec2, beta, alpha, out)
+
+linalg_cross_op = define('linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor', CPU='linalg.cross.linalg_cross', Autograd='_generated.autograd_kernels.linalg_cross')
+def linalg_cross(self, other, dim, _table=linalg_cross_op.table):
+    if hot.off:
+        return linalg_cross_op(self, other, dim)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, dim)
+
+linalg_cross_out_op = define('linalg_cross.out(Tensor self, Tensor other, *, int dim=-1, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.linalg_cross_out', Autograd='autograd.manual.out_variant')
+def linalg_cross_out(self, other, dim, out, _table=linalg_cross_out_op.table):
+    if hot.off:
+        return linalg_cross_out_op(self, other, dim, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, dim, out)
+
+cross_op = define('cross(Tensor self, Tensor other, int? dim=None) -> Tensor', CompositeImplicitAutograd='linalg.cross.cross')
+def cross(self, other, dim, _table=cross_op.table):
+    if hot.off:
+        return cross_op(self, other, dim)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, dim)
+
+cross_out_op = define('cross.out(Tensor self, Tensor other, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.cross_out', Autograd='autograd.manual.out_variant')
+def cross_out(self, other, dim, out, _table=cross_out_op.table):
+    if hot.off:
+        return cross_out_op(self, other, dim, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, dim, out)
+
+trace_op = define('trace(Tensor self) -> Tensor', CPU='linalg.diagonals.trace', Autograd='_generated.autograd_kernels.trace')
+def trace(self, _table=trace_op.table):
+    if hot.off:
+        return trace_op(self)
+    return _table[self._geometry.keys](self)
+
+trace_out_op = define('trace.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.trace_out', Autograd='autograd.manual.out_variant')
+def trace_out(self, out, _table=trace_out_op.table):
+    if hot.off:
+        return trace_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+trace_backward_op = define('trace_backward(Tensor grad, int[] sizes) -> Tensor', CompositeImplicitAutograd='linalg.diagonals.trace_backward')
+def trace_backward(grad, sizes, _table=trace_backward_op.table):
+    if hot.off:
+        return trace_backward_op(grad, sizes)
+    return _table[grad._geometry.keys](grad, sizes)
+
+linalg_diagonal_op = define('linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)', CompositeImplicitAutograd='linalg.diagonals.linalg_diagonal')
+def linalg_diagonal(A, offset, dim1, dim2, _table=linalg_diagonal_op.table):
+    if hot.off:
+        return linalg_diagonal_op(A, offset, dim1, dim2)
+    return _table[A._geometry.keys](A, offset, dim1, dim2)
 
 mm_op = define('mm(Tensor self, Tensor mat2) -> Tensor', CPU='linear_algebra.mm', CUDA='cuda.linear_algebra.mm', Autograd='_generated.autograd_kernels.mm')
 def mm(self, mat2, _table=mm_op.table):
@@ -703,6 +1951,516 @@ def linear_out(input, weight, bias, out, _table=linear_out_op.table):
     if hot.off:
         return linear_out_op(input, weight, bias, out)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys) | out._geometry.keys](input, weight, bias, out)
+
+scatter_reduce_two_op = define('scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor', CPU='scatter_reduce.scatter_reduce', Autograd='_generated.autograd_kernels.scatter_reduce_two')
+def scatter_reduce_two(self, dim, index, src, reduce, include_self, _table=scatter_reduce_two_op.table):
+    if hot.off:
+        return scatter_reduce_two_op(self, dim, index, src, reduce, include_self)
+    return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src, reduce, include_self)
+
+scatter_reduce__two_op = define('scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor(a!)', CPU='_generated.variants.scatter_reduce__two', Autograd='_generated.autograd_kernels.scatter_reduce__two')
+def scatter_reduce__two(self, dim, index, src, reduce, include_self, _table=scatter_reduce__two_op.table):
+    if hot.off:
+        return scatter_reduce__two_op(self, dim, index, src, reduce, include_self)
+    return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys](self, dim, index, src, reduce, include_self)
+
+scatter_reduce_two_out_op = define('scatter_reduce.two_out(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.scatter_reduce_two_out', Autograd='autograd.manual.out_variant')
+def scatter_reduce_two_out(self, dim, index, src, reduce, include_self, out, _table=scatter_reduce_two_out_op.table):
+    if hot.off:
+        return scatter_reduce_two_out_op(self, dim, index, src, reduce, include_self, out)
+    return _table[self._geometry.keys | index._geometry.keys | src._geometry.keys | out._geometry.keys](self, dim, index, src, reduce, include_self, out)
+
+index_reduce_op = define('index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor', CPU='scatter_reduce.index_reduce', Autograd='_generated.autograd_kernels.index_reduce')
+def index_reduce(self, dim, index, source, reduce, include_self, _table=index_reduce_op.table):
+    if hot.off:
+        return index_reduce_op(self, dim, index, source, reduce, include_self)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, dim, index, source, reduce, include_self)
+
+index_reduce__op = define('index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!)', CPU='_generated.variants.index_reduce_', Autograd='_generated.autograd_kernels.index_reduce_')
+def index_reduce_(self, dim, index, source, reduce, include_self, _table=index_reduce__op.table):
+    if hot.off:
+        return index_reduce__op(self, dim, index, source, reduce, include_self)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, dim, index, source, reduce, include_self)
+
+index_reduce_out_op = define('index_reduce.out(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_reduce_out', Autograd='autograd.manual.out_variant')
+def index_reduce_out(self, dim, index, source, reduce, include_self, out, _table=index_reduce_out_op.table):
+    if hot.off:
+        return index_reduce_out_op(self, dim, index, source, reduce, include_self, out)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys | out._geometry.keys](self, dim, index, source, reduce, include_self, out)
+
+index_copy_op = define('index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor', CPU='index_writes.index_copy', Autograd='_generated.autograd_kernels.index_copy')
+def index_copy(self, dim, index, source, _table=index_copy_op.table):
+    if hot.off:
+        return index_copy_op(self, dim, index, source)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, dim, index, source)
+
+index_copy__op = define('index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) -> Tensor(a!)', CPU='_generated.variants.index_copy_', Autograd='_generated.autograd_kernels.index_copy_')
+def index_copy_(self, dim, index, source, _table=index_copy__op.table):
+    if hot.off:
+        return index_copy__op(self, dim, index, source)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, dim, index, source)
+
+index_copy_out_op = define('index_copy.out(Tensor self, int dim, Tensor index, Tensor source, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_copy_out', Autograd='autograd.manual.out_variant')
+def index_copy_out(self, dim, index, source, out, _table=index_copy_out_op.table):
+    if hot.off:
+        return index_copy_out_op(self, dim, index, source, out)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys | out._geometry.keys](self, dim, index, source, out)
+
+index_fill_int_Scalar_op = define('index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', CPU='index_writes.index_fill', Autograd='_generated.autograd_kernels.index_fill_int_Scalar')
+def index_fill_int_Scalar(self, dim, index, value, _table=index_fill_int_Scalar_op.table):
+    if hot.off:
+        return index_fill_int_Scalar_op(self, dim, index, value)
+    return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value)
+
+index_fill__int_Scalar_op = define('index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)', CPU='_generated.variants.index_fill__int_Scalar', Autograd='_generated.autograd_kernels.index_fill__int_Scalar')
+def index_fill__int_Scalar(self, dim, index, value, _table=index_fill__int_Scalar_op.table):
+    if hot.off:
+        return index_fill__int_Scalar_op(self, dim, index, value)
+    return _table[self._geometry.keys | index._geometry.keys](self, dim, index, value)
+
+index_fill_int_Scalar_out_op = define('index_fill.int_Scalar_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_fill_int_Scalar_out', Autograd='autograd.manual.out_variant')
+def index_fill_int_Scalar_out(self, dim, index, value, out, _table=index_fill_int_Scalar_out_op.table):
+    if hot.off:
+        return index_fill_int_Scalar_out_op(self, dim, index, value, out)
+    return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, dim, index, value, out)
+
+index_fill_int_Tensor_op = define('index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor', CPU='index_writes.index_fill_Tensor', Autograd='_generated.autograd_kernels.index_fill_int_Tensor')
+def index_fill_int_Tensor(self, dim, index, value, _table=index_fill_int_Tensor_op.table):
+    if hot.off:
+        return index_fill_int_Tensor_op(self, dim, index, value)
+    return _table[self._geometry.keys | index._geometry.keys | value._geometry.keys](self, dim, index, value)
+
+index_fill__int_Tensor_op = define('index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!)', CPU='_generated.variants.index_fill__int_Tensor', Autograd='_generated.autograd_kernels.index_fill__int_Tensor')
+def index_fill__int_Tensor(self, dim, index, value, _table=index_fill__int_Tensor_op.table):
+    if hot.off:
+        return index_fill__int_Tensor_op(self, dim, index, value)
+    return _table[self._geometry.keys | index._geometry.keys | value._geometry.keys](self, dim, index, value)
+
+index_fill_int_Tensor_out_op = define('index_fill.int_Tensor_out(Tensor self, int dim, Tensor index, Tensor value, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.index_fill_int_Tensor_out', Autograd='autograd.manual.out_variant')
+def index_fill_int_Tensor_out(self, dim, index, value, out, _table=index_fill_int_Tensor_out_op.table):
+    if hot.off:
+        return index_fill_int_Tensor_out_op(self, dim, index, value, out)
+    return _table[self._geometry.keys | index._geometry.keys | value._geometry.keys | out._geometry.keys](self, dim, index, value, out)
+
+masked_scatter_op = define('masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor', CPU='index_writes.masked_scatter', Autograd='_generated.autograd_kernels.masked_scatter')
+def masked_scatter(self, mask, source, _table=masked_scatter_op.table):
+    if hot.off:
+        return masked_scatter_op(self, mask, source)
+    return _table[self._geometry.keys | mask._geometry.keys | source._geometry.keys](self, mask, source)
+
+masked_scatter__op = define('masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)', CPU='_generated.variants.masked_scatter_', Autograd='_generated.autograd_kernels.masked_scatter_')
+def masked_scatter_(self, mask, source, _table=masked_scatter__op.table):
+    if hot.off:
+        return masked_scatter__op(self, mask, source)
+    return _table[self._geometry.keys | mask._geometry.keys | source._geometry.keys](self, mask, source)
+
+masked_scatter_out_op = define('masked_scatter.out(Tensor self, Tensor mask, Tensor source, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.masked_scatter_out', Autograd='autograd.manual.out_variant')
+def masked_scatter_out(self, mask, source, out, _table=masked_scatter_out_op.table):
+    if hot.off:
+        return masked_scatter_out_op(self, mask, source, out)
+    return _table[self._geometry.keys | mask._geometry.keys | source._geometry.keys | out._geometry.keys](self, mask, source, out)
+
+masked_scatter_backward_op = define('masked_scatter_backward(Tensor grad_output, Tensor mask, int[] sizes) -> Tensor', CompositeExplicitAutograd='index_writes.masked_scatter_backward', Autograd='_generated.autograd_kernels.masked_scatter_backward')
+def masked_scatter_backward(grad_output, mask, sizes, _table=masked_scatter_backward_op.table):
+    if hot.off:
+        return masked_scatter_backward_op(grad_output, mask, sizes)
+    return _table[grad_output._geometry.keys | mask._geometry.keys](grad_output, mask, sizes)
+
+put_op = define('put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor', CPU='index_writes.put', Autograd='_generated.autograd_kernels.put')
+def put(self, index, source, accumulate, _table=put_op.table):
+    if hot.off:
+        return put_op(self, index, source, accumulate)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, index, source, accumulate)
+
+put__op = define('put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)', CPU='_generated.variants.put_', Autograd='_generated.autograd_kernels.put_')
+def put_(self, index, source, accumulate, _table=put__op.table):
+    if hot.off:
+        return put__op(self, index, source, accumulate)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys](self, index, source, accumulate)
+
+put_out_op = define('put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.put_out', Autograd='autograd.manual.out_variant')
+def put_out(self, index, source, accumulate, out, _table=put_out_op.table):
+    if hot.off:
+        return put_out_op(self, index, source, accumulate, out)
+    return _table[self._geometry.keys | index._geometry.keys | source._geometry.keys | out._geometry.keys](self, index, source, accumulate, out)
+
+take_op = define('take(Tensor self, Tensor index) -> Tensor', CPU='index_writes.take', Autograd='_generated.autograd_kernels.take')
+def take(self, index, _table=take_op.table):
+    if hot.off:
+        return take_op(self, index)
+    return _table[self._geometry.keys | index._geometry.keys](self, index)
+
+take_out_op = define('take.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.take_out', Autograd='autograd.manual.out_variant')
+def take_out(self, index, out, _table=take_out_op.table):
+    if hot.off:
+        return take_out_op(self, index, out)
+    return _table[self._geometry.keys | index._geometry.keys | out._geometry.keys](self, index, out)
+
+take_along_dim_op = define('take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor', CompositeImplicitAutograd='index_writes.take_along_dim')
+def take_along_dim(self, indices, dim, _table=take_along_dim_op.table):
+    if hot.off:
+        return take_along_dim_op(self, indices, dim)
+    return _table[self._geometry.keys | indices._geometry.keys](self, indices, dim)
+
+take_along_dim_out_op = define('take_along_dim.out(Tensor self, Tensor indices, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.take_along_dim_out', Autograd='autograd.manual.out_variant')
+def take_along_dim_out(self, indices, dim, out, _table=take_along_dim_out_op.table):
+    if hot.off:
+        return take_along_dim_out_op(self, indices, dim, out)
+    return _table[self._geometry.keys | indices._geometry.keys | out._geometry.keys](self, indices, dim, out)
+
+select_scatter_op = define('select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor', CompositeExplicitAutograd='view_scatters.select_scatter', Autograd='_generated.autograd_kernels.select_scatter')
+def select_scatter(self, src, dim, index, _table=select_scatter_op.table):
+    if hot.off:
+        return select_scatter_op(self, src, dim, index)
+    return _table[self._geometry.keys | src._geometry.keys](self, src, dim, index)
+
+select_scatter_out_op = define('select_scatter.out(Tensor self, Tensor src, int dim, int index, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.select_scatter_out', Autograd='autograd.manual.out_variant')
+def select_scatter_out(self, src, dim, index, out, _table=select_scatter_out_op.table):
+    if hot.off:
+        return select_scatter_out_op(self, src, dim, index, out)
+    return _table[self._geometry.keys | src._geometry.keys | out._geometry.keys](self, src, dim, index, out)
+
+slice_scatter_op = define('slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor', CompositeExplicitAutograd='view_scatters.slice_scatter', Autograd='_generated.autograd_kernels.slice_scatter')
+def slice_scatter(self, src, dim, start, end, step, _table=slice_scatter_op.table):
+    if hot.off:
+        return slice_scatter_op(self, src, dim, start, end, step)
+    return _table[self._geometry.keys | src._geometry.keys](self, src, dim, start, end, step)
+
+slice_scatter_out_op = define('slice_scatter.out(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.slice_scatter_out', Autograd='autograd.manual.out_variant')
+def slice_scatter_out(self, src, dim, start, end, step, out, _table=slice_scatter_out_op.table):
+    if hot.off:
+        return slice_scatter_out_op(self, src, dim, start, end, step, out)
+    return _table[self._geometry.keys | src._geometry.keys | out._geometry.keys](self, src, dim, start, end, step, out)
+
+diagonal_scatter_op = define('diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor', CompositeExplicitAutograd='view_scatters.diagonal_scatter', Autograd='_generated.autograd_kernels.diagonal_scatter')
+def diagonal_scatter(self, src, offset, dim1, dim2, _table=diagonal_scatter_op.table):
+    if hot.off:
+        return diagonal_scatter_op(self, src, offset, dim1, dim2)
+    return _table[self._geometry.keys | src._geometry.keys](self, src, offset, dim1, dim2)
+
+diagonal_scatter_out_op = define('diagonal_scatter.out(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.diagonal_scatter_out', Autograd='autograd.manual.out_variant')
+def diagonal_scatter_out(self, src, offset, dim1, dim2, out, _table=diagonal_scatter_out_op.table):
+    if hot.off:
+        return diagonal_scatter_out_op(self, src, offset, dim1, dim2, out)
+    return _table[self._geometry.keys | src._geometry.keys | out._geometry.keys](self, src, offset, dim1, dim2, out)
+
+as_strided_scatter_op = define('as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor', CompositeExplicitAutograd='view_scatters.as_strided_scatter', Autograd='_generated.autograd_kernels.as_strided_scatter')
+def as_strided_scatter(self, src, size, stride, storage_offset, _table=as_strided_scatter_op.table):
+    if hot.off:
+        return as_strided_scatter_op(self, src, size, stride, storage_offset)
+    return _table[self._geometry.keys | src._geometry.keys](self, src, size, stride, storage_offset)
+
+as_strided_scatter_out_op = define('as_strided_scatter.out(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.as_strided_scatter_out', Autograd='autograd.manual.out_variant')
+def as_strided_scatter_out(self, src, size, stride, storage_offset, out, _table=as_strided_scatter_out_op.table):
+    if hot.off:
+        return as_strided_scatter_out_op(self, src, size, stride, storage_offset, out)
+    return _table[self._geometry.keys | src._geometry.keys | out._geometry.keys](self, src, size, stride, storage_offset, out)
+
+narrow_copy_op = define('narrow_copy(Tensor self, int dim, int start, int length) -> Tensor', CompositeExplicitAutograd='view_copies.narrow_copy', Autograd='_generated.autograd_kernels.narrow_copy')
+def narrow_copy(self, dim, start, length, _table=narrow_copy_op.table):
+    if hot.off:
+        return narrow_copy_op(self, dim, start, length)
+    return _table[self._geometry.keys](self, dim, start, length)
+
+narrow_copy_out_op = define('narrow_copy.out(Tensor self, int dim, int start, int length, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.narrow_copy_out', Autograd='autograd.manual.out_variant')
+def narrow_copy_out(self, dim, start, length, out, _table=narrow_copy_out_op.table):
+    if hot.off:
+        return narrow_copy_out_op(self, dim, start, length, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, start, length, out)
+
+diag_embed_op = define('diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor', CompositeExplicitAutograd='diagonals.diag_embed', Autograd='_generated.autograd_kernels.diag_embed')
+def diag_embed(self, offset, dim1, dim2, _table=diag_embed_op.table):
+    if hot.off:
+        return diag_embed_op(self, offset, dim1, dim2)
+    return _table[self._geometry.keys](self, offset, dim1, dim2)
+
+diag_embed_out_op = define('diag_embed.out(Tensor self, int offset=0, int dim1=-2, int dim2=-1, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.diag_embed_out', Autograd='autograd.manual.out_variant')
+def diag_embed_out(self, offset, dim1, dim2, out, _table=diag_embed_out_op.table):
+    if hot.off:
+        return diag_embed_out_op(self, offset, dim1, dim2, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, offset, dim1, dim2, out)
+
+diag_op = define('diag(Tensor self, int diagonal=0) -> Tensor', CompositeImplicitAutograd='diagonals.diag')
+def diag(self, diagonal, _table=diag_op.table):
+    if hot.off:
+        return diag_op(self, diagonal)
+    return _table[self._geometry.keys](self, diagonal)
+
+diag_out_op = define('diag.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.diag_out', Autograd='autograd.manual.out_variant')
+def diag_out(self, diagonal, out, _table=diag_out_op.table):
+    if hot.off:
+        return diag_out_op(self, diagonal, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, diagonal, out)
+
+diagflat_op = define('diagflat(Tensor self, int offset=0) -> Tensor', CompositeImplicitAutograd='diagonals.diagflat')
+def diagflat(self, offset, _table=diagflat_op.table):
+    if hot.off:
+        return diagflat_op(self, offset)
+    return _table[self._geometry.keys](self, offset)
+
+fill_diagonal__op = define('fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)', CompositeImplicitAutograd='diagonals.fill_diagonal_')
+def fill_diagonal_(self, fill_value, wrap, _table=fill_diagonal__op.table):
+    if hot.off:
+        return fill_diagonal__op(self, fill_value, wrap)
+    return _table[self._geometry.keys](self, fill_value, wrap)
+
+block_diag_op = define('block_diag(Tensor[] tensors) -> Tensor', CompositeExplicitAutograd='diagonals.block_diag', Autograd='_generated.autograd_kernels.block_diag')
+def block_diag(tensors, _table=block_diag_op.table):
+    if hot.off:
+        return block_diag_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+block_diag_out_op = define('block_diag.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.block_diag_out', Autograd='autograd.manual.out_variant')
+def block_diag_out(tensors, out, _table=block_diag_out_op.table):
+    if hot.off:
+        return block_diag_out_op(tensors, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
+
+rot90_op = define('rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor', CompositeExplicitAutograd='turning.rot90', Autograd='_generated.autograd_kernels.rot90')
+def rot90(self, k, dims, _table=rot90_op.table):
+    if hot.off:
+        return rot90_op(self, k, dims)
+    return _table[self._geometry.keys](self, k, dims)
+
+rot90_out_op = define('rot90.out(Tensor self, int k=1, int[] dims=[0, 1], *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.rot90_out', Autograd='autograd.manual.out_variant')
+def rot90_out(self, k, dims, out, _table=rot90_out_op.table):
+    if hot.off:
+        return rot90_out_op(self, k, dims, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, k, dims, out)
+
+fliplr_op = define('fliplr(Tensor self) -> Tensor', CompositeImplicitAutograd='turning.fliplr')
+def fliplr(self, _table=fliplr_op.table):
+    if hot.off:
+        return fliplr_op(self)
+    return _table[self._geometry.keys](self)
+
+flipud_op = define('flipud(Tensor self) -> Tensor', CompositeImplicitAutograd='turning.flipud')
+def flipud(self, _table=flipud_op.table):
+    if hot.off:
+        return flipud_op(self)
+    return _table[self._geometry.keys](self)
+
+hstack_op = define('hstack(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='stacking.hstack')
+def hstack(tensors, _table=hstack_op.table):
+    if hot.off:
+        return hstack_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+hstack_out_op = define('hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.hstack_out', Autograd='autograd.manual.out_variant')
+def hstack_out(tensors, out, _table=hstack_out_op.table):
+    if hot.off:
+        return hstack_out_op(tensors, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
+
+vstack_op = define('vstack(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='stacking.vstack')
+def vstack(tensors, _table=vstack_op.table):
+    if hot.off:
+        return vstack_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+vstack_out_op = define('vstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.vstack_out', Autograd='autograd.manual.out_variant')
+def vstack_out(tensors, out, _table=vstack_out_op.table):
+    if hot.off:
+        return vstack_out_op(tensors, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
+
+row_stack_op = define('row_stack(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='_generated.aliases.row_stack')
+def row_stack(tensors, _table=row_stack_op.table):
+    if hot.off:
+        return row_stack_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+row_stack_out_op = define('row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.row_stack_out')
+def row_stack_out(tensors, out, _table=row_stack_out_op.table):
+    if hot.off:
+        return row_stack_out_op(tensors, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
+
+dstack_op = define('dstack(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='stacking.dstack')
+def dstack(tensors, _table=dstack_op.table):
+    if hot.off:
+        return dstack_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+dstack_out_op = define('dstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.dstack_out', Autograd='autograd.manual.out_variant')
+def dstack_out(tensors, out, _table=dstack_out_op.table):
+    if hot.off:
+        return dstack_out_op(tensors, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
+
+column_stack_op = define('column_stack(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='stacking.column_stack')
+def column_stack(tensors, _table=column_stack_op.table):
+    if hot.off:
+        return column_stack_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+column_stack_out_op = define('column_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.column_stack_out', Autograd='autograd.manual.out_variant')
+def column_stack_out(tensors, out, _table=column_stack_out_op.table):
+    if hot.off:
+        return column_stack_out_op(tensors, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, out)
+
+concat_op = define('concat(Tensor[] tensors, int dim=0) -> Tensor', CompositeImplicitAutograd='_generated.aliases.concat')
+def concat(tensors, dim, _table=concat_op.table):
+    if hot.off:
+        return concat_op(tensors, dim)
+    return _table[list_keys(tensors)](tensors, dim)
+
+concat_out_op = define('concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.concat_out')
+def concat_out(tensors, dim, out, _table=concat_out_op.table):
+    if hot.off:
+        return concat_out_op(tensors, dim, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, dim, out)
+
+concatenate_op = define('concatenate(Tensor[] tensors, int dim=0) -> Tensor', CompositeImplicitAutograd='_generated.aliases.concatenate')
+def concatenate(tensors, dim, _table=concatenate_op.table):
+    if hot.off:
+        return concatenate_op(tensors, dim)
+    return _table[list_keys(tensors)](tensors, dim)
+
+concatenate_out_op = define('concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.concatenate_out')
+def concatenate_out(tensors, dim, out, _table=concatenate_out_op.table):
+    if hot.off:
+        return concatenate_out_op(tensors, dim, out)
+    return _table[list_keys(tensors) | out._geometry.keys](tensors, dim, out)
+
+atleast_1d_op = define('atleast_1d(Tensor self) -> Tensor', CompositeImplicitAutograd='stacking.atleast_1d')
+def atleast_1d(self, _table=atleast_1d_op.table):
+    if hot.off:
+        return atleast_1d_op(self)
+    return _table[self._geometry.keys](self)
+
+atleast_1d_Sequence_op = define('atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]', CompositeImplicitAutograd='stacking.atleast_1d_Sequence')
+def atleast_1d_Sequence(tensors, _table=atleast_1d_Sequence_op.table):
+    if hot.off:
+        return atleast_1d_Sequence_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+atleast_2d_op = define('atleast_2d(Tensor self) -> Tensor', CompositeImplicitAutograd='stacking.atleast_2d')
+def atleast_2d(self, _table=atleast_2d_op.table):
+    if hot.off:
+        return atleast_2d_op(self)
+    return _table[self._geometry.keys](self)
+
+atleast_2d_Sequence_op = define('atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]', CompositeImplicitAutograd='stacking.atleast_2d_Sequence')
+def atleast_2d_Sequence(tensors, _table=atleast_2d_Sequence_op.table):
+    if hot.off:
+        return atleast_2d_Sequence_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+atleast_3d_op = define('atleast_3d(Tensor self) -> Tensor', CompositeImplicitAutograd='stacking.atleast_3d')
+def atleast_3d(self, _table=atleast_3d_op.table):
+    if hot.off:
+        return atleast_3d_op(self)
+    return _table[self._geometry.keys](self)
+
+atleast_3d_Sequence_op = define('atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]', CompositeImplicitAutograd='stacking.atleast_3d_Sequence')
+def atleast_3d_Sequence(tensors, _table=atleast_3d_Sequence_op.table):
+    if hot.off:
+        return atleast_3d_Sequence_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+tensor_split_sections_op = define('tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.tensor_split_sections')
+def tensor_split_sections(self, sections, dim, _table=tensor_split_sections_op.table):
+    if hot.off:
+        return tensor_split_sections_op(self, sections, dim)
+    return _table[self._geometry.keys](self, sections, dim)
+
+tensor_split_indices_op = define('tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.tensor_split_indices')
+def tensor_split_indices(self, indices, dim, _table=tensor_split_indices_op.table):
+    if hot.off:
+        return tensor_split_indices_op(self, indices, dim)
+    return _table[self._geometry.keys](self, indices, dim)
+
+tensor_split_tensor_indices_or_sections_op = define('tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.tensor_split_tensor')
+def tensor_split_tensor_indices_or_sections(self, tensor_indices_or_sections, dim, _table=tensor_split_tensor_indices_or_sections_op.table):
+    if hot.off:
+        return tensor_split_tensor_indices_or_sections_op(self, tensor_indices_or_sections, dim)
+    return _table[self._geometry.keys | tensor_indices_or_sections._geometry.keys](self, tensor_indices_or_sections, dim)
+
+hsplit_int_op = define('hsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.hsplit_int')
+def hsplit_int(self, sections, _table=hsplit_int_op.table):
+    if hot.off:
+        return hsplit_int_op(self, sections)
+    return _table[self._geometry.keys](self, sections)
+
+hsplit_array_op = define('hsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.hsplit_array')
+def hsplit_array(self, indices, _table=hsplit_array_op.table):
+    if hot.off:
+        return hsplit_array_op(self, indices)
+    return _table[self._geometry.keys](self, indices)
+
+vsplit_int_op = define('vsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.vsplit_int')
+def vsplit_int(self, sections, _table=vsplit_int_op.table):
+    if hot.off:
+        return vsplit_int_op(self, sections)
+    return _table[self._geometry.keys](self, sections)
+
+vsplit_array_op = define('vsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.vsplit_array')
+def vsplit_array(self, indices, _table=vsplit_array_op.table):
+    if hot.off:
+        return vsplit_array_op(self, indices)
+    return _table[self._geometry.keys](self, indices)
+
+dsplit_int_op = define('dsplit.int(Tensor(a) self, int sections) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.dsplit_int')
+def dsplit_int(self, sections, _table=dsplit_int_op.table):
+    if hot.off:
+        return dsplit_int_op(self, sections)
+    return _table[self._geometry.keys](self, sections)
+
+dsplit_array_op = define('dsplit.array(Tensor(a) self, int[] indices) -> Tensor(a)[]', CompositeImplicitAutograd='splitting.dsplit_array')
+def dsplit_array(self, indices, _table=dsplit_array_op.table):
+    if hot.off:
+        return dsplit_array_op(self, indices)
+    return _table[self._geometry.keys](self, indices)
+
+unsafe_split_Tensor_op = define('unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]', CompositeExplicitAutograd='splitting.unsafe_split', Autograd='_generated.autograd_kernels.unsafe_split_Tensor')
+def unsafe_split_Tensor(self, split_size, dim, _table=unsafe_split_Tensor_op.table):
+    if hot.off:
+        return unsafe_split_Tensor_op(self, split_size, dim)
+    return _table[self._geometry.keys](self, split_size, dim)
+
+unsafe_split_with_sizes_op = define('unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]', CompositeExplicitAutograd='splitting.unsafe_split_with_sizes', Autograd='_generated.autograd_kernels.unsafe_split_with_sizes')
+def unsafe_split_with_sizes(self, split_sizes, dim, _table=unsafe_split_with_sizes_op.table):
+    if hot.off:
+        return unsafe_split_with_sizes_op(self, split_sizes, dim)
+    return _table[self._geometry.keys](self, split_sizes, dim)
+
+meshgrid_op = define('meshgrid(Tensor[] tensors) -> Tensor[]', CompositeImplicitAutograd='grids.meshgrid')
+def meshgrid(tensors, _table=meshgrid_op.table):
+    if hot.off:
+        return meshgrid_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+meshgrid_indexing_op = define('meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]', CompositeImplicitAutograd='grids.meshgrid_indexing')
+def meshgrid_indexing(tensors, indexing, _table=meshgrid_indexing_op.table):
+    if hot.off:
+        return meshgrid_indexing_op(tensors, indexing)
+    return _table[list_keys(tensors)](tensors, indexing)
+
+cartesian_prod_op = define('cartesian_prod(Tensor[] tensors) -> Tensor', CompositeImplicitAutograd='grids.cartesian_prod')
+def cartesian_prod(tensors, _table=cartesian_prod_op.table):
+    if hot.off:
+        return cartesian_prod_op(tensors)
+    return _table[list_keys(tensors)](tensors)
+
+combinations_op = define('combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor', CompositeImplicitAutograd='grids.combinations')
+def combinations(self, r, with_replacement, _table=combinations_op.table):
+    if hot.off:
+        return combinations_op(self, r, with_replacement)
+    return _table[self._geometry.keys](self, r, with_replacement)
+
+vander_op = define('vander(Tensor x, int? N=None, bool increasing=False) -> Tensor', CompositeImplicitAutograd='grids.vander')
+def vander(x, N, increasing, _table=vander_op.table):
+    if hot.off:
+        return vander_op(x, N, increasing)
+    return _table[x._geometry.keys](x, N, increasing)
+
+is_set_to_op = define('is_set_to(Tensor self, Tensor tensor) -> bool', CompositeExplicitAutograd='view_copies.is_set_to')
+def is_set_to(self, tensor, _table=is_set_to_op.table):
+    if hot.off:
+        return is_set_to_op(self, tensor)
+    return _table[self._geometry.keys | tensor._geometry.keys](self, tensor)
 
 relu_op = define('relu(Tensor self) -> Tensor', CPU='activations.relu', CUDA='activations.relu', Autograd='_generated.autograd_kernels.relu')
 def relu(self, _table=relu_op.table):
@@ -1214,6 +2972,18 @@ def conv_transpose2d_input(input, weight, bias, stride, padding, output_padding,
         return conv_transpose2d_input_op(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return _table[input._geometry.keys | weight._geometry.keys | (0 if bias is None else bias._geometry.keys)](input, weight, bias, stride, padding, output_padding, groups, dilation)
 
+conv_tbc_op = define('conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor', CPU='conv_tbc.conv_tbc', Autograd='_generated.autograd_kernels.conv_tbc')
+def conv_tbc(self, weight, bias, pad, _table=conv_tbc_op.table):
+    if hot.off:
+        return conv_tbc_op(self, weight, bias, pad)
+    return _table[self._geometry.keys | weight._geometry.keys | bias._geometry.keys](self, weight, bias, pad)
+
+conv_tbc_backward_op = define('conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) -> (Tensor, Tensor, Tensor)', CompositeImplicitAutograd='conv_tbc.conv_tbc_backward')
+def conv_tbc_backward(self, input, weight, bias, pad, _table=conv_tbc_backward_op.table):
+    if hot.off:
+        return conv_tbc_backward_op(self, input, weight, bias, pad)
+    return _table[self._geometry.keys | input._geometry.keys | weight._geometry.keys | bias._geometry.keys](self, input, weight, bias, pad)
+
 nll_loss_forward_op = define('nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)', CPU='nll_loss.nll_loss_forward', CUDA='cuda.nll_loss.nll_loss_forward', Autograd='_generated.autograd_kernels.nll_loss_forward')
 def nll_loss_forward(self, target, weight, reduction, ignore_index, _table=nll_loss_forward_op.table):
     if hot.off:
@@ -1604,47 +3374,137 @@ def adaptive_avg_pool2d_out(self, output_size, out, _table=adaptive_avg_pool2d_o
         return adaptive_avg_pool2d_out_op(self, output_size, out)
     return _table[self._geometry.keys | out._geometry.keys](self, output_size, out)
 
-max_pool1d_op = define('max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.max_pool1d')
+max_pool1d_op = define('max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling_1d.max_pool1d')
 def max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool1d_op.table):
     if hot.off:
         return max_pool1d_op(self, kernel_size, stride, padding, dilation, ceil_mode)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
 
-max_pool1d_with_indices_op = define('max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CompositeImplicitAutograd='pooling_1d_3d.max_pool1d_with_indices')
+max_pool1d_with_indices_op = define('max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CompositeImplicitAutograd='pooling_1d.max_pool1d_with_indices')
 def max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool1d_with_indices_op.table):
     if hot.off:
         return max_pool1d_with_indices_op(self, kernel_size, stride, padding, dilation, ceil_mode)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
 
-max_pool3d_op = define('max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.max_pool3d')
+max_pool3d_op = define('max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor', CompositeImplicitAutograd='pooling_3d.max_pool3d')
 def max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool3d_op.table):
     if hot.off:
         return max_pool3d_op(self, kernel_size, stride, padding, dilation, ceil_mode)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
 
-avg_pool1d_op = define('avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.avg_pool1d')
+avg_pool1d_op = define('avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor', CompositeImplicitAutograd='pooling_1d.avg_pool1d')
 def avg_pool1d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, _table=avg_pool1d_op.table):
     if hot.off:
         return avg_pool1d_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
-avg_pool3d_op = define('avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.avg_pool3d')
+avg_pool3d_op = define('avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', CPU='pooling_3d.avg_pool3d', Autograd='_generated.autograd_kernels.avg_pool3d')
 def avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool3d_op.table):
     if hot.off:
         return avg_pool3d_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _table[self._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-adaptive_avg_pool1d_op = define('adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.adaptive_avg_pool1d')
+avg_pool3d_out_op = define('avg_pool3d.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.avg_pool3d_out', Autograd='autograd.manual.out_variant')
+def avg_pool3d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out, _table=avg_pool3d_out_op.table):
+    if hot.off:
+        return avg_pool3d_out_op(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
+
+avg_pool3d_backward_op = define('avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', CPU='pooling_3d.avg_pool3d_backward', Autograd='_generated.autograd_kernels.avg_pool3d_backward')
+def avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, _table=avg_pool3d_backward_op.table):
+    if hot.off:
+        return avg_pool3d_backward_op(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+max_pool3d_with_indices_op = define('max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', CPU='pooling_3d.max_pool3d_with_indices', Autograd='_generated.autograd_kernels.max_pool3d_with_indices')
+def max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode, _table=max_pool3d_with_indices_op.table):
+    if hot.off:
+        return max_pool3d_with_indices_op(self, kernel_size, stride, padding, dilation, ceil_mode)
+    return _table[self._geometry.keys](self, kernel_size, stride, padding, dilation, ceil_mode)
+
+max_pool3d_with_indices_backward_op = define('max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor', CPU='pooling_3d.max_pool3d_with_indices_backward', Autograd='_generated.autograd_kernels.max_pool3d_with_indices_backward')
+def max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, _table=max_pool3d_with_indices_backward_op.table):
+    if hot.off:
+        return max_pool3d_with_indices_backward_op(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+    return _table[grad_output._geometry.keys | self._geometry.keys | indices._geometry.keys](grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+
+fractional_max_pool2d_op = define('fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)', CPU='fractional_pooling.fractional_max_pool2d', Autograd='_generated.autograd_kernels.fractional_max_pool2d')
+def fractional_max_pool2d(self, kernel_size, output_size, random_samples, _table=fractional_max_pool2d_op.table):
+    if hot.off:
+        return fractional_max_pool2d_op(self, kernel_size, output_size, random_samples)
+    return _table[self._geometry.keys | random_samples._geometry.keys](self, kernel_size, output_size, random_samples)
+
+fractional_max_pool2d_backward_op = define('fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor', CPU='fractional_pooling.fractional_max_pool2d_backward', Autograd='_generated.autograd_kernels.fractional_max_pool2d_backward')
+def fractional_max_pool2d_backward(grad_output, self, kernel_size, output_size, indices, _table=fractional_max_pool2d_backward_op.table):
+    if hot.off:
+        return fractional_max_pool2d_backward_op(grad_output, self, kernel_size, output_size, indices)
+    return _table[grad_output._geometry.keys | self._geometry.keys | indices._geometry.keys](grad_output, self, kernel_size, output_size, indices)
+
+fractional_max_pool3d_op = define('fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)', CPU='fractional_pooling.fractional_max_pool3d', Autograd='_generated.autograd_kernels.fractional_max_pool3d')
+def fractional_max_pool3d(self, kernel_size, output_size, random_samples, _table=fractional_max_pool3d_op.table):
+    if hot.off:
+        return fractional_max_pool3d_op(self, kernel_size, output_size, random_samples)
+    return _table[self._geometry.keys | random_samples._geometry.keys](self, kernel_size, output_size, random_samples)
+
+fractional_max_pool3d_backward_op = define('fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor', CPU='fractional_pooling.fractional_max_pool3d_backward', Autograd='_generated.autograd_kernels.fractional_max_pool3d_backward')
+def fractional_max_pool3d_backward(grad_output, self, kernel_size, output_size, indices, _table=fractional_max_pool3d_backward_op.table):
+    if hot.off:
+        return fractional_max_pool3d_backward_op(grad_output, self, kernel_size, output_size, indices)
+    return _table[grad_output._geometry.keys | self._geometry.keys | indices._geometry.keys](grad_output, self, kernel_size, output_size, indices)
+
+max_unpool2d_op = define('max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor', CPU='unpooling.max_unpool2d', Autograd='_generated.autograd_kernels.max_unpool2d')
+def max_unpool2d(self, indices, output_size, _table=max_unpool2d_op.table):
+    if hot.off:
+        return max_unpool2d_op(self, indices, output_size)
+    return _table[self._geometry.keys | indices._geometry.keys](self, indices, output_size)
+
+max_unpool2d_out_op = define('max_unpool2d.out(Tensor self, Tensor indices, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.max_unpool2d_out', Autograd='autograd.manual.out_variant')
+def max_unpool2d_out(self, indices, output_size, out, _table=max_unpool2d_out_op.table):
+    if hot.off:
+        return max_unpool2d_out_op(self, indices, output_size, out)
+    return _table[self._geometry.keys | indices._geometry.keys | out._geometry.keys](self, indices, output_size, out)
+
+max_unpool3d_op = define('max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor', CPU='unpooling.max_unpool3d', Autograd='_generated.autograd_kernels.max_unpool3d')
+def max_unpool3d(self, indices, output_size, stride, padding, _table=max_unpool3d_op.table):
+    if hot.off:
+        return max_unpool3d_op(self, indices, output_size, stride, padding)
+    return _table[self._geometry.keys | indices._geometry.keys](self, indices, output_size, stride, padding)
+
+max_unpool3d_out_op = define('max_unpool3d.out(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.max_unpool3d_out', Autograd='autograd.manual.out_variant')
+def max_unpool3d_out(self, indices, output_size, stride, padding, out, _table=max_unpool3d_out_op.table):
+    if hot.off:
+        return max_unpool3d_out_op(self, indices, output_size, stride, padding, out)
+    return _table[self._geometry.keys | indices._geometry.keys | out._geometry.keys](self, indices, output_size, stride, padding, out)
+
+adaptive_avg_pool1d_op = define('adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor', CompositeImplicitAutograd='pooling_1d.adaptive_avg_pool1d')
 def adaptive_avg_pool1d(self, output_size, _table=adaptive_avg_pool1d_op.table):
     if hot.off:
         return adaptive_avg_pool1d_op(self, output_size)
     return _table[self._geometry.keys](self, output_size)
 
-adaptive_avg_pool3d_op = define('adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor', CompositeImplicitAutograd='pooling_1d_3d.adaptive_avg_pool3d')
+adaptive_avg_pool3d_op = define('adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor', CompositeImplicitAutograd='pooling_3d.adaptive_avg_pool3d')
 def adaptive_avg_pool3d(self, output_size, _table=adaptive_avg_pool3d_op.table):
     if hot.off:
         return adaptive_avg_pool3d_op(self, output_size)
     return _table[self._geometry.keys](self, output_size)
+
+adaptive_avg_pool3d_out_op = define('adaptive_avg_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.adaptive_avg_pool3d_out', Autograd='autograd.manual.out_variant')
+def adaptive_avg_pool3d_out(self, output_size, out, _table=adaptive_avg_pool3d_out_op.table):
+    if hot.off:
+        return adaptive_avg_pool3d_out_op(self, output_size, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, output_size, out)
+
+_adaptive_avg_pool3d_op = define('_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor', CPU='pooling_3d._adaptive_avg_pool3d', Autograd='_generated.autograd_kernels._adaptive_avg_pool3d')
+def _adaptive_avg_pool3d(self, output_size, _table=_adaptive_avg_pool3d_op.table):
+    if hot.off:
+        return _adaptive_avg_pool3d_op(self, output_size)
+    return _table[self._geometry.keys](self, output_size)
+
+_adaptive_avg_pool3d_backward_op = define('_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor', CPU='pooling_3d._adaptive_avg_pool3d_backward', Autograd='_generated.autograd_kernels._adaptive_avg_pool3d_backward')
+def _adaptive_avg_pool3d_backward(grad_output, self, _table=_adaptive_avg_pool3d_backward_op.table):
+    if hot.off:
+        return _adaptive_avg_pool3d_backward_op(grad_output, self)
+    return _table[grad_output._geometry.keys | self._geometry.keys](grad_output, self)
 
 adaptive_max_pool1d_op = define('adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)', CompositeImplicitAutograd='adaptive_max_pooling.adaptive_max_pool1d')
 def adaptive_max_pool1d(self, output_size, _table=adaptive_max_pool1d_op.table):
@@ -1680,6 +3540,12 @@ channel_shuffle_op = define('channel_shuffle(Tensor self, int groups) -> Tensor'
 def channel_shuffle(self, groups, _table=channel_shuffle_op.table):
     if hot.off:
         return channel_shuffle_op(self, groups)
+    return _table[self._geometry.keys](self, groups)
+
+native_channel_shuffle_op = define('native_channel_shuffle(Tensor self, int groups) -> Tensor', CompositeImplicitAutograd='shuffling.channel_shuffle')
+def native_channel_shuffle(self, groups, _table=native_channel_shuffle_op.table):
+    if hot.off:
+        return native_channel_shuffle_op(self, groups)
     return _table[self._geometry.keys](self, groups)
 
 constant_pad_nd_op = define('constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor', CPU='padding.constant_pad_nd', CUDA='padding.constant_pad_nd', Autograd='_generated.autograd_kernels.constant_pad_nd')
@@ -2102,6 +3968,66 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, _table=rnn_relu_cell_op.tab
         return rnn_relu_cell_op(input, hx, w_ih, w_hh, b_ih, b_hh)
     return _table[input._geometry.keys | hx._geometry.keys | w_ih._geometry.keys | w_hh._geometry.keys | (0 if b_ih is None else b_ih._geometry.keys) | (0 if b_hh is None else b_hh._geometry.keys)](input, hx, w_ih, w_hh, b_ih, b_hh)
 
+_pack_padded_sequence_op = define('_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)', CPU='packing._pack_padded_sequence', Autograd='_generated.autograd_kernels._pack_padded_sequence')
+def _pack_padded_sequence(input, lengths, batch_first, _table=_pack_padded_sequence_op.table):
+    if hot.off:
+        return _pack_padded_sequence_op(input, lengths, batch_first)
+    return _table[input._geometry.keys | lengths._geometry.keys](input, lengths, batch_first)
+
+_pack_padded_sequence_backward_op = define('_pack_padded_sequence_backward(Tensor grad, int[] input_size, Tensor batch_sizes, bool batch_first) -> Tensor', CompositeImplicitAutograd='packing._pack_padded_sequence_backward')
+def _pack_padded_sequence_backward(grad, input_size, batch_sizes, batch_first, _table=_pack_padded_sequence_backward_op.table):
+    if hot.off:
+        return _pack_padded_sequence_backward_op(grad, input_size, batch_sizes, batch_first)
+    return _table[grad._geometry.keys | batch_sizes._geometry.keys](grad, input_size, batch_sizes, batch_first)
+
+_pad_packed_sequence_op = define('_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor)', CompositeImplicitAutograd='packing._pad_packed_sequence')
+def _pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_length, _table=_pad_packed_sequence_op.table):
+    if hot.off:
+        return _pad_packed_sequence_op(data, batch_sizes, batch_first, padding_value, total_length)
+    return _table[data._geometry.keys | batch_sizes._geometry.keys](data, batch_sizes, batch_first, padding_value, total_length)
+
+grid_sampler_op = define('grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', CompositeImplicitAutograd='grid_sampler.grid_sampler')
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners, _table=grid_sampler_op.table):
+    if hot.off:
+        return grid_sampler_op(input, grid, interpolation_mode, padding_mode, align_corners)
+    return _table[input._geometry.keys | grid._geometry.keys](input, grid, interpolation_mode, padding_mode, align_corners)
+
+grid_sampler_2d_op = define('grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', CPU='grid_sampler.grid_sampler_2d', Autograd='_generated.autograd_kernels.grid_sampler_2d')
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners, _table=grid_sampler_2d_op.table):
+    if hot.off:
+        return grid_sampler_2d_op(input, grid, interpolation_mode, padding_mode, align_corners)
+    return _table[input._geometry.keys | grid._geometry.keys](input, grid, interpolation_mode, padding_mode, align_corners)
+
+grid_sampler_2d_backward_op = define('grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)', CPU='grid_sampler.grid_sampler_2d_backward', Autograd='_generated.autograd_kernels.grid_sampler_2d_backward')
+def grid_sampler_2d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask, _table=grid_sampler_2d_backward_op.table):
+    if hot.off:
+        return grid_sampler_2d_backward_op(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+    return _table[grad_output._geometry.keys | input._geometry.keys | grid._geometry.keys](grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+
+grid_sampler_3d_op = define('grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', CPU='grid_sampler.grid_sampler_3d', Autograd='_generated.autograd_kernels.grid_sampler_3d')
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners, _table=grid_sampler_3d_op.table):
+    if hot.off:
+        return grid_sampler_3d_op(input, grid, interpolation_mode, padding_mode, align_corners)
+    return _table[input._geometry.keys | grid._geometry.keys](input, grid, interpolation_mode, padding_mode, align_corners)
+
+grid_sampler_3d_backward_op = define('grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)', CPU='grid_sampler.grid_sampler_3d_backward', Autograd='_generated.autograd_kernels.grid_sampler_3d_backward')
+def grid_sampler_3d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask, _table=grid_sampler_3d_backward_op.table):
+    if hot.off:
+        return grid_sampler_3d_backward_op(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+    return _table[grad_output._geometry.keys | input._geometry.keys | grid._geometry.keys](grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+
+affine_grid_generator_op = define('affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor', CPU='grid_sampler.affine_grid_generator', Autograd='_generated.autograd_kernels.affine_grid_generator')
+def affine_grid_generator(theta, size, align_corners, _table=affine_grid_generator_op.table):
+    if hot.off:
+        return affine_grid_generator_op(theta, size, align_corners)
+    return _table[theta._geometry.keys](theta, size, align_corners)
+
+affine_grid_generator_backward_op = define('affine_grid_generator_backward(Tensor grad, int[] size, bool align_corners) -> Tensor', CompositeImplicitAutograd='grid_sampler.affine_grid_generator_backward')
+def affine_grid_generator_backward(grad, size, align_corners, _table=affine_grid_generator_backward_op.table):
+    if hot.off:
+        return affine_grid_generator_backward_op(grad, size, align_corners)
+    return _table[grad._geometry.keys](grad, size, align_corners)
+
 sort_op = define('sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', CPU='sorting.sort', CUDA='cuda.sorting.sort', Autograd='_generated.autograd_kernels.sort')
 def sort(self, dim, descending, _table=sort_op.table):
     if hot.off:
@@ -2155,6 +4081,834 @@ def argsort_stable_out(self, stable, dim, descending, out, _table=argsort_stable
     if hot.off:
         return argsort_stable_out_op(self, stable, dim, descending, out)
     return _table[self._geometry.keys | out._geometry.keys](self, stable, dim, descending, out)
+
+msort_op = define('msort(Tensor self) -> Tensor', CompositeImplicitAutograd='sorting.msort')
+def msort(self, _table=msort_op.table):
+    if hot.off:
+        return msort_op(self)
+    return _table[self._geometry.keys](self)
+
+msort_out_op = define('msort.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.msort_out', Autograd='autograd.manual.out_variant')
+def msort_out(self, out, _table=msort_out_op.table):
+    if hot.off:
+        return msort_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+kthvalue_op = define('kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='order_statistics.kthvalue', Autograd='_generated.autograd_kernels.kthvalue')
+def kthvalue(self, k, dim, keepdim, _table=kthvalue_op.table):
+    if hot.off:
+        return kthvalue_op(self, k, dim, keepdim)
+    return _table[self._geometry.keys](self, k, dim, keepdim)
+
+kthvalue_values_op = define('kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.kthvalue_values', Autograd='autograd.manual.out_variant')
+def kthvalue_values(self, k, dim, keepdim, values, indices, _table=kthvalue_values_op.table):
+    if hot.off:
+        return kthvalue_values_op(self, k, dim, keepdim, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, k, dim, keepdim, values, indices)
+
+median_op = define('median(Tensor self) -> Tensor', CPU='order_statistics.median', Autograd='_generated.autograd_kernels.median')
+def median(self, _table=median_op.table):
+    if hot.off:
+        return median_op(self)
+    return _table[self._geometry.keys](self)
+
+median_out_op = define('median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.median_out', Autograd='autograd.manual.out_variant')
+def median_out(self, out, _table=median_out_op.table):
+    if hot.off:
+        return median_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+median_dim_op = define('median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='order_statistics.median_dim', Autograd='_generated.autograd_kernels.median_dim')
+def median_dim(self, dim, keepdim, _table=median_dim_op.table):
+    if hot.off:
+        return median_dim_op(self, dim, keepdim)
+    return _table[self._geometry.keys](self, dim, keepdim)
+
+median_dim_values_op = define('median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.median_dim_values', Autograd='autograd.manual.out_variant')
+def median_dim_values(self, dim, keepdim, values, indices, _table=median_dim_values_op.table):
+    if hot.off:
+        return median_dim_values_op(self, dim, keepdim, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
+
+nanmedian_op = define('nanmedian(Tensor self) -> Tensor', CPU='order_statistics.nanmedian', Autograd='_generated.autograd_kernels.nanmedian')
+def nanmedian(self, _table=nanmedian_op.table):
+    if hot.off:
+        return nanmedian_op(self)
+    return _table[self._geometry.keys](self)
+
+nanmedian_out_op = define('nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nanmedian_out', Autograd='autograd.manual.out_variant')
+def nanmedian_out(self, out, _table=nanmedian_out_op.table):
+    if hot.off:
+        return nanmedian_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+nanmedian_dim_op = define('nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='order_statistics.nanmedian_dim', Autograd='_generated.autograd_kernels.nanmedian_dim')
+def nanmedian_dim(self, dim, keepdim, _table=nanmedian_dim_op.table):
+    if hot.off:
+        return nanmedian_dim_op(self, dim, keepdim)
+    return _table[self._geometry.keys](self, dim, keepdim)
+
+nanmedian_dim_values_op = define('nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.nanmedian_dim_values', Autograd='autograd.manual.out_variant')
+def nanmedian_dim_values(self, dim, keepdim, values, indices, _table=nanmedian_dim_values_op.table):
+    if hot.off:
+        return nanmedian_dim_values_op(self, dim, keepdim, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
+
+mode_op = define('mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)', CPU='order_statistics.mode', Autograd='_generated.autograd_kernels.mode')
+def mode(self, dim, keepdim, _table=mode_op.table):
+    if hot.off:
+        return mode_op(self, dim, keepdim)
+    return _table[self._geometry.keys](self, dim, keepdim)
+
+mode_values_op = define('mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.mode_values', Autograd='autograd.manual.out_variant')
+def mode_values(self, dim, keepdim, values, indices, _table=mode_values_op.table):
+    if hot.off:
+        return mode_values_op(self, dim, keepdim, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, keepdim, values, indices)
+
+_unique_op = define('_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)', CPU='unique._unique', Autograd='_generated.autograd_kernels._unique')
+def _unique(self, sorted, return_inverse, _table=_unique_op.table):
+    if hot.off:
+        return _unique_op(self, sorted, return_inverse)
+    return _table[self._geometry.keys](self, sorted, return_inverse)
+
+_unique2_op = define('_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)', CPU='unique._unique2', Autograd='_generated.autograd_kernels._unique2')
+def _unique2(self, sorted, return_inverse, return_counts, _table=_unique2_op.table):
+    if hot.off:
+        return _unique2_op(self, sorted, return_inverse, return_counts)
+    return _table[self._geometry.keys](self, sorted, return_inverse, return_counts)
+
+unique_dim_op = define('unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)', CPU='unique.unique_dim', Autograd='_generated.autograd_kernels.unique_dim')
+def unique_dim(self, dim, sorted, return_inverse, return_counts, _table=unique_dim_op.table):
+    if hot.off:
+        return unique_dim_op(self, dim, sorted, return_inverse, return_counts)
+    return _table[self._geometry.keys](self, dim, sorted, return_inverse, return_counts)
+
+unique_consecutive_op = define('unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)', CPU='unique.unique_consecutive', Autograd='_generated.autograd_kernels.unique_consecutive')
+def unique_consecutive(self, return_inverse, return_counts, dim, _table=unique_consecutive_op.table):
+    if hot.off:
+        return unique_consecutive_op(self, return_inverse, return_counts, dim)
+    return _table[self._geometry.keys](self, return_inverse, return_counts, dim)
+
+unique_dim_consecutive_op = define('unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)', CPU='unique.unique_dim_consecutive', Autograd='_generated.autograd_kernels.unique_dim_consecutive')
+def unique_dim_consecutive(self, dim, return_inverse, return_counts, _table=unique_dim_consecutive_op.table):
+    if hot.off:
+        return unique_dim_consecutive_op(self, dim, return_inverse, return_counts)
+    return _table[self._geometry.keys](self, dim, return_inverse, return_counts)
+
+searchsorted_Tensor_op = define('searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor', CPU='searching.searchsorted_Tensor')
+def searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter, _table=searchsorted_Tensor_op.table):
+    if hot.off:
+        return searchsorted_Tensor_op(sorted_sequence, self, out_int32, right, side, sorter)
+    return _table[sorted_sequence._geometry.keys | self._geometry.keys | (0 if sorter is None else sorter._geometry.keys)](sorted_sequence, self, out_int32, right, side, sorter)
+
+searchsorted_Tensor_out_op = define('searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.searchsorted_Tensor_out', Autograd='autograd.manual.out_variant')
+def searchsorted_Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, out, _table=searchsorted_Tensor_out_op.table):
+    if hot.off:
+        return searchsorted_Tensor_out_op(sorted_sequence, self, out_int32, right, side, sorter, out)
+    return _table[sorted_sequence._geometry.keys | self._geometry.keys | (0 if sorter is None else sorter._geometry.keys) | out._geometry.keys](sorted_sequence, self, out_int32, right, side, sorter, out)
+
+searchsorted_Scalar_op = define('searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor', CPU='searching.searchsorted_Scalar')
+def searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter, _table=searchsorted_Scalar_op.table):
+    if hot.off:
+        return searchsorted_Scalar_op(sorted_sequence, self, out_int32, right, side, sorter)
+    return _table[sorted_sequence._geometry.keys | (0 if sorter is None else sorter._geometry.keys)](sorted_sequence, self, out_int32, right, side, sorter)
+
+searchsorted_Scalar_out_op = define('searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.searchsorted_Scalar_out', Autograd='autograd.manual.out_variant')
+def searchsorted_Scalar_out(sorted_sequence, self, out_int32, right, side, sorter, out, _table=searchsorted_Scalar_out_op.table):
+    if hot.off:
+        return searchsorted_Scalar_out_op(sorted_sequence, self, out_int32, right, side, sorter, out)
+    return _table[sorted_sequence._geometry.keys | (0 if sorter is None else sorter._geometry.keys) | out._geometry.keys](sorted_sequence, self, out_int32, right, side, sorter, out)
+
+bucketize_Tensor_op = define('bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor', CPU='searching.bucketize_Tensor')
+def bucketize_Tensor(self, boundaries, out_int32, right, _table=bucketize_Tensor_op.table):
+    if hot.off:
+        return bucketize_Tensor_op(self, boundaries, out_int32, right)
+    return _table[self._geometry.keys | boundaries._geometry.keys](self, boundaries, out_int32, right)
+
+bucketize_Tensor_out_op = define('bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bucketize_Tensor_out', Autograd='autograd.manual.out_variant')
+def bucketize_Tensor_out(self, boundaries, out_int32, right, out, _table=bucketize_Tensor_out_op.table):
+    if hot.off:
+        return bucketize_Tensor_out_op(self, boundaries, out_int32, right, out)
+    return _table[self._geometry.keys | boundaries._geometry.keys | out._geometry.keys](self, boundaries, out_int32, right, out)
+
+bucketize_Scalar_op = define('bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor', CPU='searching.bucketize_Scalar')
+def bucketize_Scalar(self, boundaries, out_int32, right, _table=bucketize_Scalar_op.table):
+    if hot.off:
+        return bucketize_Scalar_op(self, boundaries, out_int32, right)
+    return _table[boundaries._geometry.keys](self, boundaries, out_int32, right)
+
+bucketize_Scalar_out_op = define('bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bucketize_Scalar_out', Autograd='autograd.manual.out_variant')
+def bucketize_Scalar_out(self, boundaries, out_int32, right, out, _table=bucketize_Scalar_out_op.table):
+    if hot.off:
+        return bucketize_Scalar_out_op(self, boundaries, out_int32, right, out)
+    return _table[boundaries._geometry.keys | out._geometry.keys](self, boundaries, out_int32, right, out)
+
+arccos_op = define('arccos(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arccos')
+def arccos(self, _table=arccos_op.table):
+    if hot.off:
+        return arccos_op(self)
+    return _table[self._geometry.keys](self)
+
+arccos__op = define('arccos_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arccos_')
+def arccos_(self, _table=arccos__op.table):
+    if hot.off:
+        return arccos__op(self)
+    return _table[self._geometry.keys](self)
+
+arccos_out_op = define('arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arccos_out')
+def arccos_out(self, out, _table=arccos_out_op.table):
+    if hot.off:
+        return arccos_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+arcsin_op = define('arcsin(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arcsin')
+def arcsin(self, _table=arcsin_op.table):
+    if hot.off:
+        return arcsin_op(self)
+    return _table[self._geometry.keys](self)
+
+arcsin__op = define('arcsin_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arcsin_')
+def arcsin_(self, _table=arcsin__op.table):
+    if hot.off:
+        return arcsin__op(self)
+    return _table[self._geometry.keys](self)
+
+arcsin_out_op = define('arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arcsin_out')
+def arcsin_out(self, out, _table=arcsin_out_op.table):
+    if hot.off:
+        return arcsin_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+arctan_op = define('arctan(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arctan')
+def arctan(self, _table=arctan_op.table):
+    if hot.off:
+        return arctan_op(self)
+    return _table[self._geometry.keys](self)
+
+arctan__op = define('arctan_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctan_')
+def arctan_(self, _table=arctan__op.table):
+    if hot.off:
+        return arctan__op(self)
+    return _table[self._geometry.keys](self)
+
+arctan_out_op = define('arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctan_out')
+def arctan_out(self, out, _table=arctan_out_op.table):
+    if hot.off:
+        return arctan_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+arctan2_op = define('arctan2(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arctan2')
+def arctan2(self, other, _table=arctan2_op.table):
+    if hot.off:
+        return arctan2_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+arctan2__op = define('arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctan2_')
+def arctan2_(self, other, _table=arctan2__op.table):
+    if hot.off:
+        return arctan2__op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+arctan2_out_op = define('arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctan2_out')
+def arctan2_out(self, other, out, _table=arctan2_out_op.table):
+    if hot.off:
+        return arctan2_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+arccosh_op = define('arccosh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arccosh')
+def arccosh(self, _table=arccosh_op.table):
+    if hot.off:
+        return arccosh_op(self)
+    return _table[self._geometry.keys](self)
+
+arccosh__op = define('arccosh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arccosh_')
+def arccosh_(self, _table=arccosh__op.table):
+    if hot.off:
+        return arccosh__op(self)
+    return _table[self._geometry.keys](self)
+
+arccosh_out_op = define('arccosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arccosh_out')
+def arccosh_out(self, out, _table=arccosh_out_op.table):
+    if hot.off:
+        return arccosh_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+arcsinh_op = define('arcsinh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arcsinh')
+def arcsinh(self, _table=arcsinh_op.table):
+    if hot.off:
+        return arcsinh_op(self)
+    return _table[self._geometry.keys](self)
+
+arcsinh__op = define('arcsinh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arcsinh_')
+def arcsinh_(self, _table=arcsinh__op.table):
+    if hot.off:
+        return arcsinh__op(self)
+    return _table[self._geometry.keys](self)
+
+arcsinh_out_op = define('arcsinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arcsinh_out')
+def arcsinh_out(self, out, _table=arcsinh_out_op.table):
+    if hot.off:
+        return arcsinh_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+arctanh_op = define('arctanh(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.arctanh')
+def arctanh(self, _table=arctanh_op.table):
+    if hot.off:
+        return arctanh_op(self)
+    return _table[self._geometry.keys](self)
+
+arctanh__op = define('arctanh_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctanh_')
+def arctanh_(self, _table=arctanh__op.table):
+    if hot.off:
+        return arctanh__op(self)
+    return _table[self._geometry.keys](self)
+
+arctanh_out_op = define('arctanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.arctanh_out')
+def arctanh_out(self, out, _table=arctanh_out_op.table):
+    if hot.off:
+        return arctanh_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+fix_op = define('fix(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.fix')
+def fix(self, _table=fix_op.table):
+    if hot.off:
+        return fix_op(self)
+    return _table[self._geometry.keys](self)
+
+fix__op = define('fix_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.fix_')
+def fix_(self, _table=fix__op.table):
+    if hot.off:
+        return fix__op(self)
+    return _table[self._geometry.keys](self)
+
+fix_out_op = define('fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.fix_out')
+def fix_out(self, out, _table=fix_out_op.table):
+    if hot.off:
+        return fix_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+absolute_op = define('absolute(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.absolute')
+def absolute(self, _table=absolute_op.table):
+    if hot.off:
+        return absolute_op(self)
+    return _table[self._geometry.keys](self)
+
+absolute__op = define('absolute_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.absolute_')
+def absolute_(self, _table=absolute__op.table):
+    if hot.off:
+        return absolute__op(self)
+    return _table[self._geometry.keys](self)
+
+absolute_out_op = define('absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.absolute_out')
+def absolute_out(self, out, _table=absolute_out_op.table):
+    if hot.off:
+        return absolute_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+negative_op = define('negative(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.negative')
+def negative(self, _table=negative_op.table):
+    if hot.off:
+        return negative_op(self)
+    return _table[self._geometry.keys](self)
+
+negative__op = define('negative_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.negative_')
+def negative_(self, _table=negative__op.table):
+    if hot.off:
+        return negative__op(self)
+    return _table[self._geometry.keys](self)
+
+negative_out_op = define('negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.negative_out')
+def negative_out(self, out, _table=negative_out_op.table):
+    if hot.off:
+        return negative_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+clip_op = define('clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.clip')
+def clip(self, min, max, _table=clip_op.table):
+    if hot.off:
+        return clip_op(self, min, max)
+    return _table[self._geometry.keys](self, min, max)
+
+clip__op = define('clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.clip_')
+def clip_(self, min, max, _table=clip__op.table):
+    if hot.off:
+        return clip__op(self, min, max)
+    return _table[self._geometry.keys](self, min, max)
+
+clip_out_op = define('clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.clip_out')
+def clip_out(self, min, max, out, _table=clip_out_op.table):
+    if hot.off:
+        return clip_out_op(self, min, max, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, min, max, out)
+
+clip_Tensor_op = define('clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.clip_Tensor')
+def clip_Tensor(self, min, max, _table=clip_Tensor_op.table):
+    if hot.off:
+        return clip_Tensor_op(self, min, max)
+    return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
+
+clip__Tensor_op = define('clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.clip__Tensor')
+def clip__Tensor(self, min, max, _table=clip__Tensor_op.table):
+    if hot.off:
+        return clip__Tensor_op(self, min, max)
+    return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
+
+clip_Tensor_out_op = define('clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.clip_Tensor_out')
+def clip_Tensor_out(self, min, max, out, _table=clip_Tensor_out_op.table):
+    if hot.off:
+        return clip_Tensor_out_op(self, min, max, out)
+    return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys) | out._geometry.keys](self, min, max, out)
+
+subtract_Tensor_op = define('subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CompositeImplicitAutograd='_generated.aliases.subtract_Tensor')
+def subtract_Tensor(self, other, alpha, _table=subtract_Tensor_op.table):
+    if hot.off:
+        return subtract_Tensor_op(self, other, alpha)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
+
+subtract__Tensor_op = define('subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.subtract__Tensor')
+def subtract__Tensor(self, other, alpha, _table=subtract__Tensor_op.table):
+    if hot.off:
+        return subtract__Tensor_op(self, other, alpha)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, alpha)
+
+subtract_out_op = define('subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.subtract_out')
+def subtract_out(self, other, alpha, out, _table=subtract_out_op.table):
+    if hot.off:
+        return subtract_out_op(self, other, alpha, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, alpha, out)
+
+subtract_Scalar_op = define('subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', CompositeImplicitAutograd='_generated.aliases.subtract_Scalar')
+def subtract_Scalar(self, other, alpha, _table=subtract_Scalar_op.table):
+    if hot.off:
+        return subtract_Scalar_op(self, other, alpha)
+    return _table[self._geometry.keys](self, other, alpha)
+
+subtract__Scalar_op = define('subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.subtract__Scalar')
+def subtract__Scalar(self, other, alpha, _table=subtract__Scalar_op.table):
+    if hot.off:
+        return subtract__Scalar_op(self, other, alpha)
+    return _table[self._geometry.keys](self, other, alpha)
+
+multiply_Tensor_op = define('multiply.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.multiply_Tensor')
+def multiply_Tensor(self, other, _table=multiply_Tensor_op.table):
+    if hot.off:
+        return multiply_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+multiply__Tensor_op = define('multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.multiply__Tensor')
+def multiply__Tensor(self, other, _table=multiply__Tensor_op.table):
+    if hot.off:
+        return multiply__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+multiply_out_op = define('multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.multiply_out')
+def multiply_out(self, other, out, _table=multiply_out_op.table):
+    if hot.off:
+        return multiply_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+multiply_Scalar_op = define('multiply.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.multiply_Scalar')
+def multiply_Scalar(self, other, _table=multiply_Scalar_op.table):
+    if hot.off:
+        return multiply_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+multiply__Scalar_op = define('multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.multiply__Scalar')
+def multiply__Scalar(self, other, _table=multiply__Scalar_op.table):
+    if hot.off:
+        return multiply__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+divide_Tensor_op = define('divide.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.divide_Tensor')
+def divide_Tensor(self, other, _table=divide_Tensor_op.table):
+    if hot.off:
+        return divide_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+divide__Tensor_op = define('divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide__Tensor')
+def divide__Tensor(self, other, _table=divide__Tensor_op.table):
+    if hot.off:
+        return divide__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+divide_out_op = define('divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide_out')
+def divide_out(self, other, out, _table=divide_out_op.table):
+    if hot.off:
+        return divide_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+divide_Scalar_op = define('divide.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.divide_Scalar')
+def divide_Scalar(self, other, _table=divide_Scalar_op.table):
+    if hot.off:
+        return divide_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+divide__Scalar_op = define('divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide__Scalar')
+def divide__Scalar(self, other, _table=divide__Scalar_op.table):
+    if hot.off:
+        return divide__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+divide_Tensor_mode_op = define('divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', CompositeImplicitAutograd='_generated.aliases.divide_Tensor_mode')
+def divide_Tensor_mode(self, other, rounding_mode, _table=divide_Tensor_mode_op.table):
+    if hot.off:
+        return divide_Tensor_mode_op(self, other, rounding_mode)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, rounding_mode)
+
+divide__Tensor_mode_op = define('divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide__Tensor_mode')
+def divide__Tensor_mode(self, other, rounding_mode, _table=divide__Tensor_mode_op.table):
+    if hot.off:
+        return divide__Tensor_mode_op(self, other, rounding_mode)
+    return _table[self._geometry.keys | other._geometry.keys](self, other, rounding_mode)
+
+divide_out_mode_op = define('divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide_out_mode')
+def divide_out_mode(self, other, rounding_mode, out, _table=divide_out_mode_op.table):
+    if hot.off:
+        return divide_out_mode_op(self, other, rounding_mode, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, rounding_mode, out)
+
+divide_Scalar_mode_op = define('divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', CompositeImplicitAutograd='_generated.aliases.divide_Scalar_mode')
+def divide_Scalar_mode(self, other, rounding_mode, _table=divide_Scalar_mode_op.table):
+    if hot.off:
+        return divide_Scalar_mode_op(self, other, rounding_mode)
+    return _table[self._geometry.keys](self, other, rounding_mode)
+
+divide__Scalar_mode_op = define('divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.divide__Scalar_mode')
+def divide__Scalar_mode(self, other, rounding_mode, _table=divide__Scalar_mode_op.table):
+    if hot.off:
+        return divide__Scalar_mode_op(self, other, rounding_mode)
+    return _table[self._geometry.keys](self, other, rounding_mode)
+
+true_divide_Tensor_op = define('true_divide.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.true_divide_Tensor')
+def true_divide_Tensor(self, other, _table=true_divide_Tensor_op.table):
+    if hot.off:
+        return true_divide_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+true_divide__Tensor_op = define('true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.true_divide__Tensor')
+def true_divide__Tensor(self, other, _table=true_divide__Tensor_op.table):
+    if hot.off:
+        return true_divide__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+true_divide_out_op = define('true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.true_divide_out')
+def true_divide_out(self, other, out, _table=true_divide_out_op.table):
+    if hot.off:
+        return true_divide_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+true_divide_Scalar_op = define('true_divide.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.true_divide_Scalar')
+def true_divide_Scalar(self, other, _table=true_divide_Scalar_op.table):
+    if hot.off:
+        return true_divide_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+true_divide__Scalar_op = define('true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.true_divide__Scalar')
+def true_divide__Scalar(self, other, _table=true_divide__Scalar_op.table):
+    if hot.off:
+        return true_divide__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+greater_Scalar_op = define('greater.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.greater_Scalar')
+def greater_Scalar(self, other, _table=greater_Scalar_op.table):
+    if hot.off:
+        return greater_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+greater__Scalar_op = define('greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater__Scalar')
+def greater__Scalar(self, other, _table=greater__Scalar_op.table):
+    if hot.off:
+        return greater__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+greater_Scalar_out_op = define('greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_Scalar_out')
+def greater_Scalar_out(self, other, out, _table=greater_Scalar_out_op.table):
+    if hot.off:
+        return greater_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+greater_Tensor_op = define('greater.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.greater_Tensor')
+def greater_Tensor(self, other, _table=greater_Tensor_op.table):
+    if hot.off:
+        return greater_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+greater__Tensor_op = define('greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater__Tensor')
+def greater__Tensor(self, other, _table=greater__Tensor_op.table):
+    if hot.off:
+        return greater__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+greater_Tensor_out_op = define('greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_Tensor_out')
+def greater_Tensor_out(self, other, out, _table=greater_Tensor_out_op.table):
+    if hot.off:
+        return greater_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+less_Scalar_op = define('less.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.less_Scalar')
+def less_Scalar(self, other, _table=less_Scalar_op.table):
+    if hot.off:
+        return less_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+less__Scalar_op = define('less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less__Scalar')
+def less__Scalar(self, other, _table=less__Scalar_op.table):
+    if hot.off:
+        return less__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+less_Scalar_out_op = define('less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_Scalar_out')
+def less_Scalar_out(self, other, out, _table=less_Scalar_out_op.table):
+    if hot.off:
+        return less_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+less_Tensor_op = define('less.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.less_Tensor')
+def less_Tensor(self, other, _table=less_Tensor_op.table):
+    if hot.off:
+        return less_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+less__Tensor_op = define('less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less__Tensor')
+def less__Tensor(self, other, _table=less__Tensor_op.table):
+    if hot.off:
+        return less__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+less_Tensor_out_op = define('less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_Tensor_out')
+def less_Tensor_out(self, other, out, _table=less_Tensor_out_op.table):
+    if hot.off:
+        return less_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+greater_equal_Scalar_op = define('greater_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.greater_equal_Scalar')
+def greater_equal_Scalar(self, other, _table=greater_equal_Scalar_op.table):
+    if hot.off:
+        return greater_equal_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+greater_equal__Scalar_op = define('greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_equal__Scalar')
+def greater_equal__Scalar(self, other, _table=greater_equal__Scalar_op.table):
+    if hot.off:
+        return greater_equal__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+greater_equal_Scalar_out_op = define('greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_equal_Scalar_out')
+def greater_equal_Scalar_out(self, other, out, _table=greater_equal_Scalar_out_op.table):
+    if hot.off:
+        return greater_equal_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+greater_equal_Tensor_op = define('greater_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.greater_equal_Tensor')
+def greater_equal_Tensor(self, other, _table=greater_equal_Tensor_op.table):
+    if hot.off:
+        return greater_equal_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+greater_equal__Tensor_op = define('greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_equal__Tensor')
+def greater_equal__Tensor(self, other, _table=greater_equal__Tensor_op.table):
+    if hot.off:
+        return greater_equal__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+greater_equal_Tensor_out_op = define('greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.greater_equal_Tensor_out')
+def greater_equal_Tensor_out(self, other, out, _table=greater_equal_Tensor_out_op.table):
+    if hot.off:
+        return greater_equal_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+less_equal_Scalar_op = define('less_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.less_equal_Scalar')
+def less_equal_Scalar(self, other, _table=less_equal_Scalar_op.table):
+    if hot.off:
+        return less_equal_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+less_equal__Scalar_op = define('less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_equal__Scalar')
+def less_equal__Scalar(self, other, _table=less_equal__Scalar_op.table):
+    if hot.off:
+        return less_equal__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+less_equal_Scalar_out_op = define('less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_equal_Scalar_out')
+def less_equal_Scalar_out(self, other, out, _table=less_equal_Scalar_out_op.table):
+    if hot.off:
+        return less_equal_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+less_equal_Tensor_op = define('less_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.less_equal_Tensor')
+def less_equal_Tensor(self, other, _table=less_equal_Tensor_op.table):
+    if hot.off:
+        return less_equal_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+less_equal__Tensor_op = define('less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_equal__Tensor')
+def less_equal__Tensor(self, other, _table=less_equal__Tensor_op.table):
+    if hot.off:
+        return less_equal__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+less_equal_Tensor_out_op = define('less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.less_equal_Tensor_out')
+def less_equal_Tensor_out(self, other, out, _table=less_equal_Tensor_out_op.table):
+    if hot.off:
+        return less_equal_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+not_equal_Scalar_op = define('not_equal.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.not_equal_Scalar')
+def not_equal_Scalar(self, other, _table=not_equal_Scalar_op.table):
+    if hot.off:
+        return not_equal_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+not_equal__Scalar_op = define('not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.not_equal__Scalar')
+def not_equal__Scalar(self, other, _table=not_equal__Scalar_op.table):
+    if hot.off:
+        return not_equal__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+not_equal_Scalar_out_op = define('not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.not_equal_Scalar_out')
+def not_equal_Scalar_out(self, other, out, _table=not_equal_Scalar_out_op.table):
+    if hot.off:
+        return not_equal_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+not_equal_Tensor_op = define('not_equal.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.not_equal_Tensor')
+def not_equal_Tensor(self, other, _table=not_equal_Tensor_op.table):
+    if hot.off:
+        return not_equal_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+not_equal__Tensor_op = define('not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.not_equal__Tensor')
+def not_equal__Tensor(self, other, _table=not_equal__Tensor_op.table):
+    if hot.off:
+        return not_equal__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+not_equal_Tensor_out_op = define('not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.not_equal_Tensor_out')
+def not_equal_Tensor_out(self, other, out, _table=not_equal_Tensor_out_op.table):
+    if hot.off:
+        return not_equal_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+__and___Scalar_op = define('__and__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__and___Scalar')
+def __and___Scalar(self, other, _table=__and___Scalar_op.table):
+    if hot.off:
+        return __and___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__and___Tensor_op = define('__and__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__and___Tensor')
+def __and___Tensor(self, other, _table=__and___Tensor_op.table):
+    if hot.off:
+        return __and___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__or___Scalar_op = define('__or__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__or___Scalar')
+def __or___Scalar(self, other, _table=__or___Scalar_op.table):
+    if hot.off:
+        return __or___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__or___Tensor_op = define('__or__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__or___Tensor')
+def __or___Tensor(self, other, _table=__or___Tensor_op.table):
+    if hot.off:
+        return __or___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__xor___Scalar_op = define('__xor__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__xor___Scalar')
+def __xor___Scalar(self, other, _table=__xor___Scalar_op.table):
+    if hot.off:
+        return __xor___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__xor___Tensor_op = define('__xor__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__xor___Tensor')
+def __xor___Tensor(self, other, _table=__xor___Tensor_op.table):
+    if hot.off:
+        return __xor___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__lshift___Scalar_op = define('__lshift__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__lshift___Scalar')
+def __lshift___Scalar(self, other, _table=__lshift___Scalar_op.table):
+    if hot.off:
+        return __lshift___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__lshift___Tensor_op = define('__lshift__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__lshift___Tensor')
+def __lshift___Tensor(self, other, _table=__lshift___Tensor_op.table):
+    if hot.off:
+        return __lshift___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__rshift___Scalar_op = define('__rshift__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__rshift___Scalar')
+def __rshift___Scalar(self, other, _table=__rshift___Scalar_op.table):
+    if hot.off:
+        return __rshift___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__rshift___Tensor_op = define('__rshift__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.__rshift___Tensor')
+def __rshift___Tensor(self, other, _table=__rshift___Tensor_op.table):
+    if hot.off:
+        return __rshift___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__iand___Scalar_op = define('__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__iand___Scalar')
+def __iand___Scalar(self, other, _table=__iand___Scalar_op.table):
+    if hot.off:
+        return __iand___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__iand___Tensor_op = define('__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__iand___Tensor')
+def __iand___Tensor(self, other, _table=__iand___Tensor_op.table):
+    if hot.off:
+        return __iand___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__ior___Scalar_op = define('__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ior___Scalar')
+def __ior___Scalar(self, other, _table=__ior___Scalar_op.table):
+    if hot.off:
+        return __ior___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__ior___Tensor_op = define('__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ior___Tensor')
+def __ior___Tensor(self, other, _table=__ior___Tensor_op.table):
+    if hot.off:
+        return __ior___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__ixor___Scalar_op = define('__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ixor___Scalar')
+def __ixor___Scalar(self, other, _table=__ixor___Scalar_op.table):
+    if hot.off:
+        return __ixor___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__ixor___Tensor_op = define('__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ixor___Tensor')
+def __ixor___Tensor(self, other, _table=__ixor___Tensor_op.table):
+    if hot.off:
+        return __ixor___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__ilshift___Scalar_op = define('__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ilshift___Scalar')
+def __ilshift___Scalar(self, other, _table=__ilshift___Scalar_op.table):
+    if hot.off:
+        return __ilshift___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__ilshift___Tensor_op = define('__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__ilshift___Tensor')
+def __ilshift___Tensor(self, other, _table=__ilshift___Tensor_op.table):
+    if hot.off:
+        return __ilshift___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+__irshift___Scalar_op = define('__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__irshift___Scalar')
+def __irshift___Scalar(self, other, _table=__irshift___Scalar_op.table):
+    if hot.off:
+        return __irshift___Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+__irshift___Tensor_op = define('__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.__irshift___Tensor')
+def __irshift___Tensor(self, other, _table=__irshift___Tensor_op.table):
+    if hot.off:
+        return __irshift___Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
 
 add_Tensor_op = define('add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', CPU='pointwise.add', CUDA='pointwise.add', Autograd='_generated.autograd_kernels.add_Tensor')
 def add_Tensor(self, other, alpha, _table=add_Tensor_op.table):
@@ -2510,132 +5264,6 @@ def minimum_out(self, other, out, _table=minimum_out_op.table):
         return minimum_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-bitwise_and_Scalar_op = define('bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
-def bitwise_and_Scalar(self, other, _table=bitwise_and_Scalar_op.table):
-    if hot.off:
-        return bitwise_and_Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-bitwise_and__Scalar_op = define('bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Scalar', CUDA='_generated.variants.bitwise_and__Scalar', Autograd='_generated.autograd_kernels.bitwise_and__Scalar')
-def bitwise_and__Scalar(self, other, _table=bitwise_and__Scalar_op.table):
-    if hot.off:
-        return bitwise_and__Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-bitwise_and_Scalar_out_op = define('bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Scalar_out', CUDA='_generated.variants.bitwise_and_Scalar_out', Autograd='autograd.manual.out_variant')
-def bitwise_and_Scalar_out(self, other, out, _table=bitwise_and_Scalar_out_op.table):
-    if hot.off:
-        return bitwise_and_Scalar_out_op(self, other, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
-
-bitwise_and_Scalar_Tensor_op = define('bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
-def bitwise_and_Scalar_Tensor(self, other, _table=bitwise_and_Scalar_Tensor_op.table):
-    if hot.off:
-        return bitwise_and_Scalar_Tensor_op(self, other)
-    return _table[other._geometry.keys](self, other)
-
-bitwise_and_Tensor_op = define('bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
-def bitwise_and_Tensor(self, other, _table=bitwise_and_Tensor_op.table):
-    if hot.off:
-        return bitwise_and_Tensor_op(self, other)
-    return _table[self._geometry.keys | other._geometry.keys](self, other)
-
-bitwise_and__Tensor_op = define('bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Tensor', CUDA='_generated.variants.bitwise_and__Tensor', Autograd='_generated.autograd_kernels.bitwise_and__Tensor')
-def bitwise_and__Tensor(self, other, _table=bitwise_and__Tensor_op.table):
-    if hot.off:
-        return bitwise_and__Tensor_op(self, other)
-    return _table[self._geometry.keys | other._geometry.keys](self, other)
-
-bitwise_and_Tensor_out_op = define('bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Tensor_out', CUDA='_generated.variants.bitwise_and_Tensor_out', Autograd='autograd.manual.out_variant')
-def bitwise_and_Tensor_out(self, other, out, _table=bitwise_and_Tensor_out_op.table):
-    if hot.off:
-        return bitwise_and_Tensor_out_op(self, other, out)
-    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
-
-bitwise_or_Scalar_op = define('bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
-def bitwise_or_Scalar(self, other, _table=bitwise_or_Scalar_op.table):
-    if hot.off:
-        return bitwise_or_Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-bitwise_or__Scalar_op = define('bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Scalar', CUDA='_generated.variants.bitwise_or__Scalar', Autograd='_generated.autograd_kernels.bitwise_or__Scalar')
-def bitwise_or__Scalar(self, other, _table=bitwise_or__Scalar_op.table):
-    if hot.off:
-        return bitwise_or__Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-bitwise_or_Scalar_out_op = define('bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Scalar_out', CUDA='_generated.variants.bitwise_or_Scalar_out', Autograd='autograd.manual.out_variant')
-def bitwise_or_Scalar_out(self, other, out, _table=bitwise_or_Scalar_out_op.table):
-    if hot.off:
-        return bitwise_or_Scalar_out_op(self, other, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
-
-bitwise_or_Scalar_Tensor_op = define('bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
-def bitwise_or_Scalar_Tensor(self, other, _table=bitwise_or_Scalar_Tensor_op.table):
-    if hot.off:
-        return bitwise_or_Scalar_Tensor_op(self, other)
-    return _table[other._geometry.keys](self, other)
-
-bitwise_or_Tensor_op = define('bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
-def bitwise_or_Tensor(self, other, _table=bitwise_or_Tensor_op.table):
-    if hot.off:
-        return bitwise_or_Tensor_op(self, other)
-    return _table[self._geometry.keys | other._geometry.keys](self, other)
-
-bitwise_or__Tensor_op = define('bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Tensor', CUDA='_generated.variants.bitwise_or__Tensor', Autograd='_generated.autograd_kernels.bitwise_or__Tensor')
-def bitwise_or__Tensor(self, other, _table=bitwise_or__Tensor_op.table):
-    if hot.off:
-        return bitwise_or__Tensor_op(self, other)
-    return _table[self._geometry.keys | other._geometry.keys](self, other)
-
-bitwise_or_Tensor_out_op = define('bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Tensor_out', CUDA='_generated.variants.bitwise_or_Tensor_out', Autograd='autograd.manual.out_variant')
-def bitwise_or_Tensor_out(self, other, out, _table=bitwise_or_Tensor_out_op.table):
-    if hot.off:
-        return bitwise_or_Tensor_out_op(self, other, out)
-    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
-
-bitwise_xor_Scalar_op = define('bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
-def bitwise_xor_Scalar(self, other, _table=bitwise_xor_Scalar_op.table):
-    if hot.off:
-        return bitwise_xor_Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-bitwise_xor__Scalar_op = define('bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Scalar', CUDA='_generated.variants.bitwise_xor__Scalar', Autograd='_generated.autograd_kernels.bitwise_xor__Scalar')
-def bitwise_xor__Scalar(self, other, _table=bitwise_xor__Scalar_op.table):
-    if hot.off:
-        return bitwise_xor__Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-bitwise_xor_Scalar_out_op = define('bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Scalar_out', CUDA='_generated.variants.bitwise_xor_Scalar_out', Autograd='autograd.manual.out_variant')
-def bitwise_xor_Scalar_out(self, other, out, _table=bitwise_xor_Scalar_out_op.table):
-    if hot.off:
-        return bitwise_xor_Scalar_out_op(self, other, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
-
-bitwise_xor_Scalar_Tensor_op = define('bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
-def bitwise_xor_Scalar_Tensor(self, other, _table=bitwise_xor_Scalar_Tensor_op.table):
-    if hot.off:
-        return bitwise_xor_Scalar_Tensor_op(self, other)
-    return _table[other._geometry.keys](self, other)
-
-bitwise_xor_Tensor_op = define('bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
-def bitwise_xor_Tensor(self, other, _table=bitwise_xor_Tensor_op.table):
-    if hot.off:
-        return bitwise_xor_Tensor_op(self, other)
-    return _table[self._geometry.keys | other._geometry.keys](self, other)
-
-bitwise_xor__Tensor_op = define('bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Tensor', CUDA='_generated.variants.bitwise_xor__Tensor', Autograd='_generated.autograd_kernels.bitwise_xor__Tensor')
-def bitwise_xor__Tensor(self, other, _table=bitwise_xor__Tensor_op.table):
-    if hot.off:
-        return bitwise_xor__Tensor_op(self, other)
-    return _table[self._geometry.keys | other._geometry.keys](self, other)
-
-bitwise_xor_Tensor_out_op = define('bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Tensor_out', CUDA='_generated.variants.bitwise_xor_Tensor_out', Autograd='autograd.manual.out_variant')
-def bitwise_xor_Tensor_out(self, other, out, _table=bitwise_xor_Tensor_out_op.table):
-    if hot.off:
-        return bitwise_xor_Tensor_out_op(self, other, out)
-    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
-
 logical_and_op = define('logical_and(Tensor self, Tensor other) -> Tensor', CPU='comparison.logical_and', CUDA='comparison.logical_and')
 def logical_and(self, other, _table=logical_and_op.table):
     if hot.off:
@@ -2918,71 +5546,605 @@ def rsub_Scalar(self, other, alpha, _table=rsub_Scalar_op.table):
         return rsub_Scalar_op(self, other, alpha)
     return _table[self._geometry.keys](self, other, alpha)
 
-true_divide_Tensor_op = define('true_divide.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='pointwise.true_divide')
-def true_divide_Tensor(self, other, _table=true_divide_Tensor_op.table):
+copysign_Tensor_op = define('copysign.Tensor(Tensor self, Tensor other) -> Tensor', CPU='float_parts.copysign', Autograd='_generated.autograd_kernels.copysign_Tensor')
+def copysign_Tensor(self, other, _table=copysign_Tensor_op.table):
     if hot.off:
-        return true_divide_Tensor_op(self, other)
+        return copysign_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-true_divide_out_op = define('true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.true_divide_out', Autograd='autograd.manual.out_variant')
-def true_divide_out(self, other, out, _table=true_divide_out_op.table):
+copysign__Tensor_op = define('copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.copysign__Tensor', Autograd='_generated.autograd_kernels.copysign__Tensor')
+def copysign__Tensor(self, other, _table=copysign__Tensor_op.table):
     if hot.off:
-        return true_divide_out_op(self, other, out)
+        return copysign__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+copysign_out_op = define('copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.copysign_out', Autograd='autograd.manual.out_variant')
+def copysign_out(self, other, out, _table=copysign_out_op.table):
+    if hot.off:
+        return copysign_out_op(self, other, out)
     return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-true_divide__Tensor_op = define('true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CompositeImplicitAutograd='pointwise.true_divide_')
-def true_divide__Tensor(self, other, _table=true_divide__Tensor_op.table):
+copysign_Scalar_op = define('copysign.Scalar(Tensor self, Scalar other) -> Tensor', CPU='float_parts.copysign', Autograd='_generated.autograd_kernels.copysign_Scalar')
+def copysign_Scalar(self, other, _table=copysign_Scalar_op.table):
     if hot.off:
-        return true_divide__Tensor_op(self, other)
+        return copysign_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+copysign__Scalar_op = define('copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.copysign__Scalar', Autograd='_generated.autograd_kernels.copysign__Scalar')
+def copysign__Scalar(self, other, _table=copysign__Scalar_op.table):
+    if hot.off:
+        return copysign__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+copysign_Scalar_out_op = define('copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.copysign_Scalar_out', Autograd='autograd.manual.out_variant')
+def copysign_Scalar_out(self, other, out, _table=copysign_Scalar_out_op.table):
+    if hot.off:
+        return copysign_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+nextafter_op = define('nextafter(Tensor self, Tensor other) -> Tensor', CPU='float_parts.nextafter', Autograd='_generated.autograd_kernels.nextafter')
+def nextafter(self, other, _table=nextafter_op.table):
+    if hot.off:
+        return nextafter_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-true_divide_Scalar_op = define('true_divide.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='pointwise.true_divide')
-def true_divide_Scalar(self, other, _table=true_divide_Scalar_op.table):
+nextafter__op = define('nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.nextafter_', Autograd='_generated.autograd_kernels.nextafter_')
+def nextafter_(self, other, _table=nextafter__op.table):
     if hot.off:
-        return true_divide_Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-true_divide__Scalar_op = define('true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CompositeImplicitAutograd='pointwise.true_divide_')
-def true_divide__Scalar(self, other, _table=true_divide__Scalar_op.table):
-    if hot.off:
-        return true_divide__Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-__and___Scalar_op = define('__and__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='bitwise.__and__')
-def __and___Scalar(self, other, _table=__and___Scalar_op.table):
-    if hot.off:
-        return __and___Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
-
-__and___Tensor_op = define('__and__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='bitwise.__and__')
-def __and___Tensor(self, other, _table=__and___Tensor_op.table):
-    if hot.off:
-        return __and___Tensor_op(self, other)
+        return nextafter__op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__or___Scalar_op = define('__or__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='bitwise.__or__')
-def __or___Scalar(self, other, _table=__or___Scalar_op.table):
+nextafter_out_op = define('nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nextafter_out', Autograd='autograd.manual.out_variant')
+def nextafter_out(self, other, out, _table=nextafter_out_op.table):
     if hot.off:
-        return __or___Scalar_op(self, other)
-    return _table[self._geometry.keys](self, other)
+        return nextafter_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
-__or___Tensor_op = define('__or__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='bitwise.__or__')
-def __or___Tensor(self, other, _table=__or___Tensor_op.table):
+ldexp_Tensor_op = define('ldexp.Tensor(Tensor self, Tensor other) -> Tensor', CPU='float_parts.ldexp', Autograd='_generated.autograd_kernels.ldexp_Tensor')
+def ldexp_Tensor(self, other, _table=ldexp_Tensor_op.table):
     if hot.off:
-        return __or___Tensor_op(self, other)
+        return ldexp_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
 
-__xor___Scalar_op = define('__xor__.Scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='bitwise.__xor__')
-def __xor___Scalar(self, other, _table=__xor___Scalar_op.table):
+ldexp__op = define('ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.ldexp_', Autograd='_generated.autograd_kernels.ldexp_')
+def ldexp_(self, other, _table=ldexp__op.table):
     if hot.off:
-        return __xor___Scalar_op(self, other)
+        return ldexp__op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+ldexp_out_op = define('ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.ldexp_out', Autograd='autograd.manual.out_variant')
+def ldexp_out(self, other, out, _table=ldexp_out_op.table):
+    if hot.off:
+        return ldexp_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+heaviside_op = define('heaviside(Tensor self, Tensor values) -> Tensor', CPU='pointwise.heaviside', Autograd='_generated.autograd_kernels.heaviside')
+def heaviside(self, values, _table=heaviside_op.table):
+    if hot.off:
+        return heaviside_op(self, values)
+    return _table[self._geometry.keys | values._geometry.keys](self, values)
+
+heaviside__op = define('heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!)', CPU='_generated.variants.heaviside_', Autograd='_generated.autograd_kernels.heaviside_')
+def heaviside_(self, values, _table=heaviside__op.table):
+    if hot.off:
+        return heaviside__op(self, values)
+    return _table[self._geometry.keys | values._geometry.keys](self, values)
+
+heaviside_out_op = define('heaviside.out(Tensor self, Tensor values, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.heaviside_out', Autograd='autograd.manual.out_variant')
+def heaviside_out(self, values, out, _table=heaviside_out_op.table):
+    if hot.off:
+        return heaviside_out_op(self, values, out)
+    return _table[self._geometry.keys | values._geometry.keys | out._geometry.keys](self, values, out)
+
+hypot_op = define('hypot(Tensor self, Tensor other) -> Tensor', CPU='pointwise.hypot', Autograd='_generated.autograd_kernels.hypot')
+def hypot(self, other, _table=hypot_op.table):
+    if hot.off:
+        return hypot_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+hypot__op = define('hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.hypot_', Autograd='_generated.autograd_kernels.hypot_')
+def hypot_(self, other, _table=hypot__op.table):
+    if hot.off:
+        return hypot__op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+hypot_out_op = define('hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.hypot_out', Autograd='autograd.manual.out_variant')
+def hypot_out(self, other, out, _table=hypot_out_op.table):
+    if hot.off:
+        return hypot_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+fmax_op = define('fmax(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmax', Autograd='_generated.autograd_kernels.fmax')
+def fmax(self, other, _table=fmax_op.table):
+    if hot.off:
+        return fmax_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+fmax_out_op = define('fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmax_out', Autograd='autograd.manual.out_variant')
+def fmax_out(self, other, out, _table=fmax_out_op.table):
+    if hot.off:
+        return fmax_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+fmin_op = define('fmin(Tensor self, Tensor other) -> Tensor', CPU='pointwise.fmin', Autograd='_generated.autograd_kernels.fmin')
+def fmin(self, other, _table=fmin_op.table):
+    if hot.off:
+        return fmin_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+fmin_out_op = define('fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.fmin_out', Autograd='autograd.manual.out_variant')
+def fmin_out(self, other, out, _table=fmin_out_op.table):
+    if hot.off:
+        return fmin_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+float_power_Tensor_Tensor_op = define('float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', CompositeImplicitAutograd='float_power.float_power')
+def float_power_Tensor_Tensor(self, exponent, _table=float_power_Tensor_Tensor_op.table):
+    if hot.off:
+        return float_power_Tensor_Tensor_op(self, exponent)
+    return _table[self._geometry.keys | exponent._geometry.keys](self, exponent)
+
+float_power_Tensor_Tensor_out_op = define('float_power.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.float_power_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+def float_power_Tensor_Tensor_out(self, exponent, out, _table=float_power_Tensor_Tensor_out_op.table):
+    if hot.off:
+        return float_power_Tensor_Tensor_out_op(self, exponent, out)
+    return _table[self._geometry.keys | exponent._geometry.keys | out._geometry.keys](self, exponent, out)
+
+float_power_Scalar_op = define('float_power.Scalar(Scalar self, Tensor exponent) -> Tensor', CompositeImplicitAutograd='float_power.float_power')
+def float_power_Scalar(self, exponent, _table=float_power_Scalar_op.table):
+    if hot.off:
+        return float_power_Scalar_op(self, exponent)
+    return _table[exponent._geometry.keys](self, exponent)
+
+float_power_Scalar_out_op = define('float_power.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.float_power_Scalar_out', Autograd='autograd.manual.out_variant')
+def float_power_Scalar_out(self, exponent, out, _table=float_power_Scalar_out_op.table):
+    if hot.off:
+        return float_power_Scalar_out_op(self, exponent, out)
+    return _table[exponent._geometry.keys | out._geometry.keys](self, exponent, out)
+
+float_power_Tensor_Scalar_op = define('float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor', CompositeImplicitAutograd='float_power.float_power')
+def float_power_Tensor_Scalar(self, exponent, _table=float_power_Tensor_Scalar_op.table):
+    if hot.off:
+        return float_power_Tensor_Scalar_op(self, exponent)
+    return _table[self._geometry.keys](self, exponent)
+
+float_power_Tensor_Scalar_out_op = define('float_power.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.float_power_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+def float_power_Tensor_Scalar_out(self, exponent, out, _table=float_power_Tensor_Scalar_out_op.table):
+    if hot.off:
+        return float_power_Tensor_Scalar_out_op(self, exponent, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, exponent, out)
+
+float_power__Scalar_op = define('float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', CompositeImplicitAutograd='float_power.float_power_')
+def float_power__Scalar(self, exponent, _table=float_power__Scalar_op.table):
+    if hot.off:
+        return float_power__Scalar_op(self, exponent)
+    return _table[self._geometry.keys](self, exponent)
+
+float_power__Tensor_op = define('float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', CompositeImplicitAutograd='float_power.float_power_')
+def float_power__Tensor(self, exponent, _table=float_power__Tensor_op.table):
+    if hot.off:
+        return float_power__Tensor_op(self, exponent)
+    return _table[self._geometry.keys | exponent._geometry.keys](self, exponent)
+
+isin_Tensor_Tensor_op = define('isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor', CPU='membership.isin')
+def isin_Tensor_Tensor(elements, test_elements, assume_unique, invert, _table=isin_Tensor_Tensor_op.table):
+    if hot.off:
+        return isin_Tensor_Tensor_op(elements, test_elements, assume_unique, invert)
+    return _table[elements._geometry.keys | test_elements._geometry.keys](elements, test_elements, assume_unique, invert)
+
+isin_Tensor_Tensor_out_op = define('isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+def isin_Tensor_Tensor_out(elements, test_elements, assume_unique, invert, out, _table=isin_Tensor_Tensor_out_op.table):
+    if hot.off:
+        return isin_Tensor_Tensor_out_op(elements, test_elements, assume_unique, invert, out)
+    return _table[elements._geometry.keys | test_elements._geometry.keys | out._geometry.keys](elements, test_elements, assume_unique, invert, out)
+
+isin_Tensor_Scalar_op = define('isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor', CPU='membership.isin')
+def isin_Tensor_Scalar(elements, test_element, assume_unique, invert, _table=isin_Tensor_Scalar_op.table):
+    if hot.off:
+        return isin_Tensor_Scalar_op(elements, test_element, assume_unique, invert)
+    return _table[elements._geometry.keys](elements, test_element, assume_unique, invert)
+
+isin_Tensor_Scalar_out_op = define('isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+def isin_Tensor_Scalar_out(elements, test_element, assume_unique, invert, out, _table=isin_Tensor_Scalar_out_op.table):
+    if hot.off:
+        return isin_Tensor_Scalar_out_op(elements, test_element, assume_unique, invert, out)
+    return _table[elements._geometry.keys | out._geometry.keys](elements, test_element, assume_unique, invert, out)
+
+isin_Scalar_Tensor_op = define('isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor', CPU='membership.isin')
+def isin_Scalar_Tensor(element, test_elements, assume_unique, invert, _table=isin_Scalar_Tensor_op.table):
+    if hot.off:
+        return isin_Scalar_Tensor_op(element, test_elements, assume_unique, invert)
+    return _table[test_elements._geometry.keys](element, test_elements, assume_unique, invert)
+
+isin_Scalar_Tensor_out_op = define('isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isin_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+def isin_Scalar_Tensor_out(element, test_elements, assume_unique, invert, out, _table=isin_Scalar_Tensor_out_op.table):
+    if hot.off:
+        return isin_Scalar_Tensor_out_op(element, test_elements, assume_unique, invert, out)
+    return _table[test_elements._geometry.keys | out._geometry.keys](element, test_elements, assume_unique, invert, out)
+
+igamma_op = define('igamma(Tensor self, Tensor other) -> Tensor', CPU='special.gamma_functions.igamma', Autograd='_generated.autograd_kernels.igamma')
+def igamma(self, other, _table=igamma_op.table):
+    if hot.off:
+        return igamma_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+igamma__op = define('igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.igamma_', Autograd='_generated.autograd_kernels.igamma_')
+def igamma_(self, other, _table=igamma__op.table):
+    if hot.off:
+        return igamma__op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+igamma_out_op = define('igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.igamma_out', Autograd='autograd.manual.out_variant')
+def igamma_out(self, other, out, _table=igamma_out_op.table):
+    if hot.off:
+        return igamma_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+igammac_op = define('igammac(Tensor self, Tensor other) -> Tensor', CPU='special.gamma_functions.igammac', Autograd='_generated.autograd_kernels.igammac')
+def igammac(self, other, _table=igammac_op.table):
+    if hot.off:
+        return igammac_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+igammac__op = define('igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.igammac_', Autograd='_generated.autograd_kernels.igammac_')
+def igammac_(self, other, _table=igammac__op.table):
+    if hot.off:
+        return igammac__op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+igammac_out_op = define('igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.igammac_out', Autograd='autograd.manual.out_variant')
+def igammac_out(self, other, out, _table=igammac_out_op.table):
+    if hot.off:
+        return igammac_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+logaddexp_op = define('logaddexp(Tensor self, Tensor other) -> Tensor', CPU='special.logarithms.logaddexp', Autograd='_generated.autograd_kernels.logaddexp')
+def logaddexp(self, other, _table=logaddexp_op.table):
+    if hot.off:
+        return logaddexp_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+logaddexp_out_op = define('logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logaddexp_out', Autograd='autograd.manual.out_variant')
+def logaddexp_out(self, other, out, _table=logaddexp_out_op.table):
+    if hot.off:
+        return logaddexp_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+logaddexp2_op = define('logaddexp2(Tensor self, Tensor other) -> Tensor', CPU='special.logarithms.logaddexp2', Autograd='_generated.autograd_kernels.logaddexp2')
+def logaddexp2(self, other, _table=logaddexp2_op.table):
+    if hot.off:
+        return logaddexp2_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+logaddexp2_out_op = define('logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logaddexp2_out', Autograd='autograd.manual.out_variant')
+def logaddexp2_out(self, other, out, _table=logaddexp2_out_op.table):
+    if hot.off:
+        return logaddexp2_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+xlogy_Tensor_op = define('xlogy.Tensor(Tensor self, Tensor other) -> Tensor', CPU='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Tensor')
+def xlogy_Tensor(self, other, _table=xlogy_Tensor_op.table):
+    if hot.off:
+        return xlogy_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+xlogy__Tensor_op = define('xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.xlogy__Tensor', Autograd='_generated.autograd_kernels.xlogy__Tensor')
+def xlogy__Tensor(self, other, _table=xlogy__Tensor_op.table):
+    if hot.off:
+        return xlogy__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+xlogy_OutTensor_op = define('xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutTensor', Autograd='autograd.manual.out_variant')
+def xlogy_OutTensor(self, other, out, _table=xlogy_OutTensor_op.table):
+    if hot.off:
+        return xlogy_OutTensor_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+xlogy_Scalar_Self_op = define('xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor', CPU='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Scalar_Self')
+def xlogy_Scalar_Self(self, other, _table=xlogy_Scalar_Self_op.table):
+    if hot.off:
+        return xlogy_Scalar_Self_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+xlogy_OutScalar_Self_op = define('xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutScalar_Self', Autograd='autograd.manual.out_variant')
+def xlogy_OutScalar_Self(self, other, out, _table=xlogy_OutScalar_Self_op.table):
+    if hot.off:
+        return xlogy_OutScalar_Self_op(self, other, out)
+    return _table[other._geometry.keys | out._geometry.keys](self, other, out)
+
+xlogy_Scalar_Other_op = define('xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor', CPU='special.logarithms.xlogy', Autograd='_generated.autograd_kernels.xlogy_Scalar_Other')
+def xlogy_Scalar_Other(self, other, _table=xlogy_Scalar_Other_op.table):
+    if hot.off:
+        return xlogy_Scalar_Other_op(self, other)
     return _table[self._geometry.keys](self, other)
 
-__xor___Tensor_op = define('__xor__.Tensor(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='bitwise.__xor__')
-def __xor___Tensor(self, other, _table=__xor___Tensor_op.table):
+xlogy__Scalar_Other_op = define('xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.xlogy__Scalar_Other', Autograd='_generated.autograd_kernels.xlogy__Scalar_Other')
+def xlogy__Scalar_Other(self, other, _table=xlogy__Scalar_Other_op.table):
     if hot.off:
-        return __xor___Tensor_op(self, other)
+        return xlogy__Scalar_Other_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+xlogy_OutScalar_Other_op = define('xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.xlogy_OutScalar_Other', Autograd='autograd.manual.out_variant')
+def xlogy_OutScalar_Other(self, other, out, _table=xlogy_OutScalar_Other_op.table):
+    if hot.off:
+        return xlogy_OutScalar_Other_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_not_op = define('bitwise_not(Tensor self) -> Tensor', CPU='pointwise_unary.bitwise_not', CUDA='pointwise_unary.bitwise_not')
+def bitwise_not(self, _table=bitwise_not_op.table):
+    if hot.off:
+        return bitwise_not_op(self)
+    return _table[self._geometry.keys](self)
+
+bitwise_not__op = define('bitwise_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_', CUDA='_generated.variants.bitwise_not_', Autograd='_generated.autograd_kernels.bitwise_not_')
+def bitwise_not_(self, _table=bitwise_not__op.table):
+    if hot.off:
+        return bitwise_not__op(self)
+    return _table[self._geometry.keys](self)
+
+bitwise_not_out_op = define('bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_out', CUDA='_generated.variants.bitwise_not_out', Autograd='autograd.manual.out_variant')
+def bitwise_not_out(self, out, _table=bitwise_not_out_op.table):
+    if hot.off:
+        return bitwise_not_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+bitwise_and_Scalar_op = define('bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
+def bitwise_and_Scalar(self, other, _table=bitwise_and_Scalar_op.table):
+    if hot.off:
+        return bitwise_and_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_and__Scalar_op = define('bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Scalar', CUDA='_generated.variants.bitwise_and__Scalar', Autograd='_generated.autograd_kernels.bitwise_and__Scalar')
+def bitwise_and__Scalar(self, other, _table=bitwise_and__Scalar_op.table):
+    if hot.off:
+        return bitwise_and__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_and_Scalar_out_op = define('bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Scalar_out', CUDA='_generated.variants.bitwise_and_Scalar_out', Autograd='autograd.manual.out_variant')
+def bitwise_and_Scalar_out(self, other, out, _table=bitwise_and_Scalar_out_op.table):
+    if hot.off:
+        return bitwise_and_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_and_Scalar_Tensor_op = define('bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
+def bitwise_and_Scalar_Tensor(self, other, _table=bitwise_and_Scalar_Tensor_op.table):
+    if hot.off:
+        return bitwise_and_Scalar_Tensor_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+bitwise_and_Tensor_op = define('bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_and', CUDA='bitwise.bitwise_and')
+def bitwise_and_Tensor(self, other, _table=bitwise_and_Tensor_op.table):
+    if hot.off:
+        return bitwise_and_Tensor_op(self, other)
     return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_and__Tensor_op = define('bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_and__Tensor', CUDA='_generated.variants.bitwise_and__Tensor', Autograd='_generated.autograd_kernels.bitwise_and__Tensor')
+def bitwise_and__Tensor(self, other, _table=bitwise_and__Tensor_op.table):
+    if hot.off:
+        return bitwise_and__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_and_Tensor_out_op = define('bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_and_Tensor_out', CUDA='_generated.variants.bitwise_and_Tensor_out', Autograd='autograd.manual.out_variant')
+def bitwise_and_Tensor_out(self, other, out, _table=bitwise_and_Tensor_out_op.table):
+    if hot.off:
+        return bitwise_and_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_or_Scalar_op = define('bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
+def bitwise_or_Scalar(self, other, _table=bitwise_or_Scalar_op.table):
+    if hot.off:
+        return bitwise_or_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_or__Scalar_op = define('bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Scalar', CUDA='_generated.variants.bitwise_or__Scalar', Autograd='_generated.autograd_kernels.bitwise_or__Scalar')
+def bitwise_or__Scalar(self, other, _table=bitwise_or__Scalar_op.table):
+    if hot.off:
+        return bitwise_or__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_or_Scalar_out_op = define('bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Scalar_out', CUDA='_generated.variants.bitwise_or_Scalar_out', Autograd='autograd.manual.out_variant')
+def bitwise_or_Scalar_out(self, other, out, _table=bitwise_or_Scalar_out_op.table):
+    if hot.off:
+        return bitwise_or_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_or_Scalar_Tensor_op = define('bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
+def bitwise_or_Scalar_Tensor(self, other, _table=bitwise_or_Scalar_Tensor_op.table):
+    if hot.off:
+        return bitwise_or_Scalar_Tensor_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+bitwise_or_Tensor_op = define('bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_or', CUDA='bitwise.bitwise_or')
+def bitwise_or_Tensor(self, other, _table=bitwise_or_Tensor_op.table):
+    if hot.off:
+        return bitwise_or_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_or__Tensor_op = define('bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_or__Tensor', CUDA='_generated.variants.bitwise_or__Tensor', Autograd='_generated.autograd_kernels.bitwise_or__Tensor')
+def bitwise_or__Tensor(self, other, _table=bitwise_or__Tensor_op.table):
+    if hot.off:
+        return bitwise_or__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_or_Tensor_out_op = define('bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_or_Tensor_out', CUDA='_generated.variants.bitwise_or_Tensor_out', Autograd='autograd.manual.out_variant')
+def bitwise_or_Tensor_out(self, other, out, _table=bitwise_or_Tensor_out_op.table):
+    if hot.off:
+        return bitwise_or_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_xor_Scalar_op = define('bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
+def bitwise_xor_Scalar(self, other, _table=bitwise_xor_Scalar_op.table):
+    if hot.off:
+        return bitwise_xor_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_xor__Scalar_op = define('bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Scalar', CUDA='_generated.variants.bitwise_xor__Scalar', Autograd='_generated.autograd_kernels.bitwise_xor__Scalar')
+def bitwise_xor__Scalar(self, other, _table=bitwise_xor__Scalar_op.table):
+    if hot.off:
+        return bitwise_xor__Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_xor_Scalar_out_op = define('bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Scalar_out', CUDA='_generated.variants.bitwise_xor_Scalar_out', Autograd='autograd.manual.out_variant')
+def bitwise_xor_Scalar_out(self, other, out, _table=bitwise_xor_Scalar_out_op.table):
+    if hot.off:
+        return bitwise_xor_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_xor_Scalar_Tensor_op = define('bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
+def bitwise_xor_Scalar_Tensor(self, other, _table=bitwise_xor_Scalar_Tensor_op.table):
+    if hot.off:
+        return bitwise_xor_Scalar_Tensor_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+bitwise_xor_Tensor_op = define('bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_xor', CUDA='bitwise.bitwise_xor')
+def bitwise_xor_Tensor(self, other, _table=bitwise_xor_Tensor_op.table):
+    if hot.off:
+        return bitwise_xor_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_xor__Tensor_op = define('bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor__Tensor', CUDA='_generated.variants.bitwise_xor__Tensor', Autograd='_generated.autograd_kernels.bitwise_xor__Tensor')
+def bitwise_xor__Tensor(self, other, _table=bitwise_xor__Tensor_op.table):
+    if hot.off:
+        return bitwise_xor__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_xor_Tensor_out_op = define('bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_xor_Tensor_out', CUDA='_generated.variants.bitwise_xor_Tensor_out', Autograd='autograd.manual.out_variant')
+def bitwise_xor_Tensor_out(self, other, out, _table=bitwise_xor_Tensor_out_op.table):
+    if hot.off:
+        return bitwise_xor_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_left_shift_Tensor_op = define('bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_left_shift')
+def bitwise_left_shift_Tensor(self, other, _table=bitwise_left_shift_Tensor_op.table):
+    if hot.off:
+        return bitwise_left_shift_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_left_shift__Tensor_op = define('bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift__Tensor', Autograd='_generated.autograd_kernels.bitwise_left_shift__Tensor')
+def bitwise_left_shift__Tensor(self, other, _table=bitwise_left_shift__Tensor_op.table):
+    if hot.off:
+        return bitwise_left_shift__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_left_shift_Tensor_out_op = define('bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Tensor_out', Autograd='autograd.manual.out_variant')
+def bitwise_left_shift_Tensor_out(self, other, out, _table=bitwise_left_shift_Tensor_out_op.table):
+    if hot.off:
+        return bitwise_left_shift_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_left_shift_Tensor_Scalar_op = define('bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_left_shift')
+def bitwise_left_shift_Tensor_Scalar(self, other, _table=bitwise_left_shift_Tensor_Scalar_op.table):
+    if hot.off:
+        return bitwise_left_shift_Tensor_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_left_shift__Tensor_Scalar_op = define('bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift__Tensor_Scalar', Autograd='_generated.autograd_kernels.bitwise_left_shift__Tensor_Scalar')
+def bitwise_left_shift__Tensor_Scalar(self, other, _table=bitwise_left_shift__Tensor_Scalar_op.table):
+    if hot.off:
+        return bitwise_left_shift__Tensor_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_left_shift_Tensor_Scalar_out_op = define('bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+def bitwise_left_shift_Tensor_Scalar_out(self, other, out, _table=bitwise_left_shift_Tensor_Scalar_out_op.table):
+    if hot.off:
+        return bitwise_left_shift_Tensor_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_left_shift_Scalar_Tensor_op = define('bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_left_shift')
+def bitwise_left_shift_Scalar_Tensor(self, other, _table=bitwise_left_shift_Scalar_Tensor_op.table):
+    if hot.off:
+        return bitwise_left_shift_Scalar_Tensor_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+bitwise_left_shift_Scalar_Tensor_out_op = define('bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_left_shift_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+def bitwise_left_shift_Scalar_Tensor_out(self, other, out, _table=bitwise_left_shift_Scalar_Tensor_out_op.table):
+    if hot.off:
+        return bitwise_left_shift_Scalar_Tensor_out_op(self, other, out)
+    return _table[other._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_right_shift_Tensor_op = define('bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor', CPU='bitwise.bitwise_right_shift')
+def bitwise_right_shift_Tensor(self, other, _table=bitwise_right_shift_Tensor_op.table):
+    if hot.off:
+        return bitwise_right_shift_Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_right_shift__Tensor_op = define('bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift__Tensor', Autograd='_generated.autograd_kernels.bitwise_right_shift__Tensor')
+def bitwise_right_shift__Tensor(self, other, _table=bitwise_right_shift__Tensor_op.table):
+    if hot.off:
+        return bitwise_right_shift__Tensor_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+bitwise_right_shift_Tensor_out_op = define('bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Tensor_out', Autograd='autograd.manual.out_variant')
+def bitwise_right_shift_Tensor_out(self, other, out, _table=bitwise_right_shift_Tensor_out_op.table):
+    if hot.off:
+        return bitwise_right_shift_Tensor_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_right_shift_Tensor_Scalar_op = define('bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor', CPU='bitwise.bitwise_right_shift')
+def bitwise_right_shift_Tensor_Scalar(self, other, _table=bitwise_right_shift_Tensor_Scalar_op.table):
+    if hot.off:
+        return bitwise_right_shift_Tensor_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_right_shift__Tensor_Scalar_op = define('bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift__Tensor_Scalar', Autograd='_generated.autograd_kernels.bitwise_right_shift__Tensor_Scalar')
+def bitwise_right_shift__Tensor_Scalar(self, other, _table=bitwise_right_shift__Tensor_Scalar_op.table):
+    if hot.off:
+        return bitwise_right_shift__Tensor_Scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+bitwise_right_shift_Tensor_Scalar_out_op = define('bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Tensor_Scalar_out', Autograd='autograd.manual.out_variant')
+def bitwise_right_shift_Tensor_Scalar_out(self, other, out, _table=bitwise_right_shift_Tensor_Scalar_out_op.table):
+    if hot.off:
+        return bitwise_right_shift_Tensor_Scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+bitwise_right_shift_Scalar_Tensor_op = define('bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', CPU='bitwise.bitwise_right_shift')
+def bitwise_right_shift_Scalar_Tensor(self, other, _table=bitwise_right_shift_Scalar_Tensor_op.table):
+    if hot.off:
+        return bitwise_right_shift_Scalar_Tensor_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+bitwise_right_shift_Scalar_Tensor_out_op = define('bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_right_shift_Scalar_Tensor_out', Autograd='autograd.manual.out_variant')
+def bitwise_right_shift_Scalar_Tensor_out(self, other, out, _table=bitwise_right_shift_Scalar_Tensor_out_op.table):
+    if hot.off:
+        return bitwise_right_shift_Scalar_Tensor_out_op(self, other, out)
+    return _table[other._geometry.keys | out._geometry.keys](self, other, out)
+
+gcd_op = define('gcd(Tensor self, Tensor other) -> Tensor', CPU='integers.gcd')
+def gcd(self, other, _table=gcd_op.table):
+    if hot.off:
+        return gcd_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+gcd__op = define('gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.gcd_', Autograd='_generated.autograd_kernels.gcd_')
+def gcd_(self, other, _table=gcd__op.table):
+    if hot.off:
+        return gcd__op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+gcd_out_op = define('gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.gcd_out', Autograd='autograd.manual.out_variant')
+def gcd_out(self, other, out, _table=gcd_out_op.table):
+    if hot.off:
+        return gcd_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+lcm_op = define('lcm(Tensor self, Tensor other) -> Tensor', CPU='integers.lcm')
+def lcm(self, other, _table=lcm_op.table):
+    if hot.off:
+        return lcm_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+lcm__op = define('lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!)', CPU='_generated.variants.lcm_', Autograd='_generated.autograd_kernels.lcm_')
+def lcm_(self, other, _table=lcm__op.table):
+    if hot.off:
+        return lcm__op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+lcm_out_op = define('lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lcm_out', Autograd='autograd.manual.out_variant')
+def lcm_out(self, other, out, _table=lcm_out_op.table):
+    if hot.off:
+        return lcm_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
 
 lerp_Scalar_op = define('lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor', CPU='pointwise_ternary.lerp_Scalar', CUDA='pointwise_ternary.lerp_Scalar', Autograd='_generated.autograd_kernels.lerp_Scalar')
 def lerp_Scalar(self, end, weight, _table=lerp_Scalar_op.table):
@@ -3638,24 +6800,6 @@ def logical_not_out(self, out, _table=logical_not_out_op.table):
         return logical_not_out_op(self, out)
     return _table[self._geometry.keys | out._geometry.keys](self, out)
 
-bitwise_not_op = define('bitwise_not(Tensor self) -> Tensor', CPU='pointwise_unary.bitwise_not', CUDA='pointwise_unary.bitwise_not')
-def bitwise_not(self, _table=bitwise_not_op.table):
-    if hot.off:
-        return bitwise_not_op(self)
-    return _table[self._geometry.keys](self)
-
-bitwise_not__op = define('bitwise_not_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_', CUDA='_generated.variants.bitwise_not_', Autograd='_generated.autograd_kernels.bitwise_not_')
-def bitwise_not_(self, _table=bitwise_not__op.table):
-    if hot.off:
-        return bitwise_not__op(self)
-    return _table[self._geometry.keys](self)
-
-bitwise_not_out_op = define('bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bitwise_not_out', CUDA='_generated.variants.bitwise_not_out', Autograd='autograd.manual.out_variant')
-def bitwise_not_out(self, out, _table=bitwise_not_out_op.table):
-    if hot.off:
-        return bitwise_not_out_op(self, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, out)
-
 isnan_op = define('isnan(Tensor self) -> Tensor', CPU='pointwise_unary.isnan', CUDA='pointwise_unary.isnan')
 def isnan(self, _table=isnan_op.table):
     if hot.off:
@@ -3691,78 +6835,6 @@ def square_(self, _table=square__op.table):
     if hot.off:
         return square__op(self)
     return _table[self._geometry.keys](self)
-
-negative_op = define('negative(Tensor self) -> Tensor', CompositeImplicitAutograd='pointwise_unary.negative')
-def negative(self, _table=negative_op.table):
-    if hot.off:
-        return negative_op(self)
-    return _table[self._geometry.keys](self)
-
-negative_out_op = define('negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.negative_out', Autograd='autograd.manual.out_variant')
-def negative_out(self, out, _table=negative_out_op.table):
-    if hot.off:
-        return negative_out_op(self, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, out)
-
-negative__op = define('negative_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='pointwise_unary.negative_')
-def negative_(self, _table=negative__op.table):
-    if hot.off:
-        return negative__op(self)
-    return _table[self._geometry.keys](self)
-
-absolute_op = define('absolute(Tensor self) -> Tensor', CompositeImplicitAutograd='pointwise_unary.absolute')
-def absolute(self, _table=absolute_op.table):
-    if hot.off:
-        return absolute_op(self)
-    return _table[self._geometry.keys](self)
-
-absolute_out_op = define('absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.absolute_out', Autograd='autograd.manual.out_variant')
-def absolute_out(self, out, _table=absolute_out_op.table):
-    if hot.off:
-        return absolute_out_op(self, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, out)
-
-absolute__op = define('absolute_(Tensor(a!) self) -> Tensor(a!)', CompositeImplicitAutograd='pointwise_unary.absolute_')
-def absolute_(self, _table=absolute__op.table):
-    if hot.off:
-        return absolute__op(self)
-    return _table[self._geometry.keys](self)
-
-clip_op = define('clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CompositeImplicitAutograd='clamping.clip')
-def clip(self, min, max, _table=clip_op.table):
-    if hot.off:
-        return clip_op(self, min, max)
-    return _table[self._geometry.keys](self, min, max)
-
-clip_out_op = define('clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.clip_out', Autograd='autograd.manual.out_variant')
-def clip_out(self, min, max, out, _table=clip_out_op.table):
-    if hot.off:
-        return clip_out_op(self, min, max, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, min, max, out)
-
-clip__op = define('clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', CompositeImplicitAutograd='clamping.clip_')
-def clip_(self, min, max, _table=clip__op.table):
-    if hot.off:
-        return clip__op(self, min, max)
-    return _table[self._geometry.keys](self, min, max)
-
-clip_Tensor_op = define('clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', CompositeImplicitAutograd='clamping.clip_Tensor')
-def clip_Tensor(self, min, max, _table=clip_Tensor_op.table):
-    if hot.off:
-        return clip_Tensor_op(self, min, max)
-    return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
-
-clip_Tensor_out_op = define('clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.clip_Tensor_out', Autograd='autograd.manual.out_variant')
-def clip_Tensor_out(self, min, max, out, _table=clip_Tensor_out_op.table):
-    if hot.off:
-        return clip_Tensor_out_op(self, min, max, out)
-    return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys) | out._geometry.keys](self, min, max, out)
-
-clip__Tensor_op = define('clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', CompositeImplicitAutograd='clamping.clip__Tensor')
-def clip__Tensor(self, min, max, _table=clip__Tensor_op.table):
-    if hot.off:
-        return clip__Tensor_op(self, min, max)
-    return _table[self._geometry.keys | (0 if min is None else min._geometry.keys) | (0 if max is None else max._geometry.keys)](self, min, max)
 
 clamp_op = define('clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', CPU='clamping.clamp', CUDA='clamping.clamp', Autograd='_generated.autograd_kernels.clamp')
 def clamp(self, min, max, _table=clamp_op.table):
@@ -3872,49 +6944,409 @@ def clamp_max_Tensor_out(self, max, out, _table=clamp_max_Tensor_out_op.table):
         return clamp_max_Tensor_out_op(self, max, out)
     return _table[self._geometry.keys | max._geometry.keys | out._geometry.keys](self, max, out)
 
-random__op = define('random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_', Meta='random.random_', CUDA='cuda.random.random_', Autograd='_generated.autograd_kernels.random_')
+exp2_op = define('exp2(Tensor self) -> Tensor', CPU='pointwise_unary.exp2', Autograd='_generated.autograd_kernels.exp2')
+def exp2(self, _table=exp2_op.table):
+    if hot.off:
+        return exp2_op(self)
+    return _table[self._geometry.keys](self)
+
+exp2__op = define('exp2_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.exp2_', Autograd='_generated.autograd_kernels.exp2_')
+def exp2_(self, _table=exp2__op.table):
+    if hot.off:
+        return exp2__op(self)
+    return _table[self._geometry.keys](self)
+
+exp2_out_op = define('exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.exp2_out', Autograd='autograd.manual.out_variant')
+def exp2_out(self, out, _table=exp2_out_op.table):
+    if hot.off:
+        return exp2_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+log10_op = define('log10(Tensor self) -> Tensor', CPU='pointwise_unary.log10', Autograd='_generated.autograd_kernels.log10')
+def log10(self, _table=log10_op.table):
+    if hot.off:
+        return log10_op(self)
+    return _table[self._geometry.keys](self)
+
+log10__op = define('log10_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.log10_', Autograd='_generated.autograd_kernels.log10_')
+def log10_(self, _table=log10__op.table):
+    if hot.off:
+        return log10__op(self)
+    return _table[self._geometry.keys](self)
+
+log10_out_op = define('log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.log10_out', Autograd='autograd.manual.out_variant')
+def log10_out(self, out, _table=log10_out_op.table):
+    if hot.off:
+        return log10_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+asinh_op = define('asinh(Tensor self) -> Tensor', CPU='pointwise_unary.asinh', Autograd='_generated.autograd_kernels.asinh')
+def asinh(self, _table=asinh_op.table):
+    if hot.off:
+        return asinh_op(self)
+    return _table[self._geometry.keys](self)
+
+asinh__op = define('asinh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.asinh_', Autograd='_generated.autograd_kernels.asinh_')
+def asinh_(self, _table=asinh__op.table):
+    if hot.off:
+        return asinh__op(self)
+    return _table[self._geometry.keys](self)
+
+asinh_out_op = define('asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.asinh_out', Autograd='autograd.manual.out_variant')
+def asinh_out(self, out, _table=asinh_out_op.table):
+    if hot.off:
+        return asinh_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+acosh_op = define('acosh(Tensor self) -> Tensor', CPU='pointwise_unary.acosh', Autograd='_generated.autograd_kernels.acosh')
+def acosh(self, _table=acosh_op.table):
+    if hot.off:
+        return acosh_op(self)
+    return _table[self._geometry.keys](self)
+
+acosh__op = define('acosh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.acosh_', Autograd='_generated.autograd_kernels.acosh_')
+def acosh_(self, _table=acosh__op.table):
+    if hot.off:
+        return acosh__op(self)
+    return _table[self._geometry.keys](self)
+
+acosh_out_op = define('acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.acosh_out', Autograd='autograd.manual.out_variant')
+def acosh_out(self, out, _table=acosh_out_op.table):
+    if hot.off:
+        return acosh_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+atanh_op = define('atanh(Tensor self) -> Tensor', CPU='pointwise_unary.atanh', Autograd='_generated.autograd_kernels.atanh')
+def atanh(self, _table=atanh_op.table):
+    if hot.off:
+        return atanh_op(self)
+    return _table[self._geometry.keys](self)
+
+atanh__op = define('atanh_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.atanh_', Autograd='_generated.autograd_kernels.atanh_')
+def atanh_(self, _table=atanh__op.table):
+    if hot.off:
+        return atanh__op(self)
+    return _table[self._geometry.keys](self)
+
+atanh_out_op = define('atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.atanh_out', Autograd='autograd.manual.out_variant')
+def atanh_out(self, out, _table=atanh_out_op.table):
+    if hot.off:
+        return atanh_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+sinc_op = define('sinc(Tensor self) -> Tensor', CPU='pointwise_unary.sinc', Autograd='_generated.autograd_kernels.sinc')
+def sinc(self, _table=sinc_op.table):
+    if hot.off:
+        return sinc_op(self)
+    return _table[self._geometry.keys](self)
+
+sinc__op = define('sinc_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.sinc_', Autograd='_generated.autograd_kernels.sinc_')
+def sinc_(self, _table=sinc__op.table):
+    if hot.off:
+        return sinc__op(self)
+    return _table[self._geometry.keys](self)
+
+sinc_out_op = define('sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.sinc_out', Autograd='autograd.manual.out_variant')
+def sinc_out(self, out, _table=sinc_out_op.table):
+    if hot.off:
+        return sinc_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+deg2rad_op = define('deg2rad(Tensor self) -> Tensor', CPU='pointwise_unary.deg2rad', Autograd='_generated.autograd_kernels.deg2rad')
+def deg2rad(self, _table=deg2rad_op.table):
+    if hot.off:
+        return deg2rad_op(self)
+    return _table[self._geometry.keys](self)
+
+deg2rad__op = define('deg2rad_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.deg2rad_', Autograd='_generated.autograd_kernels.deg2rad_')
+def deg2rad_(self, _table=deg2rad__op.table):
+    if hot.off:
+        return deg2rad__op(self)
+    return _table[self._geometry.keys](self)
+
+deg2rad_out_op = define('deg2rad.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.deg2rad_out', Autograd='autograd.manual.out_variant')
+def deg2rad_out(self, out, _table=deg2rad_out_op.table):
+    if hot.off:
+        return deg2rad_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+rad2deg_op = define('rad2deg(Tensor self) -> Tensor', CPU='pointwise_unary.rad2deg', Autograd='_generated.autograd_kernels.rad2deg')
+def rad2deg(self, _table=rad2deg_op.table):
+    if hot.off:
+        return rad2deg_op(self)
+    return _table[self._geometry.keys](self)
+
+rad2deg__op = define('rad2deg_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.rad2deg_', Autograd='_generated.autograd_kernels.rad2deg_')
+def rad2deg_(self, _table=rad2deg__op.table):
+    if hot.off:
+        return rad2deg__op(self)
+    return _table[self._geometry.keys](self)
+
+rad2deg_out_op = define('rad2deg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.rad2deg_out', Autograd='autograd.manual.out_variant')
+def rad2deg_out(self, out, _table=rad2deg_out_op.table):
+    if hot.off:
+        return rad2deg_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+positive_op = define('positive(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='pointwise_unary.positive')
+def positive(self, _table=positive_op.table):
+    if hot.off:
+        return positive_op(self)
+    return _table[self._geometry.keys](self)
+
+signbit_op = define('signbit(Tensor self) -> Tensor', CPU='float_parts.signbit')
+def signbit(self, _table=signbit_op.table):
+    if hot.off:
+        return signbit_op(self)
+    return _table[self._geometry.keys](self)
+
+signbit_out_op = define('signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.signbit_out', Autograd='autograd.manual.out_variant')
+def signbit_out(self, out, _table=signbit_out_op.table):
+    if hot.off:
+        return signbit_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+isposinf_op = define('isposinf(Tensor self) -> Tensor', CPU='float_parts.isposinf')
+def isposinf(self, _table=isposinf_op.table):
+    if hot.off:
+        return isposinf_op(self)
+    return _table[self._geometry.keys](self)
+
+isposinf_out_op = define('isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isposinf_out', Autograd='autograd.manual.out_variant')
+def isposinf_out(self, out, _table=isposinf_out_op.table):
+    if hot.off:
+        return isposinf_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+isneginf_op = define('isneginf(Tensor self) -> Tensor', CPU='float_parts.isneginf')
+def isneginf(self, _table=isneginf_op.table):
+    if hot.off:
+        return isneginf_op(self)
+    return _table[self._geometry.keys](self)
+
+isneginf_out_op = define('isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.isneginf_out', Autograd='autograd.manual.out_variant')
+def isneginf_out(self, out, _table=isneginf_out_op.table):
+    if hot.off:
+        return isneginf_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+nan_to_num_op = define('nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor', CPU='float_parts.nan_to_num', Autograd='_generated.autograd_kernels.nan_to_num')
+def nan_to_num(self, nan, posinf, neginf, _table=nan_to_num_op.table):
+    if hot.off:
+        return nan_to_num_op(self, nan, posinf, neginf)
+    return _table[self._geometry.keys](self, nan, posinf, neginf)
+
+nan_to_num__op = define('nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)', CPU='_generated.variants.nan_to_num_', Autograd='_generated.autograd_kernels.nan_to_num_')
+def nan_to_num_(self, nan, posinf, neginf, _table=nan_to_num__op.table):
+    if hot.off:
+        return nan_to_num__op(self, nan, posinf, neginf)
+    return _table[self._geometry.keys](self, nan, posinf, neginf)
+
+nan_to_num_out_op = define('nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nan_to_num_out', Autograd='autograd.manual.out_variant')
+def nan_to_num_out(self, nan, posinf, neginf, out, _table=nan_to_num_out_op.table):
+    if hot.off:
+        return nan_to_num_out_op(self, nan, posinf, neginf, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, nan, posinf, neginf, out)
+
+frexp_Tensor_op = define('frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)', CPU='float_parts.frexp', Autograd='_generated.autograd_kernels.frexp_Tensor')
+def frexp_Tensor(self, _table=frexp_Tensor_op.table):
+    if hot.off:
+        return frexp_Tensor_op(self)
+    return _table[self._geometry.keys](self)
+
+frexp_Tensor_out_op = define('frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent)', CPU='_generated.variants.frexp_Tensor_out', Autograd='autograd.manual.out_variant')
+def frexp_Tensor_out(self, mantissa, exponent, _table=frexp_Tensor_out_op.table):
+    if hot.off:
+        return frexp_Tensor_out_op(self, mantissa, exponent)
+    return _table[self._geometry.keys | mantissa._geometry.keys | exponent._geometry.keys](self, mantissa, exponent)
+
+erfc_op = define('erfc(Tensor self) -> Tensor', CPU='special.error_functions.erfc', Autograd='_generated.autograd_kernels.erfc')
+def erfc(self, _table=erfc_op.table):
+    if hot.off:
+        return erfc_op(self)
+    return _table[self._geometry.keys](self)
+
+erfc__op = define('erfc_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.erfc_', Autograd='_generated.autograd_kernels.erfc_')
+def erfc_(self, _table=erfc__op.table):
+    if hot.off:
+        return erfc__op(self)
+    return _table[self._geometry.keys](self)
+
+erfc_out_op = define('erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.erfc_out', Autograd='autograd.manual.out_variant')
+def erfc_out(self, out, _table=erfc_out_op.table):
+    if hot.off:
+        return erfc_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+erfinv_op = define('erfinv(Tensor self) -> Tensor', CPU='special.error_functions.erfinv', Autograd='_generated.autograd_kernels.erfinv')
+def erfinv(self, _table=erfinv_op.table):
+    if hot.off:
+        return erfinv_op(self)
+    return _table[self._geometry.keys](self)
+
+erfinv__op = define('erfinv_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.erfinv_', Autograd='_generated.autograd_kernels.erfinv_')
+def erfinv_(self, _table=erfinv__op.table):
+    if hot.off:
+        return erfinv__op(self)
+    return _table[self._geometry.keys](self)
+
+erfinv_out_op = define('erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.erfinv_out', Autograd='autograd.manual.out_variant')
+def erfinv_out(self, out, _table=erfinv_out_op.table):
+    if hot.off:
+        return erfinv_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+lgamma_op = define('lgamma(Tensor self) -> Tensor', CPU='special.gamma_functions.lgamma', Autograd='_generated.autograd_kernels.lgamma')
+def lgamma(self, _table=lgamma_op.table):
+    if hot.off:
+        return lgamma_op(self)
+    return _table[self._geometry.keys](self)
+
+lgamma__op = define('lgamma_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.lgamma_', Autograd='_generated.autograd_kernels.lgamma_')
+def lgamma_(self, _table=lgamma__op.table):
+    if hot.off:
+        return lgamma__op(self)
+    return _table[self._geometry.keys](self)
+
+lgamma_out_op = define('lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.lgamma_out', Autograd='autograd.manual.out_variant')
+def lgamma_out(self, out, _table=lgamma_out_op.table):
+    if hot.off:
+        return lgamma_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+digamma_op = define('digamma(Tensor self) -> Tensor', CPU='special.gamma_functions.digamma', Autograd='_generated.autograd_kernels.digamma')
+def digamma(self, _table=digamma_op.table):
+    if hot.off:
+        return digamma_op(self)
+    return _table[self._geometry.keys](self)
+
+digamma__op = define('digamma_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.digamma_', Autograd='_generated.autograd_kernels.digamma_')
+def digamma_(self, _table=digamma__op.table):
+    if hot.off:
+        return digamma__op(self)
+    return _table[self._geometry.keys](self)
+
+digamma_out_op = define('digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.digamma_out', Autograd='autograd.manual.out_variant')
+def digamma_out(self, out, _table=digamma_out_op.table):
+    if hot.off:
+        return digamma_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+polygamma_op = define('polygamma(int n, Tensor self) -> Tensor', CPU='special.gamma_functions.polygamma', Autograd='_generated.autograd_kernels.polygamma')
+def polygamma(n, self, _table=polygamma_op.table):
+    if hot.off:
+        return polygamma_op(n, self)
+    return _table[self._geometry.keys](n, self)
+
+polygamma_out_op = define('polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.polygamma_out', Autograd='autograd.manual.out_variant')
+def polygamma_out(n, self, out, _table=polygamma_out_op.table):
+    if hot.off:
+        return polygamma_out_op(n, self, out)
+    return _table[self._geometry.keys | out._geometry.keys](n, self, out)
+
+polygamma__op = define('polygamma_(Tensor(a!) self, int n) -> Tensor(a!)', CPU='special.gamma_functions.polygamma_', Autograd='_generated.autograd_kernels.polygamma_')
+def polygamma_(self, n, _table=polygamma__op.table):
+    if hot.off:
+        return polygamma__op(self, n)
+    return _table[self._geometry.keys](self, n)
+
+mvlgamma_op = define('mvlgamma(Tensor self, int p) -> Tensor', CPU='special.gamma_functions.mvlgamma', Autograd='_generated.autograd_kernels.mvlgamma')
+def mvlgamma(self, p, _table=mvlgamma_op.table):
+    if hot.off:
+        return mvlgamma_op(self, p)
+    return _table[self._geometry.keys](self, p)
+
+mvlgamma__op = define('mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)', CPU='_generated.variants.mvlgamma_', Autograd='_generated.autograd_kernels.mvlgamma_')
+def mvlgamma_(self, p, _table=mvlgamma__op.table):
+    if hot.off:
+        return mvlgamma__op(self, p)
+    return _table[self._geometry.keys](self, p)
+
+mvlgamma_out_op = define('mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.mvlgamma_out', Autograd='autograd.manual.out_variant')
+def mvlgamma_out(self, p, out, _table=mvlgamma_out_op.table):
+    if hot.off:
+        return mvlgamma_out_op(self, p, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, p, out)
+
+i0_op = define('i0(Tensor self) -> Tensor', CPU='special.bessel_functions.i0', Autograd='_generated.autograd_kernels.i0')
+def i0(self, _table=i0_op.table):
+    if hot.off:
+        return i0_op(self)
+    return _table[self._geometry.keys](self)
+
+i0__op = define('i0_(Tensor(a!) self) -> Tensor(a!)', CPU='_generated.variants.i0_', Autograd='_generated.autograd_kernels.i0_')
+def i0_(self, _table=i0__op.table):
+    if hot.off:
+        return i0__op(self)
+    return _table[self._geometry.keys](self)
+
+i0_out_op = define('i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.i0_out', Autograd='autograd.manual.out_variant')
+def i0_out(self, out, _table=i0_out_op.table):
+    if hot.off:
+        return i0_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+logit_op = define('logit(Tensor self, float? eps=None) -> Tensor', CPU='special.logarithms.logit', Autograd='_generated.autograd_kernels.logit')
+def logit(self, eps, _table=logit_op.table):
+    if hot.off:
+        return logit_op(self, eps)
+    return _table[self._geometry.keys](self, eps)
+
+logit__op = define('logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)', CPU='_generated.variants.logit_', Autograd='_generated.autograd_kernels.logit_')
+def logit_(self, eps, _table=logit__op.table):
+    if hot.off:
+        return logit__op(self, eps)
+    return _table[self._geometry.keys](self, eps)
+
+logit_out_op = define('logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logit_out', Autograd='autograd.manual.out_variant')
+def logit_out(self, eps, out, _table=logit_out_op.table):
+    if hot.off:
+        return logit_out_op(self, eps, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, eps, out)
+
+random__op = define('random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', CPU='random.discrete.random_', Meta='random.discrete.random_', CUDA='cuda.random.random_', Autograd='_generated.autograd_kernels.random_')
 def random_(self, generator, _table=random__op.table):
     if hot.off:
         return random__op(self, generator)
     return _table[self._geometry.keys](self, generator)
 
-random__to_op = define('random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_to_', Meta='random.random_to_', CUDA='cuda.random.random_to_', Autograd='_generated.autograd_kernels.random__to')
+random__to_op = define('random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.discrete.random_to_', Meta='random.discrete.random_to_', CUDA='cuda.random.random_to_', Autograd='_generated.autograd_kernels.random__to')
 def random__to(self, to, generator, _table=random__to_op.table):
     if hot.off:
         return random__to_op(self, to, generator)
     return _table[self._geometry.keys](self, to, generator)
 
-random__from_op = define('random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.random_from_', Meta='random.random_from_', CUDA='cuda.random.random_from_', Autograd='_generated.autograd_kernels.random__from')
+random__from_op = define('random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', CPU='random.discrete.random_from_', Meta='random.discrete.random_from_', CUDA='cuda.random.random_from_', Autograd='_generated.autograd_kernels.random__from')
 def random__from(self, from_, to, generator, _table=random__from_op.table):
     if hot.off:
         return random__from_op(self, from_, to, generator)
     return _table[self._geometry.keys](self, from_, to, generator)
 
-uniform__op = define('uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.uniform_', Meta='random.uniform_', CUDA='cuda.random.uniform_', Autograd='_generated.autograd_kernels.uniform_')
+uniform__op = define('uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.uniform_normal.uniform_', Meta='random.uniform_normal.uniform_', CUDA='cuda.random.uniform_', Autograd='_generated.autograd_kernels.uniform_')
 def uniform_(self, from_, to, generator, _table=uniform__op.table):
     if hot.off:
         return uniform__op(self, from_, to, generator)
     return _table[self._geometry.keys](self, from_, to, generator)
 
-normal__op = define('normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.normal_', Meta='random.normal_', CUDA='cuda.random.normal_', Autograd='_generated.autograd_kernels.normal_')
+normal__op = define('normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.uniform_normal.normal_', Meta='random.uniform_normal.normal_', CUDA='cuda.random.normal_', Autograd='_generated.autograd_kernels.normal_')
 def normal_(self, mean, std, generator, _table=normal__op.table):
     if hot.off:
         return normal__op(self, mean, std, generator)
     return _table[self._geometry.keys](self, mean, std, generator)
 
-bernoulli__Tensor_op = define('bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__Tensor', CUDA='cuda.random.bernoulli__Tensor', Autograd='_generated.autograd_kernels.bernoulli__Tensor')
+bernoulli__Tensor_op = define('bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)', CPU='random.discrete.bernoulli__Tensor', CUDA='cuda.random.bernoulli__Tensor', Autograd='_generated.autograd_kernels.bernoulli__Tensor')
 def bernoulli__Tensor(self, p, generator, _table=bernoulli__Tensor_op.table):
     if hot.off:
         return bernoulli__Tensor_op(self, p, generator)
     return _table[self._geometry.keys | p._geometry.keys](self, p, generator)
 
-bernoulli__float_op = define('bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)', CPU='random.bernoulli__float', Meta='random.bernoulli__float', CUDA='cuda.random.bernoulli__float', Autograd='_generated.autograd_kernels.bernoulli__float')
+bernoulli__float_op = define('bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)', CPU='random.discrete.bernoulli__float', Meta='random.discrete.bernoulli__float', CUDA='cuda.random.bernoulli__float', Autograd='_generated.autograd_kernels.bernoulli__float')
 def bernoulli__float(self, p, generator, _table=bernoulli__float_op.table):
     if hot.off:
         return bernoulli__float_op(self, p, generator)
     return _table[self._geometry.keys](self, p, generator)
 
-randperm_op = define('randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='random.randperm', CUDA='cuda.sampling.randperm')
+randperm_op = define('randperm(int n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='random.discrete.randperm', CUDA='cuda.sampling.randperm')
 def randperm(n, dtype, layout, device, pin_memory, _table=randperm_op.table):
     if hot.off:
         return randperm_op(n, dtype, layout, device, pin_memory)
@@ -3926,13 +7358,19 @@ def randperm_out(n, dtype, layout, device, pin_memory, out, _table=randperm_out_
         return randperm_out_op(n, dtype, layout, device, pin_memory, out)
     return _table[out._geometry.keys](n, dtype, layout, device, pin_memory, out)
 
-randperm_generator_op = define('randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='random.randperm_generator', CUDA='cuda.sampling.randperm_generator')
+randperm_generator_op = define('randperm.generator(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CPU='random.discrete.randperm_generator', CUDA='cuda.sampling.randperm_generator')
 def randperm_generator(n, generator, dtype, layout, device, pin_memory, _table=randperm_generator_op.table):
     if hot.off:
         return randperm_generator_op(n, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](n, generator, dtype, layout, device, pin_memory)
 
-multinomial_op = define('multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor', CPU='random.multinomial', CUDA='cuda.sampling.multinomial')
+randperm_generator_out_op = define('randperm.generator_out(int n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.randperm_generator_out', CUDA='_generated.cuda_variants.randperm_generator_out', Autograd='autograd.manual.out_variant')
+def randperm_generator_out(n, generator, dtype, layout, device, pin_memory, out, _table=randperm_generator_out_op.table):
+    if hot.off:
+        return randperm_generator_out_op(n, generator, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](n, generator, dtype, layout, device, pin_memory, out)
+
+multinomial_op = define('multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor', CPU='random.discrete.multinomial', CUDA='cuda.sampling.multinomial')
 def multinomial(self, num_samples, replacement, generator, _table=multinomial_op.table):
     if hot.off:
         return multinomial_op(self, num_samples, replacement, generator)
@@ -3944,7 +7382,7 @@ def multinomial_out(self, num_samples, replacement, generator, out, _table=multi
         return multinomial_out_op(self, num_samples, replacement, generator, out)
     return _table[self._geometry.keys | out._geometry.keys](self, num_samples, replacement, generator, out)
 
-rand_op = define('rand(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.rand')
+rand_op = define('rand(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.factories.rand')
 def rand(size, dtype, layout, device, pin_memory, _table=rand_op.table):
     if hot.off:
         return rand_op(size, dtype, layout, device, pin_memory)
@@ -3956,13 +7394,19 @@ def rand_out(size, dtype, layout, device, pin_memory, out, _table=rand_out_op.ta
         return rand_out_op(size, dtype, layout, device, pin_memory, out)
     return _table[out._geometry.keys](size, dtype, layout, device, pin_memory, out)
 
-rand_generator_op = define('rand.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.rand_generator')
+rand_generator_op = define('rand.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.factories.rand_generator')
 def rand_generator(size, generator, dtype, layout, device, pin_memory, _table=rand_generator_op.table):
     if hot.off:
         return rand_generator_op(size, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](size, generator, dtype, layout, device, pin_memory)
 
-randn_op = define('randn(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.randn')
+rand_generator_out_op = define('rand.generator_out(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.rand_generator_out', Autograd='autograd.manual.out_variant')
+def rand_generator_out(size, generator, dtype, layout, device, pin_memory, out, _table=rand_generator_out_op.table):
+    if hot.off:
+        return rand_generator_out_op(size, generator, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](size, generator, dtype, layout, device, pin_memory, out)
+
+randn_op = define('randn(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.factories.randn')
 def randn(size, dtype, layout, device, pin_memory, _table=randn_op.table):
     if hot.off:
         return randn_op(size, dtype, layout, device, pin_memory)
@@ -3974,13 +7418,19 @@ def randn_out(size, dtype, layout, device, pin_memory, out, _table=randn_out_op.
         return randn_out_op(size, dtype, layout, device, pin_memory, out)
     return _table[out._geometry.keys](size, dtype, layout, device, pin_memory, out)
 
-randn_generator_op = define('randn.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.randn_generator')
+randn_generator_op = define('randn.generator(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.factories.randn_generator')
 def randn_generator(size, generator, dtype, layout, device, pin_memory, _table=randn_generator_op.table):
     if hot.off:
         return randn_generator_op(size, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](size, generator, dtype, layout, device, pin_memory)
 
-randint_op = define('randint(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.randint')
+randn_generator_out_op = define('randn.generator_out(int[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randn_generator_out', Autograd='autograd.manual.out_variant')
+def randn_generator_out(size, generator, dtype, layout, device, pin_memory, out, _table=randn_generator_out_op.table):
+    if hot.off:
+        return randn_generator_out_op(size, generator, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](size, generator, dtype, layout, device, pin_memory, out)
+
+randint_op = define('randint(int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint')
 def randint(high, size, dtype, layout, device, pin_memory, _table=randint_op.table):
     if hot.off:
         return randint_op(high, size, dtype, layout, device, pin_memory)
@@ -3992,13 +7442,19 @@ def randint_out(high, size, dtype, layout, device, pin_memory, out, _table=randi
         return randint_out_op(high, size, dtype, layout, device, pin_memory, out)
     return _table[out._geometry.keys](high, size, dtype, layout, device, pin_memory, out)
 
-randint_generator_op = define('randint.generator(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.randint_generator')
+randint_generator_op = define('randint.generator(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_generator')
 def randint_generator(high, size, generator, dtype, layout, device, pin_memory, _table=randint_generator_op.table):
     if hot.off:
         return randint_generator_op(high, size, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](high, size, generator, dtype, layout, device, pin_memory)
 
-randint_low_op = define('randint.low(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.randint_low')
+randint_generator_out_op = define('randint.generator_out(int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randint_generator_out', Autograd='autograd.manual.out_variant')
+def randint_generator_out(high, size, generator, dtype, layout, device, pin_memory, out, _table=randint_generator_out_op.table):
+    if hot.off:
+        return randint_generator_out_op(high, size, generator, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](high, size, generator, dtype, layout, device, pin_memory, out)
+
+randint_low_op = define('randint.low(int low, int high, int[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_low')
 def randint_low(low, high, size, dtype, layout, device, pin_memory, _table=randint_low_op.table):
     if hot.off:
         return randint_low_op(low, high, size, dtype, layout, device, pin_memory)
@@ -4010,95 +7466,191 @@ def randint_low_out(low, high, size, dtype, layout, device, pin_memory, out, _ta
         return randint_low_out_op(low, high, size, dtype, layout, device, pin_memory, out)
     return _table[out._geometry.keys](low, high, size, dtype, layout, device, pin_memory, out)
 
-randint_low_generator_op = define('randint.low_generator(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.randint_low_generator')
+randint_low_generator_op = define('randint.low_generator(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_low_generator')
 def randint_low_generator(low, high, size, generator, dtype, layout, device, pin_memory, _table=randint_low_generator_op.table):
     if hot.off:
         return randint_low_generator_op(low, high, size, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](low, high, size, generator, dtype, layout, device, pin_memory)
 
-rand_like_op = define('rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.rand_like')
+randint_low_generator_out_op = define('randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.randint_low_generator_out', Autograd='autograd.manual.out_variant')
+def randint_low_generator_out(low, high, size, generator, dtype, layout, device, pin_memory, out, _table=randint_low_generator_out_op.table):
+    if hot.off:
+        return randint_low_generator_out_op(low, high, size, generator, dtype, layout, device, pin_memory, out)
+    return _table[out._geometry.keys](low, high, size, generator, dtype, layout, device, pin_memory, out)
+
+rand_like_op = define('rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.rand_like')
 def rand_like(self, dtype, layout, device, pin_memory, memory_format, _table=rand_like_op.table):
     if hot.off:
         return rand_like_op(self, dtype, layout, device, pin_memory, memory_format)
     return _table[self._geometry.keys](self, dtype, layout, device, pin_memory, memory_format)
 
-randn_like_op = define('randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.randn_like')
+rand_like_generator_op = define('rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.rand_like_generator')
+def rand_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format, _table=rand_like_generator_op.table):
+    if hot.off:
+        return rand_like_generator_op(self, generator, dtype, layout, device, pin_memory, memory_format)
+    return _table[self._geometry.keys](self, generator, dtype, layout, device, pin_memory, memory_format)
+
+randn_like_op = define('randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.randn_like')
 def randn_like(self, dtype, layout, device, pin_memory, memory_format, _table=randn_like_op.table):
     if hot.off:
         return randn_like_op(self, dtype, layout, device, pin_memory, memory_format)
     return _table[self._geometry.keys](self, dtype, layout, device, pin_memory, memory_format)
 
-randint_like_op = define('randint_like(Tensor self, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.randint_like')
+randn_like_generator_op = define('randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.randn_like_generator')
+def randn_like_generator(self, generator, dtype, layout, device, pin_memory, memory_format, _table=randn_like_generator_op.table):
+    if hot.off:
+        return randn_like_generator_op(self, generator, dtype, layout, device, pin_memory, memory_format)
+    return _table[self._geometry.keys](self, generator, dtype, layout, device, pin_memory, memory_format)
+
+randint_like_op = define('randint_like(Tensor self, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_like')
 def randint_like(self, high, dtype, layout, device, pin_memory, memory_format, _table=randint_like_op.table):
     if hot.off:
         return randint_like_op(self, high, dtype, layout, device, pin_memory, memory_format)
     return _table[self._geometry.keys](self, high, dtype, layout, device, pin_memory, memory_format)
 
-randint_like_low_dtype_op = define('randint_like.low_dtype(Tensor self, int low, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.randint_like_low_dtype')
+randint_like_generator_op = define('randint_like.generator(Tensor self, int high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_like_generator')
+def randint_like_generator(self, high, generator, dtype, layout, device, pin_memory, memory_format, _table=randint_like_generator_op.table):
+    if hot.off:
+        return randint_like_generator_op(self, high, generator, dtype, layout, device, pin_memory, memory_format)
+    return _table[self._geometry.keys](self, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+randint_like_low_dtype_op = define('randint_like.low_dtype(Tensor self, int low, int high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_like_low_dtype')
 def randint_like_low_dtype(self, low, high, dtype, layout, device, pin_memory, memory_format, _table=randint_like_low_dtype_op.table):
     if hot.off:
         return randint_like_low_dtype_op(self, low, high, dtype, layout, device, pin_memory, memory_format)
     return _table[self._geometry.keys](self, low, high, dtype, layout, device, pin_memory, memory_format)
 
-bernoulli_op = define('bernoulli(Tensor self, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.bernoulli', Autograd='_generated.autograd_kernels.bernoulli')
+randint_like_Tensor_op = define('randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_like_Tensor')
+def randint_like_Tensor(self, high, dtype, layout, device, pin_memory, memory_format, _table=randint_like_Tensor_op.table):
+    if hot.off:
+        return randint_like_Tensor_op(self, high, dtype, layout, device, pin_memory, memory_format)
+    return _table[self._geometry.keys | high._geometry.keys](self, high, dtype, layout, device, pin_memory, memory_format)
+
+randint_like_Tensor_generator_op = define('randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_like_Tensor_generator')
+def randint_like_Tensor_generator(self, high, generator, dtype, layout, device, pin_memory, memory_format, _table=randint_like_Tensor_generator_op.table):
+    if hot.off:
+        return randint_like_Tensor_generator_op(self, high, generator, dtype, layout, device, pin_memory, memory_format)
+    return _table[self._geometry.keys | high._geometry.keys](self, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+randint_like_low_generator_dtype_op = define('randint_like.low_generator_dtype(Tensor self, int low, int high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', CompositeExplicitAutograd='random.factories.randint_like_low_generator_dtype')
+def randint_like_low_generator_dtype(self, low, high, generator, dtype, layout, device, pin_memory, memory_format, _table=randint_like_low_generator_dtype_op.table):
+    if hot.off:
+        return randint_like_low_generator_dtype_op(self, low, high, generator, dtype, layout, device, pin_memory, memory_format)
+    return _table[self._geometry.keys](self, low, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+bernoulli_op = define('bernoulli(Tensor self, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.discrete.bernoulli', Autograd='_generated.autograd_kernels.bernoulli')
 def bernoulli(self, generator, _table=bernoulli_op.table):
     if hot.off:
         return bernoulli_op(self, generator)
     return _table[self._geometry.keys](self, generator)
 
-bernoulli_out_op = define('bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.bernoulli_out', Autograd='autograd.manual.out_variant')
+bernoulli_out_op = define('bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='random.discrete.bernoulli_out', Autograd='autograd.manual.out_variant')
 def bernoulli_out(self, generator, out, _table=bernoulli_out_op.table):
     if hot.off:
         return bernoulli_out_op(self, generator, out)
     return _table[self._geometry.keys | out._geometry.keys](self, generator, out)
 
-bernoulli_p_op = define('bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.bernoulli_p', Autograd='_generated.autograd_kernels.bernoulli_p')
+bernoulli_p_op = define('bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.discrete.bernoulli_p', Autograd='_generated.autograd_kernels.bernoulli_p')
 def bernoulli_p(self, p, generator, _table=bernoulli_p_op.table):
     if hot.off:
         return bernoulli_p_op(self, p, generator)
     return _table[self._geometry.keys](self, p, generator)
 
-normal_Tensor_float_op = define('normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_Tensor_float', Autograd='_generated.autograd_kernels.normal_Tensor_float')
+normal_Tensor_float_op = define('normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.uniform_normal.normal_Tensor_float', Autograd='_generated.autograd_kernels.normal_Tensor_float')
 def normal_Tensor_float(mean, std, generator, _table=normal_Tensor_float_op.table):
     if hot.off:
         return normal_Tensor_float_op(mean, std, generator)
     return _table[mean._geometry.keys](mean, std, generator)
 
-normal_Tensor_float_out_op = define('normal.Tensor_float_out(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_Tensor_float_out', Autograd='autograd.manual.out_variant')
+normal_Tensor_float_out_op = define('normal.Tensor_float_out(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='random.uniform_normal.normal_Tensor_float_out', Autograd='autograd.manual.out_variant')
 def normal_Tensor_float_out(mean, std, generator, out, _table=normal_Tensor_float_out_op.table):
     if hot.off:
         return normal_Tensor_float_out_op(mean, std, generator, out)
     return _table[mean._geometry.keys | out._geometry.keys](mean, std, generator, out)
 
-normal_float_Tensor_op = define('normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_float_Tensor', Autograd='_generated.autograd_kernels.normal_float_Tensor')
+normal_float_Tensor_op = define('normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.uniform_normal.normal_float_Tensor', Autograd='_generated.autograd_kernels.normal_float_Tensor')
 def normal_float_Tensor(mean, std, generator, _table=normal_float_Tensor_op.table):
     if hot.off:
         return normal_float_Tensor_op(mean, std, generator)
     return _table[std._geometry.keys](mean, std, generator)
 
-normal_float_Tensor_out_op = define('normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_float_Tensor_out', Autograd='autograd.manual.out_variant')
+normal_float_Tensor_out_op = define('normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='random.uniform_normal.normal_float_Tensor_out', Autograd='autograd.manual.out_variant')
 def normal_float_Tensor_out(mean, std, generator, out, _table=normal_float_Tensor_out_op.table):
     if hot.off:
         return normal_float_Tensor_out_op(mean, std, generator, out)
     return _table[std._geometry.keys | out._geometry.keys](mean, std, generator, out)
 
-normal_Tensor_Tensor_op = define('normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.normal_Tensor_Tensor', Autograd='_generated.autograd_kernels.normal_Tensor_Tensor')
+normal_Tensor_Tensor_op = define('normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor', CompositeExplicitAutograd='random.uniform_normal.normal_Tensor_Tensor', Autograd='_generated.autograd_kernels.normal_Tensor_Tensor')
 def normal_Tensor_Tensor(mean, std, generator, _table=normal_Tensor_Tensor_op.table):
     if hot.off:
         return normal_Tensor_Tensor_op(mean, std, generator)
     return _table[mean._geometry.keys | std._geometry.keys](mean, std, generator)
 
-normal_Tensor_Tensor_out_op = define('normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.normal_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
+normal_Tensor_Tensor_out_op = define('normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='random.uniform_normal.normal_Tensor_Tensor_out', Autograd='autograd.manual.out_variant')
 def normal_Tensor_Tensor_out(mean, std, generator, out, _table=normal_Tensor_Tensor_out_op.table):
     if hot.off:
         return normal_Tensor_Tensor_out_op(mean, std, generator, out)
     return _table[mean._geometry.keys | std._geometry.keys | out._geometry.keys](mean, std, generator, out)
 
-normal_float_float_op = define('normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.normal_float_float')
+normal_float_float_op = define('normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', CompositeExplicitAutograd='random.uniform_normal.normal_float_float')
 def normal_float_float(mean, std, size, generator, dtype, layout, device, pin_memory, _table=normal_float_float_op.table):
     if hot.off:
         return normal_float_float_op(mean, std, size, generator, dtype, layout, device, pin_memory)
     return _table[factory_keys(device)](mean, std, size, generator, dtype, layout, device, pin_memory)
+
+normal_float_float_out_op = define('normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='random.uniform_normal.normal_float_float_out', Autograd='autograd.manual.out_variant')
+def normal_float_float_out(mean, std, size, generator, out, _table=normal_float_float_out_op.table):
+    if hot.off:
+        return normal_float_float_out_op(mean, std, size, generator, out)
+    return _table[out._geometry.keys](mean, std, size, generator, out)
+
+exponential__op = define('exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.continuous.exponential_', Meta='random.continuous.exponential_', CUDA='cuda.random.exponential_', Autograd='_generated.autograd_kernels.exponential_')
+def exponential_(self, lambd, generator, _table=exponential__op.table):
+    if hot.off:
+        return exponential__op(self, lambd, generator)
+    return _table[self._geometry.keys](self, lambd, generator)
+
+log_normal__op = define('log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.continuous.log_normal_', Meta='random.continuous.log_normal_', Autograd='_generated.autograd_kernels.log_normal_')
+def log_normal_(self, mean, std, generator, _table=log_normal__op.table):
+    if hot.off:
+        return log_normal__op(self, mean, std, generator)
+    return _table[self._geometry.keys](self, mean, std, generator)
+
+cauchy__op = define('cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!)', CPU='random.continuous.cauchy_', Meta='random.continuous.cauchy_', Autograd='_generated.autograd_kernels.cauchy_')
+def cauchy_(self, median, sigma, generator, _table=cauchy__op.table):
+    if hot.off:
+        return cauchy__op(self, median, sigma, generator)
+    return _table[self._geometry.keys](self, median, sigma, generator)
+
+geometric__op = define('geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)', CPU='random.discrete.geometric_', Meta='random.discrete.geometric_', Autograd='_generated.autograd_kernels.geometric_')
+def geometric_(self, p, generator, _table=geometric__op.table):
+    if hot.off:
+        return geometric__op(self, p, generator)
+    return _table[self._geometry.keys](self, p, generator)
+
+poisson_op = define('poisson(Tensor self, Generator? generator=None) -> Tensor', CPU='random.rejection.poisson', Autograd='_generated.autograd_kernels.poisson')
+def poisson(self, generator, _table=poisson_op.table):
+    if hot.off:
+        return poisson_op(self, generator)
+    return _table[self._geometry.keys](self, generator)
+
+poisson_out_op = define('poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.poisson_out', Autograd='autograd.manual.out_variant')
+def poisson_out(self, generator, out, _table=poisson_out_op.table):
+    if hot.off:
+        return poisson_out_op(self, generator, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, generator, out)
+
+binomial_op = define('binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor', CPU='random.rejection.binomial', Autograd='_generated.autograd_kernels.binomial')
+def binomial(count, prob, generator, _table=binomial_op.table):
+    if hot.off:
+        return binomial_op(count, prob, generator)
+    return _table[count._geometry.keys | prob._geometry.keys](count, prob, generator)
+
+binomial_out_op = define('binomial.out(Tensor count, Tensor prob, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.binomial_out', Autograd='autograd.manual.out_variant')
+def binomial_out(count, prob, generator, out, _table=binomial_out_op.table):
+    if hot.off:
+        return binomial_out_op(count, prob, generator, out)
+    return _table[count._geometry.keys | prob._geometry.keys | out._geometry.keys](count, prob, generator, out)
 
 sum_op = define('sum(Tensor self, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.sum', CUDA='cuda.reductions.sum', Autograd='_generated.autograd_kernels.sum')
 def sum(self, dtype, _table=sum_op.table):
@@ -4496,36 +8048,6 @@ def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out, _table=linalg_ve
         return linalg_vector_norm_out_op(self, ord, dim, keepdim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, ord, dim, keepdim, dtype, out)
 
-nuclear_norm_op = define('nuclear_norm(Tensor self, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='svd.nuclear_norm')
-def nuclear_norm(self, keepdim, _table=nuclear_norm_op.table):
-    if hot.off:
-        return nuclear_norm_op(self, keepdim)
-    return _table[self._geometry.keys](self, keepdim)
-
-nuclear_norm_out_op = define('nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nuclear_norm_out', Autograd='autograd.manual.out_variant')
-def nuclear_norm_out(self, keepdim, out, _table=nuclear_norm_out_op.table):
-    if hot.off:
-        return nuclear_norm_out_op(self, keepdim, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, keepdim, out)
-
-nuclear_norm_dim_op = define('nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='svd.nuclear_norm_dim')
-def nuclear_norm_dim(self, dim, keepdim, _table=nuclear_norm_dim_op.table):
-    if hot.off:
-        return nuclear_norm_dim_op(self, dim, keepdim)
-    return _table[self._geometry.keys](self, dim, keepdim)
-
-nuclear_norm_dim_out_op = define('nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nuclear_norm_dim_out', Autograd='autograd.manual.out_variant')
-def nuclear_norm_dim_out(self, dim, keepdim, out, _table=nuclear_norm_dim_out_op.table):
-    if hot.off:
-        return nuclear_norm_dim_out_op(self, dim, keepdim, out)
-    return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
-
-_linalg_svd_op = define('_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)', CPU='svd._linalg_svd', Autograd='_generated.autograd_kernels._linalg_svd')
-def _linalg_svd(A, full_matrices, compute_uv, driver, _table=_linalg_svd_op.table):
-    if hot.off:
-        return _linalg_svd_op(A, full_matrices, compute_uv, driver)
-    return _table[A._geometry.keys](A, full_matrices, compute_uv, driver)
-
 logsumexp_op = define('logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CPU='norms.logsumexp', CUDA='cuda.norms.logsumexp', Autograd='_generated.autograd_kernels.logsumexp')
 def logsumexp(self, dim, keepdim, _table=logsumexp_op.table):
     if hot.off:
@@ -4537,6 +8059,66 @@ def logsumexp_out(self, dim, keepdim, out, _table=logsumexp_out_op.table):
     if hot.off:
         return logsumexp_out_op(self, dim, keepdim, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
+
+aminmax_op = define('aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)', CPU='extrema.aminmax', Autograd='_generated.autograd_kernels.aminmax')
+def aminmax(self, dim, keepdim, _table=aminmax_op.table):
+    if hot.off:
+        return aminmax_op(self, dim, keepdim)
+    return _table[self._geometry.keys](self, dim, keepdim)
+
+aminmax_out_op = define('aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)', CPU='_generated.variants.aminmax_out', Autograd='autograd.manual.out_variant')
+def aminmax_out(self, dim, keepdim, min, max, _table=aminmax_out_op.table):
+    if hot.off:
+        return aminmax_out_op(self, dim, keepdim, min, max)
+    return _table[self._geometry.keys | min._geometry.keys | max._geometry.keys](self, dim, keepdim, min, max)
+
+nansum_op = define('nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CPU='reductions.nansum', Autograd='_generated.autograd_kernels.nansum')
+def nansum(self, dim, keepdim, dtype, _table=nansum_op.table):
+    if hot.off:
+        return nansum_op(self, dim, keepdim, dtype)
+    return _table[self._geometry.keys](self, dim, keepdim, dtype)
+
+nansum_out_op = define('nansum.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.nansum_out', Autograd='autograd.manual.out_variant')
+def nansum_out(self, dim, keepdim, dtype, out, _table=nansum_out_op.table):
+    if hot.off:
+        return nansum_out_op(self, dim, keepdim, dtype, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, dtype, out)
+
+nanmean_op = define('nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='reductions.nanmean')
+def nanmean(self, dim, keepdim, dtype, _table=nanmean_op.table):
+    if hot.off:
+        return nanmean_op(self, dim, keepdim, dtype)
+    return _table[self._geometry.keys](self, dim, keepdim, dtype)
+
+nanmean_out_op = define('nanmean.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.nanmean_out', Autograd='autograd.manual.out_variant')
+def nanmean_out(self, dim, keepdim, dtype, out, _table=nanmean_out_op.table):
+    if hot.off:
+        return nanmean_out_op(self, dim, keepdim, dtype, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, dtype, out)
+
+count_nonzero_dim_IntList_op = define('count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor', CPU='reductions.count_nonzero_dim_IntList')
+def count_nonzero_dim_IntList(self, dim, _table=count_nonzero_dim_IntList_op.table):
+    if hot.off:
+        return count_nonzero_dim_IntList_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+count_nonzero_dim_IntList_out_op = define('count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.count_nonzero_dim_IntList_out', Autograd='autograd.manual.out_variant')
+def count_nonzero_dim_IntList_out(self, dim, out, _table=count_nonzero_dim_IntList_out_op.table):
+    if hot.off:
+        return count_nonzero_dim_IntList_out_op(self, dim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
+
+count_nonzero_op = define('count_nonzero(Tensor self, int? dim=None) -> Tensor', CPU='reductions.count_nonzero')
+def count_nonzero(self, dim, _table=count_nonzero_op.table):
+    if hot.off:
+        return count_nonzero_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+count_nonzero_out_op = define('count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.count_nonzero_out', Autograd='autograd.manual.out_variant')
+def count_nonzero_out(self, dim, out, _table=count_nonzero_out_op.table):
+    if hot.off:
+        return count_nonzero_out_op(self, dim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
 
 cumsum_op = define('cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CPU='scans.cumsum', CUDA='cuda.scans.cumsum', Autograd='_generated.autograd_kernels.cumsum')
 def cumsum(self, dim, dtype, _table=cumsum_op.table):
@@ -4574,17 +8156,1193 @@ def cumprod_out(self, dim, dtype, out, _table=cumprod_out_op.table):
         return cumprod_out_op(self, dim, dtype, out)
     return _table[self._geometry.keys | out._geometry.keys](self, dim, dtype, out)
 
+cummax_op = define('cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)', CPU='running_extrema.cummax', Autograd='_generated.autograd_kernels.cummax')
+def cummax(self, dim, _table=cummax_op.table):
+    if hot.off:
+        return cummax_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+cummax_out_op = define('cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.cummax_out', Autograd='autograd.manual.out_variant')
+def cummax_out(self, dim, values, indices, _table=cummax_out_op.table):
+    if hot.off:
+        return cummax_out_op(self, dim, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, values, indices)
+
+cummin_op = define('cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)', CPU='running_extrema.cummin', Autograd='_generated.autograd_kernels.cummin')
+def cummin(self, dim, _table=cummin_op.table):
+    if hot.off:
+        return cummin_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+cummin_out_op = define('cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', CPU='_generated.variants.cummin_out', Autograd='autograd.manual.out_variant')
+def cummin_out(self, dim, values, indices, _table=cummin_out_op.table):
+    if hot.off:
+        return cummin_out_op(self, dim, values, indices)
+    return _table[self._geometry.keys | values._geometry.keys | indices._geometry.keys](self, dim, values, indices)
+
+logcumsumexp_op = define('logcumsumexp(Tensor self, int dim) -> Tensor', CPU='scans.logcumsumexp', Autograd='_generated.autograd_kernels.logcumsumexp')
+def logcumsumexp(self, dim, _table=logcumsumexp_op.table):
+    if hot.off:
+        return logcumsumexp_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+logcumsumexp_out_op = define('logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.logcumsumexp_out', Autograd='autograd.manual.out_variant')
+def logcumsumexp_out(self, dim, out, _table=logcumsumexp_out_op.table):
+    if hot.off:
+        return logcumsumexp_out_op(self, dim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
+
+special_erf_op = define('special_erf(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_erf')
+def special_erf(self, _table=special_erf_op.table):
+    if hot.off:
+        return special_erf_op(self)
+    return _table[self._geometry.keys](self)
+
+special_erf_out_op = define('special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_erf_out')
+def special_erf_out(self, out, _table=special_erf_out_op.table):
+    if hot.off:
+        return special_erf_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_erfc_op = define('special_erfc(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_erfc')
+def special_erfc(self, _table=special_erfc_op.table):
+    if hot.off:
+        return special_erfc_op(self)
+    return _table[self._geometry.keys](self)
+
+special_erfc_out_op = define('special_erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_erfc_out')
+def special_erfc_out(self, out, _table=special_erfc_out_op.table):
+    if hot.off:
+        return special_erfc_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_erfinv_op = define('special_erfinv(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_erfinv')
+def special_erfinv(self, _table=special_erfinv_op.table):
+    if hot.off:
+        return special_erfinv_op(self)
+    return _table[self._geometry.keys](self)
+
+special_erfinv_out_op = define('special_erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_erfinv_out')
+def special_erfinv_out(self, out, _table=special_erfinv_out_op.table):
+    if hot.off:
+        return special_erfinv_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_exp2_op = define('special_exp2(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_exp2')
+def special_exp2(self, _table=special_exp2_op.table):
+    if hot.off:
+        return special_exp2_op(self)
+    return _table[self._geometry.keys](self)
+
+special_exp2_out_op = define('special_exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_exp2_out')
+def special_exp2_out(self, out, _table=special_exp2_out_op.table):
+    if hot.off:
+        return special_exp2_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_expm1_op = define('special_expm1(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_expm1')
+def special_expm1(self, _table=special_expm1_op.table):
+    if hot.off:
+        return special_expm1_op(self)
+    return _table[self._geometry.keys](self)
+
+special_expm1_out_op = define('special_expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_expm1_out')
+def special_expm1_out(self, out, _table=special_expm1_out_op.table):
+    if hot.off:
+        return special_expm1_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_log1p_op = define('special_log1p(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_log1p')
+def special_log1p(self, _table=special_log1p_op.table):
+    if hot.off:
+        return special_log1p_op(self)
+    return _table[self._geometry.keys](self)
+
+special_log1p_out_op = define('special_log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_log1p_out')
+def special_log1p_out(self, out, _table=special_log1p_out_op.table):
+    if hot.off:
+        return special_log1p_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_expit_op = define('special_expit(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_expit')
+def special_expit(self, _table=special_expit_op.table):
+    if hot.off:
+        return special_expit_op(self)
+    return _table[self._geometry.keys](self)
+
+special_expit_out_op = define('special_expit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_expit_out')
+def special_expit_out(self, out, _table=special_expit_out_op.table):
+    if hot.off:
+        return special_expit_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_sinc_op = define('special_sinc(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_sinc')
+def special_sinc(self, _table=special_sinc_op.table):
+    if hot.off:
+        return special_sinc_op(self)
+    return _table[self._geometry.keys](self)
+
+special_sinc_out_op = define('special_sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_sinc_out')
+def special_sinc_out(self, out, _table=special_sinc_out_op.table):
+    if hot.off:
+        return special_sinc_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_round_op = define('special_round(Tensor self, *, int decimals=0) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_round')
+def special_round(self, decimals, _table=special_round_op.table):
+    if hot.off:
+        return special_round_op(self, decimals)
+    return _table[self._geometry.keys](self, decimals)
+
+special_round_out_op = define('special_round.out(Tensor self, *, int decimals=0, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_round_out')
+def special_round_out(self, decimals, out, _table=special_round_out_op.table):
+    if hot.off:
+        return special_round_out_op(self, decimals, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, decimals, out)
+
+special_logit_op = define('special_logit(Tensor self, float? eps=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_logit')
+def special_logit(self, eps, _table=special_logit_op.table):
+    if hot.off:
+        return special_logit_op(self, eps)
+    return _table[self._geometry.keys](self, eps)
+
+special_logit_out_op = define('special_logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_logit_out')
+def special_logit_out(self, eps, out, _table=special_logit_out_op.table):
+    if hot.off:
+        return special_logit_out_op(self, eps, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, eps, out)
+
+special_psi_op = define('special_psi(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_psi')
+def special_psi(self, _table=special_psi_op.table):
+    if hot.off:
+        return special_psi_op(self)
+    return _table[self._geometry.keys](self)
+
+special_psi_out_op = define('special_psi.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_psi_out')
+def special_psi_out(self, out, _table=special_psi_out_op.table):
+    if hot.off:
+        return special_psi_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_digamma_op = define('special_digamma(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_digamma')
+def special_digamma(self, _table=special_digamma_op.table):
+    if hot.off:
+        return special_digamma_op(self)
+    return _table[self._geometry.keys](self)
+
+special_digamma_out_op = define('special_digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_digamma_out')
+def special_digamma_out(self, out, _table=special_digamma_out_op.table):
+    if hot.off:
+        return special_digamma_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_gammaln_op = define('special_gammaln(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_gammaln')
+def special_gammaln(self, _table=special_gammaln_op.table):
+    if hot.off:
+        return special_gammaln_op(self)
+    return _table[self._geometry.keys](self)
+
+special_gammaln_out_op = define('special_gammaln.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_gammaln_out')
+def special_gammaln_out(self, out, _table=special_gammaln_out_op.table):
+    if hot.off:
+        return special_gammaln_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_polygamma_op = define('special_polygamma(int n, Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_polygamma')
+def special_polygamma(n, self, _table=special_polygamma_op.table):
+    if hot.off:
+        return special_polygamma_op(n, self)
+    return _table[self._geometry.keys](n, self)
+
+special_polygamma_out_op = define('special_polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_polygamma_out')
+def special_polygamma_out(n, self, out, _table=special_polygamma_out_op.table):
+    if hot.off:
+        return special_polygamma_out_op(n, self, out)
+    return _table[self._geometry.keys | out._geometry.keys](n, self, out)
+
+special_multigammaln_op = define('special_multigammaln(Tensor self, int p) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_multigammaln')
+def special_multigammaln(self, p, _table=special_multigammaln_op.table):
+    if hot.off:
+        return special_multigammaln_op(self, p)
+    return _table[self._geometry.keys](self, p)
+
+special_multigammaln_out_op = define('special_multigammaln.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_multigammaln_out')
+def special_multigammaln_out(self, p, out, _table=special_multigammaln_out_op.table):
+    if hot.off:
+        return special_multigammaln_out_op(self, p, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, p, out)
+
+special_gammainc_op = define('special_gammainc(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_gammainc')
+def special_gammainc(self, other, _table=special_gammainc_op.table):
+    if hot.off:
+        return special_gammainc_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+special_gammainc_out_op = define('special_gammainc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_gammainc_out')
+def special_gammainc_out(self, other, out, _table=special_gammainc_out_op.table):
+    if hot.off:
+        return special_gammainc_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+special_gammaincc_op = define('special_gammaincc(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_gammaincc')
+def special_gammaincc(self, other, _table=special_gammaincc_op.table):
+    if hot.off:
+        return special_gammaincc_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+special_gammaincc_out_op = define('special_gammaincc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_gammaincc_out')
+def special_gammaincc_out(self, other, out, _table=special_gammaincc_out_op.table):
+    if hot.off:
+        return special_gammaincc_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+special_i0_op = define('special_i0(Tensor self) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_i0')
+def special_i0(self, _table=special_i0_op.table):
+    if hot.off:
+        return special_i0_op(self)
+    return _table[self._geometry.keys](self)
+
+special_i0_out_op = define('special_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_i0_out')
+def special_i0_out(self, out, _table=special_i0_out_op.table):
+    if hot.off:
+        return special_i0_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_logsumexp_op = define('special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_logsumexp')
+def special_logsumexp(self, dim, keepdim, _table=special_logsumexp_op.table):
+    if hot.off:
+        return special_logsumexp_op(self, dim, keepdim)
+    return _table[self._geometry.keys](self, dim, keepdim)
+
+special_logsumexp_out_op = define('special_logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_logsumexp_out')
+def special_logsumexp_out(self, dim, keepdim, out, _table=special_logsumexp_out_op.table):
+    if hot.off:
+        return special_logsumexp_out_op(self, dim, keepdim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, keepdim, out)
+
+special_softmax_op = define('special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_softmax')
+def special_softmax(self, dim, dtype, _table=special_softmax_op.table):
+    if hot.off:
+        return special_softmax_op(self, dim, dtype)
+    return _table[self._geometry.keys](self, dim, dtype)
+
+special_log_softmax_op = define('special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_log_softmax')
+def special_log_softmax(self, dim, dtype, _table=special_log_softmax_op.table):
+    if hot.off:
+        return special_log_softmax_op(self, dim, dtype)
+    return _table[self._geometry.keys](self, dim, dtype)
+
+special_xlogy_op = define('special_xlogy(Tensor self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_xlogy')
+def special_xlogy(self, other, _table=special_xlogy_op.table):
+    if hot.off:
+        return special_xlogy_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+special_xlogy_out_op = define('special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_xlogy_out')
+def special_xlogy_out(self, other, out, _table=special_xlogy_out_op.table):
+    if hot.off:
+        return special_xlogy_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+special_xlogy_self_scalar_op = define('special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_xlogy_self_scalar')
+def special_xlogy_self_scalar(self, other, _table=special_xlogy_self_scalar_op.table):
+    if hot.off:
+        return special_xlogy_self_scalar_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+special_xlogy_self_scalar_out_op = define('special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_xlogy_self_scalar_out')
+def special_xlogy_self_scalar_out(self, other, out, _table=special_xlogy_self_scalar_out_op.table):
+    if hot.off:
+        return special_xlogy_self_scalar_out_op(self, other, out)
+    return _table[other._geometry.keys | out._geometry.keys](self, other, out)
+
+special_xlogy_other_scalar_op = define('special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor', CompositeImplicitAutograd='_generated.aliases.special_xlogy_other_scalar')
+def special_xlogy_other_scalar(self, other, _table=special_xlogy_other_scalar_op.table):
+    if hot.off:
+        return special_xlogy_other_scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+special_xlogy_other_scalar_out_op = define('special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CompositeImplicitAutograd='_generated.aliases.special_xlogy_other_scalar_out')
+def special_xlogy_other_scalar_out(self, other, out, _table=special_xlogy_other_scalar_out_op.table):
+    if hot.off:
+        return special_xlogy_other_scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+special_ndtr_op = define('special_ndtr(Tensor self) -> Tensor', CompositeImplicitAutograd='special.error_functions.ndtr')
+def special_ndtr(self, _table=special_ndtr_op.table):
+    if hot.off:
+        return special_ndtr_op(self)
+    return _table[self._geometry.keys](self)
+
+special_ndtr_out_op = define('special_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.special_ndtr_out', Autograd='autograd.manual.out_variant')
+def special_ndtr_out(self, out, _table=special_ndtr_out_op.table):
+    if hot.off:
+        return special_ndtr_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_ndtri_op = define('special_ndtri(Tensor self) -> Tensor', CPU='special.error_functions.ndtri', Autograd='_generated.autograd_kernels.special_ndtri')
+def special_ndtri(self, _table=special_ndtri_op.table):
+    if hot.off:
+        return special_ndtri_op(self)
+    return _table[self._geometry.keys](self)
+
+special_ndtri_out_op = define('special_ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_ndtri_out', Autograd='autograd.manual.out_variant')
+def special_ndtri_out(self, out, _table=special_ndtri_out_op.table):
+    if hot.off:
+        return special_ndtri_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_log_ndtr_op = define('special_log_ndtr(Tensor self) -> Tensor', CPU='special.error_functions.log_ndtr', Autograd='_generated.autograd_kernels.special_log_ndtr')
+def special_log_ndtr(self, _table=special_log_ndtr_op.table):
+    if hot.off:
+        return special_log_ndtr_op(self)
+    return _table[self._geometry.keys](self)
+
+special_log_ndtr_out_op = define('special_log_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_log_ndtr_out', Autograd='autograd.manual.out_variant')
+def special_log_ndtr_out(self, out, _table=special_log_ndtr_out_op.table):
+    if hot.off:
+        return special_log_ndtr_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_erfcx_op = define('special_erfcx(Tensor self) -> Tensor', CPU='special.error_functions.erfcx', Autograd='_generated.autograd_kernels.special_erfcx')
+def special_erfcx(self, _table=special_erfcx_op.table):
+    if hot.off:
+        return special_erfcx_op(self)
+    return _table[self._geometry.keys](self)
+
+special_erfcx_out_op = define('special_erfcx.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_erfcx_out', Autograd='autograd.manual.out_variant')
+def special_erfcx_out(self, out, _table=special_erfcx_out_op.table):
+    if hot.off:
+        return special_erfcx_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_zeta_op = define('special_zeta(Tensor self, Tensor other) -> Tensor', CPU='special.gamma_functions.zeta', Autograd='_generated.autograd_kernels.special_zeta')
+def special_zeta(self, other, _table=special_zeta_op.table):
+    if hot.off:
+        return special_zeta_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+special_zeta_out_op = define('special_zeta.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_zeta_out', Autograd='autograd.manual.out_variant')
+def special_zeta_out(self, other, out, _table=special_zeta_out_op.table):
+    if hot.off:
+        return special_zeta_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+special_zeta_self_scalar_op = define('special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor', CPU='special.gamma_functions.zeta', Autograd='_generated.autograd_kernels.special_zeta_self_scalar')
+def special_zeta_self_scalar(self, other, _table=special_zeta_self_scalar_op.table):
+    if hot.off:
+        return special_zeta_self_scalar_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+special_zeta_self_scalar_out_op = define('special_zeta.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_zeta_self_scalar_out', Autograd='autograd.manual.out_variant')
+def special_zeta_self_scalar_out(self, other, out, _table=special_zeta_self_scalar_out_op.table):
+    if hot.off:
+        return special_zeta_self_scalar_out_op(self, other, out)
+    return _table[other._geometry.keys | out._geometry.keys](self, other, out)
+
+special_zeta_other_scalar_op = define('special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor', CPU='special.gamma_functions.zeta', Autograd='_generated.autograd_kernels.special_zeta_other_scalar')
+def special_zeta_other_scalar(self, other, _table=special_zeta_other_scalar_op.table):
+    if hot.off:
+        return special_zeta_other_scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+special_zeta_other_scalar_out_op = define('special_zeta.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_zeta_other_scalar_out', Autograd='autograd.manual.out_variant')
+def special_zeta_other_scalar_out(self, other, out, _table=special_zeta_other_scalar_out_op.table):
+    if hot.off:
+        return special_zeta_other_scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+special_entr_op = define('special_entr(Tensor self) -> Tensor', CPU='special.logarithms.entr', Autograd='_generated.autograd_kernels.special_entr')
+def special_entr(self, _table=special_entr_op.table):
+    if hot.off:
+        return special_entr_op(self)
+    return _table[self._geometry.keys](self)
+
+special_entr_out_op = define('special_entr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_entr_out', Autograd='autograd.manual.out_variant')
+def special_entr_out(self, out, _table=special_entr_out_op.table):
+    if hot.off:
+        return special_entr_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_xlog1py_op = define('special_xlog1py(Tensor self, Tensor other) -> Tensor', CPU='special.logarithms.xlog1py', Autograd='_generated.autograd_kernels.special_xlog1py')
+def special_xlog1py(self, other, _table=special_xlog1py_op.table):
+    if hot.off:
+        return special_xlog1py_op(self, other)
+    return _table[self._geometry.keys | other._geometry.keys](self, other)
+
+special_xlog1py_out_op = define('special_xlog1py.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_xlog1py_out', Autograd='autograd.manual.out_variant')
+def special_xlog1py_out(self, other, out, _table=special_xlog1py_out_op.table):
+    if hot.off:
+        return special_xlog1py_out_op(self, other, out)
+    return _table[self._geometry.keys | other._geometry.keys | out._geometry.keys](self, other, out)
+
+special_xlog1py_self_scalar_op = define('special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor', CPU='special.logarithms.xlog1py', Autograd='_generated.autograd_kernels.special_xlog1py_self_scalar')
+def special_xlog1py_self_scalar(self, other, _table=special_xlog1py_self_scalar_op.table):
+    if hot.off:
+        return special_xlog1py_self_scalar_op(self, other)
+    return _table[other._geometry.keys](self, other)
+
+special_xlog1py_self_scalar_out_op = define('special_xlog1py.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_xlog1py_self_scalar_out', Autograd='autograd.manual.out_variant')
+def special_xlog1py_self_scalar_out(self, other, out, _table=special_xlog1py_self_scalar_out_op.table):
+    if hot.off:
+        return special_xlog1py_self_scalar_out_op(self, other, out)
+    return _table[other._geometry.keys | out._geometry.keys](self, other, out)
+
+special_xlog1py_other_scalar_op = define('special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor', CPU='special.logarithms.xlog1py', Autograd='_generated.autograd_kernels.special_xlog1py_other_scalar')
+def special_xlog1py_other_scalar(self, other, _table=special_xlog1py_other_scalar_op.table):
+    if hot.off:
+        return special_xlog1py_other_scalar_op(self, other)
+    return _table[self._geometry.keys](self, other)
+
+special_xlog1py_other_scalar_out_op = define('special_xlog1py.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_xlog1py_other_scalar_out', Autograd='autograd.manual.out_variant')
+def special_xlog1py_other_scalar_out(self, other, out, _table=special_xlog1py_other_scalar_out_op.table):
+    if hot.off:
+        return special_xlog1py_other_scalar_out_op(self, other, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, other, out)
+
+special_i0e_op = define('special_i0e(Tensor self) -> Tensor', CPU='special.bessel_functions.i0e', Autograd='_generated.autograd_kernels.special_i0e')
+def special_i0e(self, _table=special_i0e_op.table):
+    if hot.off:
+        return special_i0e_op(self)
+    return _table[self._geometry.keys](self)
+
+special_i0e_out_op = define('special_i0e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_i0e_out', Autograd='autograd.manual.out_variant')
+def special_i0e_out(self, out, _table=special_i0e_out_op.table):
+    if hot.off:
+        return special_i0e_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_i1_op = define('special_i1(Tensor self) -> Tensor', CPU='special.bessel_functions.i1', Autograd='_generated.autograd_kernels.special_i1')
+def special_i1(self, _table=special_i1_op.table):
+    if hot.off:
+        return special_i1_op(self)
+    return _table[self._geometry.keys](self)
+
+special_i1_out_op = define('special_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_i1_out', Autograd='autograd.manual.out_variant')
+def special_i1_out(self, out, _table=special_i1_out_op.table):
+    if hot.off:
+        return special_i1_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_i1e_op = define('special_i1e(Tensor self) -> Tensor', CPU='special.bessel_functions.i1e', Autograd='_generated.autograd_kernels.special_i1e')
+def special_i1e(self, _table=special_i1e_op.table):
+    if hot.off:
+        return special_i1e_op(self)
+    return _table[self._geometry.keys](self)
+
+special_i1e_out_op = define('special_i1e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_i1e_out', Autograd='autograd.manual.out_variant')
+def special_i1e_out(self, out, _table=special_i1e_out_op.table):
+    if hot.off:
+        return special_i1e_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_bessel_j0_op = define('special_bessel_j0(Tensor self) -> Tensor', CPU='special.bessel_functions.bessel_j0')
+def special_bessel_j0(self, _table=special_bessel_j0_op.table):
+    if hot.off:
+        return special_bessel_j0_op(self)
+    return _table[self._geometry.keys](self)
+
+special_bessel_j0_out_op = define('special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_j0_out', Autograd='autograd.manual.out_variant')
+def special_bessel_j0_out(self, out, _table=special_bessel_j0_out_op.table):
+    if hot.off:
+        return special_bessel_j0_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_bessel_j1_op = define('special_bessel_j1(Tensor self) -> Tensor', CPU='special.bessel_functions.bessel_j1')
+def special_bessel_j1(self, _table=special_bessel_j1_op.table):
+    if hot.off:
+        return special_bessel_j1_op(self)
+    return _table[self._geometry.keys](self)
+
+special_bessel_j1_out_op = define('special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_j1_out', Autograd='autograd.manual.out_variant')
+def special_bessel_j1_out(self, out, _table=special_bessel_j1_out_op.table):
+    if hot.off:
+        return special_bessel_j1_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_bessel_y0_op = define('special_bessel_y0(Tensor self) -> Tensor', CPU='special.bessel_functions.bessel_y0')
+def special_bessel_y0(self, _table=special_bessel_y0_op.table):
+    if hot.off:
+        return special_bessel_y0_op(self)
+    return _table[self._geometry.keys](self)
+
+special_bessel_y0_out_op = define('special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_y0_out', Autograd='autograd.manual.out_variant')
+def special_bessel_y0_out(self, out, _table=special_bessel_y0_out_op.table):
+    if hot.off:
+        return special_bessel_y0_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_bessel_y1_op = define('special_bessel_y1(Tensor self) -> Tensor', CPU='special.bessel_functions.bessel_y1')
+def special_bessel_y1(self, _table=special_bessel_y1_op.table):
+    if hot.off:
+        return special_bessel_y1_op(self)
+    return _table[self._geometry.keys](self)
+
+special_bessel_y1_out_op = define('special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_bessel_y1_out', Autograd='autograd.manual.out_variant')
+def special_bessel_y1_out(self, out, _table=special_bessel_y1_out_op.table):
+    if hot.off:
+        return special_bessel_y1_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_modified_bessel_i0_op = define('special_modified_bessel_i0(Tensor self) -> Tensor', CPU='special.bessel_functions.modified_bessel_i0')
+def special_modified_bessel_i0(self, _table=special_modified_bessel_i0_op.table):
+    if hot.off:
+        return special_modified_bessel_i0_op(self)
+    return _table[self._geometry.keys](self)
+
+special_modified_bessel_i0_out_op = define('special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_i0_out', Autograd='autograd.manual.out_variant')
+def special_modified_bessel_i0_out(self, out, _table=special_modified_bessel_i0_out_op.table):
+    if hot.off:
+        return special_modified_bessel_i0_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_modified_bessel_i1_op = define('special_modified_bessel_i1(Tensor self) -> Tensor', CPU='special.bessel_functions.modified_bessel_i1')
+def special_modified_bessel_i1(self, _table=special_modified_bessel_i1_op.table):
+    if hot.off:
+        return special_modified_bessel_i1_op(self)
+    return _table[self._geometry.keys](self)
+
+special_modified_bessel_i1_out_op = define('special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_i1_out', Autograd='autograd.manual.out_variant')
+def special_modified_bessel_i1_out(self, out, _table=special_modified_bessel_i1_out_op.table):
+    if hot.off:
+        return special_modified_bessel_i1_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_modified_bessel_k0_op = define('special_modified_bessel_k0(Tensor self) -> Tensor', CPU='special.bessel_functions.modified_bessel_k0')
+def special_modified_bessel_k0(self, _table=special_modified_bessel_k0_op.table):
+    if hot.off:
+        return special_modified_bessel_k0_op(self)
+    return _table[self._geometry.keys](self)
+
+special_modified_bessel_k0_out_op = define('special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_k0_out', Autograd='autograd.manual.out_variant')
+def special_modified_bessel_k0_out(self, out, _table=special_modified_bessel_k0_out_op.table):
+    if hot.off:
+        return special_modified_bessel_k0_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_modified_bessel_k1_op = define('special_modified_bessel_k1(Tensor self) -> Tensor', CPU='special.bessel_functions.modified_bessel_k1')
+def special_modified_bessel_k1(self, _table=special_modified_bessel_k1_op.table):
+    if hot.off:
+        return special_modified_bessel_k1_op(self)
+    return _table[self._geometry.keys](self)
+
+special_modified_bessel_k1_out_op = define('special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_modified_bessel_k1_out', Autograd='autograd.manual.out_variant')
+def special_modified_bessel_k1_out(self, out, _table=special_modified_bessel_k1_out_op.table):
+    if hot.off:
+        return special_modified_bessel_k1_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
+special_scaled_modified_bessel_k0_op = define('special_scaled_modified_bessel_k0(Tensor x) -> Tensor', CPU='special.bessel_functions.scaled_modified_bessel_k0')
+def special_scaled_modified_bessel_k0(x, _table=special_scaled_modified_bessel_k0_op.table):
+    if hot.off:
+        return special_scaled_modified_bessel_k0_op(x)
+    return _table[x._geometry.keys](x)
+
+special_scaled_modified_bessel_k0_out_op = define('special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_scaled_modified_bessel_k0_out', Autograd='autograd.manual.out_variant')
+def special_scaled_modified_bessel_k0_out(x, out, _table=special_scaled_modified_bessel_k0_out_op.table):
+    if hot.off:
+        return special_scaled_modified_bessel_k0_out_op(x, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, out)
+
+special_scaled_modified_bessel_k1_op = define('special_scaled_modified_bessel_k1(Tensor x) -> Tensor', CPU='special.bessel_functions.scaled_modified_bessel_k1')
+def special_scaled_modified_bessel_k1(x, _table=special_scaled_modified_bessel_k1_op.table):
+    if hot.off:
+        return special_scaled_modified_bessel_k1_op(x)
+    return _table[x._geometry.keys](x)
+
+special_scaled_modified_bessel_k1_out_op = define('special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_scaled_modified_bessel_k1_out', Autograd='autograd.manual.out_variant')
+def special_scaled_modified_bessel_k1_out(x, out, _table=special_scaled_modified_bessel_k1_out_op.table):
+    if hot.off:
+        return special_scaled_modified_bessel_k1_out_op(x, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, out)
+
+special_spherical_bessel_j0_op = define('special_spherical_bessel_j0(Tensor x) -> Tensor', CPU='special.bessel_functions.spherical_bessel_j0')
+def special_spherical_bessel_j0(x, _table=special_spherical_bessel_j0_op.table):
+    if hot.off:
+        return special_spherical_bessel_j0_op(x)
+    return _table[x._geometry.keys](x)
+
+special_spherical_bessel_j0_out_op = define('special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_spherical_bessel_j0_out', Autograd='autograd.manual.out_variant')
+def special_spherical_bessel_j0_out(x, out, _table=special_spherical_bessel_j0_out_op.table):
+    if hot.off:
+        return special_spherical_bessel_j0_out_op(x, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, out)
+
+special_airy_ai_op = define('special_airy_ai(Tensor x) -> Tensor', CPU='special.bessel_functions.airy_ai')
+def special_airy_ai(x, _table=special_airy_ai_op.table):
+    if hot.off:
+        return special_airy_ai_op(x)
+    return _table[x._geometry.keys](x)
+
+special_airy_ai_out_op = define('special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_airy_ai_out', Autograd='autograd.manual.out_variant')
+def special_airy_ai_out(x, out, _table=special_airy_ai_out_op.table):
+    if hot.off:
+        return special_airy_ai_out_op(x, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, out)
+
+special_chebyshev_polynomial_t_op = define('special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_t')
+def special_chebyshev_polynomial_t(x, n, _table=special_chebyshev_polynomial_t_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_t_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_chebyshev_polynomial_t_out_op = define('special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_t_out(x, n, out, _table=special_chebyshev_polynomial_t_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_t_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_t_x_scalar_op = define('special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_t')
+def special_chebyshev_polynomial_t_x_scalar(x, n, _table=special_chebyshev_polynomial_t_x_scalar_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_t_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_chebyshev_polynomial_t_x_scalar_out_op = define('special_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_t_x_scalar_out(x, n, out, _table=special_chebyshev_polynomial_t_x_scalar_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_t_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_t_n_scalar_op = define('special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_t')
+def special_chebyshev_polynomial_t_n_scalar(x, n, _table=special_chebyshev_polynomial_t_n_scalar_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_t_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_chebyshev_polynomial_t_n_scalar_out_op = define('special_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_t_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_t_n_scalar_out(x, n, out, _table=special_chebyshev_polynomial_t_n_scalar_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_t_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_u_op = define('special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_u')
+def special_chebyshev_polynomial_u(x, n, _table=special_chebyshev_polynomial_u_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_u_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_chebyshev_polynomial_u_out_op = define('special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_u_out(x, n, out, _table=special_chebyshev_polynomial_u_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_u_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_u_x_scalar_op = define('special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_u')
+def special_chebyshev_polynomial_u_x_scalar(x, n, _table=special_chebyshev_polynomial_u_x_scalar_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_u_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_chebyshev_polynomial_u_x_scalar_out_op = define('special_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_u_x_scalar_out(x, n, out, _table=special_chebyshev_polynomial_u_x_scalar_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_u_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_u_n_scalar_op = define('special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_u')
+def special_chebyshev_polynomial_u_n_scalar(x, n, _table=special_chebyshev_polynomial_u_n_scalar_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_u_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_chebyshev_polynomial_u_n_scalar_out_op = define('special_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_u_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_u_n_scalar_out(x, n, out, _table=special_chebyshev_polynomial_u_n_scalar_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_u_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_v_op = define('special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_v')
+def special_chebyshev_polynomial_v(x, n, _table=special_chebyshev_polynomial_v_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_v_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_chebyshev_polynomial_v_out_op = define('special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_v_out(x, n, out, _table=special_chebyshev_polynomial_v_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_v_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_v_x_scalar_op = define('special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_v')
+def special_chebyshev_polynomial_v_x_scalar(x, n, _table=special_chebyshev_polynomial_v_x_scalar_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_v_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_chebyshev_polynomial_v_x_scalar_out_op = define('special_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_v_x_scalar_out(x, n, out, _table=special_chebyshev_polynomial_v_x_scalar_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_v_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_v_n_scalar_op = define('special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_v')
+def special_chebyshev_polynomial_v_n_scalar(x, n, _table=special_chebyshev_polynomial_v_n_scalar_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_v_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_chebyshev_polynomial_v_n_scalar_out_op = define('special_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_v_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_v_n_scalar_out(x, n, out, _table=special_chebyshev_polynomial_v_n_scalar_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_v_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_w_op = define('special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_w')
+def special_chebyshev_polynomial_w(x, n, _table=special_chebyshev_polynomial_w_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_w_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_chebyshev_polynomial_w_out_op = define('special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_w_out(x, n, out, _table=special_chebyshev_polynomial_w_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_w_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_w_x_scalar_op = define('special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_w')
+def special_chebyshev_polynomial_w_x_scalar(x, n, _table=special_chebyshev_polynomial_w_x_scalar_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_w_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_chebyshev_polynomial_w_x_scalar_out_op = define('special_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_w_x_scalar_out(x, n, out, _table=special_chebyshev_polynomial_w_x_scalar_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_w_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_chebyshev_polynomial_w_n_scalar_op = define('special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.chebyshev_polynomial_w')
+def special_chebyshev_polynomial_w_n_scalar(x, n, _table=special_chebyshev_polynomial_w_n_scalar_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_w_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_chebyshev_polynomial_w_n_scalar_out_op = define('special_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_chebyshev_polynomial_w_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_chebyshev_polynomial_w_n_scalar_out(x, n, out, _table=special_chebyshev_polynomial_w_n_scalar_out_op.table):
+    if hot.off:
+        return special_chebyshev_polynomial_w_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_t_op = define('special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_t')
+def special_shifted_chebyshev_polynomial_t(x, n, _table=special_shifted_chebyshev_polynomial_t_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_t_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_t_out_op = define('special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_t_out(x, n, out, _table=special_shifted_chebyshev_polynomial_t_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_t_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_t_x_scalar_op = define('special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_t')
+def special_shifted_chebyshev_polynomial_t_x_scalar(x, n, _table=special_shifted_chebyshev_polynomial_t_x_scalar_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_t_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_t_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_t_x_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_t_x_scalar_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_t_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_t_n_scalar_op = define('special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_t')
+def special_shifted_chebyshev_polynomial_t_n_scalar(x, n, _table=special_shifted_chebyshev_polynomial_t_n_scalar_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_t_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_t_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_t_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_t_n_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_t_n_scalar_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_t_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_u_op = define('special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_u')
+def special_shifted_chebyshev_polynomial_u(x, n, _table=special_shifted_chebyshev_polynomial_u_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_u_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_u_out_op = define('special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_u_out(x, n, out, _table=special_shifted_chebyshev_polynomial_u_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_u_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_u_x_scalar_op = define('special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_u')
+def special_shifted_chebyshev_polynomial_u_x_scalar(x, n, _table=special_shifted_chebyshev_polynomial_u_x_scalar_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_u_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_u_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_u_x_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_u_x_scalar_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_u_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_u_n_scalar_op = define('special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_u')
+def special_shifted_chebyshev_polynomial_u_n_scalar(x, n, _table=special_shifted_chebyshev_polynomial_u_n_scalar_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_u_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_u_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_u_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_u_n_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_u_n_scalar_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_u_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_v_op = define('special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_v')
+def special_shifted_chebyshev_polynomial_v(x, n, _table=special_shifted_chebyshev_polynomial_v_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_v_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_v_out_op = define('special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_v_out(x, n, out, _table=special_shifted_chebyshev_polynomial_v_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_v_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_v_x_scalar_op = define('special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_v')
+def special_shifted_chebyshev_polynomial_v_x_scalar(x, n, _table=special_shifted_chebyshev_polynomial_v_x_scalar_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_v_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_v_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_v_x_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_v_x_scalar_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_v_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_v_n_scalar_op = define('special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_v')
+def special_shifted_chebyshev_polynomial_v_n_scalar(x, n, _table=special_shifted_chebyshev_polynomial_v_n_scalar_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_v_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_v_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_v_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_v_n_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_v_n_scalar_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_v_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_w_op = define('special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_w')
+def special_shifted_chebyshev_polynomial_w(x, n, _table=special_shifted_chebyshev_polynomial_w_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_w_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_w_out_op = define('special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_w_out(x, n, out, _table=special_shifted_chebyshev_polynomial_w_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_w_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_w_x_scalar_op = define('special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_w')
+def special_shifted_chebyshev_polynomial_w_x_scalar(x, n, _table=special_shifted_chebyshev_polynomial_w_x_scalar_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_w_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_w_x_scalar_out_op = define('special_shifted_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_w_x_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_w_x_scalar_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_w_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_shifted_chebyshev_polynomial_w_n_scalar_op = define('special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.shifted_chebyshev_polynomial_w')
+def special_shifted_chebyshev_polynomial_w_n_scalar(x, n, _table=special_shifted_chebyshev_polynomial_w_n_scalar_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_w_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_shifted_chebyshev_polynomial_w_n_scalar_out_op = define('special_shifted_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_shifted_chebyshev_polynomial_w_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_shifted_chebyshev_polynomial_w_n_scalar_out(x, n, out, _table=special_shifted_chebyshev_polynomial_w_n_scalar_out_op.table):
+    if hot.off:
+        return special_shifted_chebyshev_polynomial_w_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_hermite_polynomial_h_op = define('special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.hermite_polynomial_h')
+def special_hermite_polynomial_h(x, n, _table=special_hermite_polynomial_h_op.table):
+    if hot.off:
+        return special_hermite_polynomial_h_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_hermite_polynomial_h_out_op = define('special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_out', Autograd='autograd.manual.out_variant')
+def special_hermite_polynomial_h_out(x, n, out, _table=special_hermite_polynomial_h_out_op.table):
+    if hot.off:
+        return special_hermite_polynomial_h_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_hermite_polynomial_h_x_scalar_op = define('special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.hermite_polynomial_h')
+def special_hermite_polynomial_h_x_scalar(x, n, _table=special_hermite_polynomial_h_x_scalar_op.table):
+    if hot.off:
+        return special_hermite_polynomial_h_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_hermite_polynomial_h_x_scalar_out_op = define('special_hermite_polynomial_h.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_hermite_polynomial_h_x_scalar_out(x, n, out, _table=special_hermite_polynomial_h_x_scalar_out_op.table):
+    if hot.off:
+        return special_hermite_polynomial_h_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_hermite_polynomial_h_n_scalar_op = define('special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.hermite_polynomial_h')
+def special_hermite_polynomial_h_n_scalar(x, n, _table=special_hermite_polynomial_h_n_scalar_op.table):
+    if hot.off:
+        return special_hermite_polynomial_h_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_hermite_polynomial_h_n_scalar_out_op = define('special_hermite_polynomial_h.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_h_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_hermite_polynomial_h_n_scalar_out(x, n, out, _table=special_hermite_polynomial_h_n_scalar_out_op.table):
+    if hot.off:
+        return special_hermite_polynomial_h_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_hermite_polynomial_he_op = define('special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.hermite_polynomial_he')
+def special_hermite_polynomial_he(x, n, _table=special_hermite_polynomial_he_op.table):
+    if hot.off:
+        return special_hermite_polynomial_he_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_hermite_polynomial_he_out_op = define('special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_out', Autograd='autograd.manual.out_variant')
+def special_hermite_polynomial_he_out(x, n, out, _table=special_hermite_polynomial_he_out_op.table):
+    if hot.off:
+        return special_hermite_polynomial_he_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_hermite_polynomial_he_x_scalar_op = define('special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.hermite_polynomial_he')
+def special_hermite_polynomial_he_x_scalar(x, n, _table=special_hermite_polynomial_he_x_scalar_op.table):
+    if hot.off:
+        return special_hermite_polynomial_he_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_hermite_polynomial_he_x_scalar_out_op = define('special_hermite_polynomial_he.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_hermite_polynomial_he_x_scalar_out(x, n, out, _table=special_hermite_polynomial_he_x_scalar_out_op.table):
+    if hot.off:
+        return special_hermite_polynomial_he_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_hermite_polynomial_he_n_scalar_op = define('special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.hermite_polynomial_he')
+def special_hermite_polynomial_he_n_scalar(x, n, _table=special_hermite_polynomial_he_n_scalar_op.table):
+    if hot.off:
+        return special_hermite_polynomial_he_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_hermite_polynomial_he_n_scalar_out_op = define('special_hermite_polynomial_he.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_hermite_polynomial_he_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_hermite_polynomial_he_n_scalar_out(x, n, out, _table=special_hermite_polynomial_he_n_scalar_out_op.table):
+    if hot.off:
+        return special_hermite_polynomial_he_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_laguerre_polynomial_l_op = define('special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.laguerre_polynomial_l')
+def special_laguerre_polynomial_l(x, n, _table=special_laguerre_polynomial_l_op.table):
+    if hot.off:
+        return special_laguerre_polynomial_l_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_laguerre_polynomial_l_out_op = define('special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_out', Autograd='autograd.manual.out_variant')
+def special_laguerre_polynomial_l_out(x, n, out, _table=special_laguerre_polynomial_l_out_op.table):
+    if hot.off:
+        return special_laguerre_polynomial_l_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_laguerre_polynomial_l_x_scalar_op = define('special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.laguerre_polynomial_l')
+def special_laguerre_polynomial_l_x_scalar(x, n, _table=special_laguerre_polynomial_l_x_scalar_op.table):
+    if hot.off:
+        return special_laguerre_polynomial_l_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_laguerre_polynomial_l_x_scalar_out_op = define('special_laguerre_polynomial_l.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_laguerre_polynomial_l_x_scalar_out(x, n, out, _table=special_laguerre_polynomial_l_x_scalar_out_op.table):
+    if hot.off:
+        return special_laguerre_polynomial_l_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_laguerre_polynomial_l_n_scalar_op = define('special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.laguerre_polynomial_l')
+def special_laguerre_polynomial_l_n_scalar(x, n, _table=special_laguerre_polynomial_l_n_scalar_op.table):
+    if hot.off:
+        return special_laguerre_polynomial_l_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_laguerre_polynomial_l_n_scalar_out_op = define('special_laguerre_polynomial_l.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_laguerre_polynomial_l_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_laguerre_polynomial_l_n_scalar_out(x, n, out, _table=special_laguerre_polynomial_l_n_scalar_out_op.table):
+    if hot.off:
+        return special_laguerre_polynomial_l_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+special_legendre_polynomial_p_op = define('special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.legendre_polynomial_p')
+def special_legendre_polynomial_p(x, n, _table=special_legendre_polynomial_p_op.table):
+    if hot.off:
+        return special_legendre_polynomial_p_op(x, n)
+    return _table[x._geometry.keys | n._geometry.keys](x, n)
+
+special_legendre_polynomial_p_out_op = define('special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_out', Autograd='autograd.manual.out_variant')
+def special_legendre_polynomial_p_out(x, n, out, _table=special_legendre_polynomial_p_out_op.table):
+    if hot.off:
+        return special_legendre_polynomial_p_out_op(x, n, out)
+    return _table[x._geometry.keys | n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_legendre_polynomial_p_x_scalar_op = define('special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor', CPU='special.orthogonal_polynomials.legendre_polynomial_p')
+def special_legendre_polynomial_p_x_scalar(x, n, _table=special_legendre_polynomial_p_x_scalar_op.table):
+    if hot.off:
+        return special_legendre_polynomial_p_x_scalar_op(x, n)
+    return _table[n._geometry.keys](x, n)
+
+special_legendre_polynomial_p_x_scalar_out_op = define('special_legendre_polynomial_p.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_x_scalar_out', Autograd='autograd.manual.out_variant')
+def special_legendre_polynomial_p_x_scalar_out(x, n, out, _table=special_legendre_polynomial_p_x_scalar_out_op.table):
+    if hot.off:
+        return special_legendre_polynomial_p_x_scalar_out_op(x, n, out)
+    return _table[n._geometry.keys | out._geometry.keys](x, n, out)
+
+special_legendre_polynomial_p_n_scalar_op = define('special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor', CPU='special.orthogonal_polynomials.legendre_polynomial_p')
+def special_legendre_polynomial_p_n_scalar(x, n, _table=special_legendre_polynomial_p_n_scalar_op.table):
+    if hot.off:
+        return special_legendre_polynomial_p_n_scalar_op(x, n)
+    return _table[x._geometry.keys](x, n)
+
+special_legendre_polynomial_p_n_scalar_out_op = define('special_legendre_polynomial_p.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.special_legendre_polynomial_p_n_scalar_out', Autograd='autograd.manual.out_variant')
+def special_legendre_polynomial_p_n_scalar_out(x, n, out, _table=special_legendre_polynomial_p_n_scalar_out_op.table):
+    if hot.off:
+        return special_legendre_polynomial_p_n_scalar_out_op(x, n, out)
+    return _table[x._geometry.keys | out._geometry.keys](x, n, out)
+
+histc_op = define('histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor', CPU='histograms.histc')
+def histc(self, bins, min, max, _table=histc_op.table):
+    if hot.off:
+        return histc_op(self, bins, min, max)
+    return _table[self._geometry.keys](self, bins, min, max)
+
+histc_out_op = define('histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.histc_out', Autograd='autograd.manual.out_variant')
+def histc_out(self, bins, min, max, out, _table=histc_out_op.table):
+    if hot.off:
+        return histc_out_op(self, bins, min, max, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, bins, min, max, out)
+
+histogram_bins_tensor_op = define('histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)', CPU='histograms.histogram_bins_tensor', Autograd='_generated.autograd_kernels.histogram_bins_tensor')
+def histogram_bins_tensor(self, bins, weight, density, _table=histogram_bins_tensor_op.table):
+    if hot.off:
+        return histogram_bins_tensor_op(self, bins, weight, density)
+    return _table[self._geometry.keys | bins._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, bins, weight, density)
+
+histogram_bins_tensor_out_op = define('histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)', CPU='_generated.variants.histogram_bins_tensor_out', Autograd='autograd.manual.out_variant')
+def histogram_bins_tensor_out(self, bins, weight, density, hist, bin_edges, _table=histogram_bins_tensor_out_op.table):
+    if hot.off:
+        return histogram_bins_tensor_out_op(self, bins, weight, density, hist, bin_edges)
+    return _table[self._geometry.keys | bins._geometry.keys | (0 if weight is None else weight._geometry.keys) | hist._geometry.keys | bin_edges._geometry.keys](self, bins, weight, density, hist, bin_edges)
+
+histogram_bin_ct_op = define('histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)', CPU='histograms.histogram_bin_ct', Autograd='_generated.autograd_kernels.histogram_bin_ct')
+def histogram_bin_ct(self, bins, range, weight, density, _table=histogram_bin_ct_op.table):
+    if hot.off:
+        return histogram_bin_ct_op(self, bins, range, weight, density)
+    return _table[self._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, bins, range, weight, density)
+
+histogram_bin_ct_out_op = define('histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)', CPU='_generated.variants.histogram_bin_ct_out', Autograd='autograd.manual.out_variant')
+def histogram_bin_ct_out(self, bins, range, weight, density, hist, bin_edges, _table=histogram_bin_ct_out_op.table):
+    if hot.off:
+        return histogram_bin_ct_out_op(self, bins, range, weight, density, hist, bin_edges)
+    return _table[self._geometry.keys | (0 if weight is None else weight._geometry.keys) | hist._geometry.keys | bin_edges._geometry.keys](self, bins, range, weight, density, hist, bin_edges)
+
+_histogramdd_bin_edges_op = define('_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]', CPU='histograms._histogramdd_bin_edges', Autograd='_generated.autograd_kernels._histogramdd_bin_edges')
+def _histogramdd_bin_edges(self, bins, range, weight, density, _table=_histogramdd_bin_edges_op.table):
+    if hot.off:
+        return _histogramdd_bin_edges_op(self, bins, range, weight, density)
+    return _table[self._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, bins, range, weight, density)
+
+_histogramdd_from_bin_cts_op = define('_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor', CPU='histograms._histogramdd_from_bin_cts', Autograd='_generated.autograd_kernels._histogramdd_from_bin_cts')
+def _histogramdd_from_bin_cts(self, bins, range, weight, density, _table=_histogramdd_from_bin_cts_op.table):
+    if hot.off:
+        return _histogramdd_from_bin_cts_op(self, bins, range, weight, density)
+    return _table[self._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, bins, range, weight, density)
+
+_histogramdd_from_bin_cts_out_op = define('_histogramdd_from_bin_cts.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._histogramdd_from_bin_cts_out', Autograd='autograd.manual.out_variant')
+def _histogramdd_from_bin_cts_out(self, bins, range, weight, density, out, _table=_histogramdd_from_bin_cts_out_op.table):
+    if hot.off:
+        return _histogramdd_from_bin_cts_out_op(self, bins, range, weight, density, out)
+    return _table[self._geometry.keys | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, bins, range, weight, density, out)
+
+_histogramdd_from_bin_tensors_op = define('_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor', CPU='histograms._histogramdd_from_bin_tensors', Autograd='_generated.autograd_kernels._histogramdd_from_bin_tensors')
+def _histogramdd_from_bin_tensors(self, bins, weight, density, _table=_histogramdd_from_bin_tensors_op.table):
+    if hot.off:
+        return _histogramdd_from_bin_tensors_op(self, bins, weight, density)
+    return _table[self._geometry.keys | list_keys(bins) | (0 if weight is None else weight._geometry.keys)](self, bins, weight, density)
+
+_histogramdd_from_bin_tensors_out_op = define('_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants._histogramdd_from_bin_tensors_out', Autograd='autograd.manual.out_variant')
+def _histogramdd_from_bin_tensors_out(self, bins, weight, density, out, _table=_histogramdd_from_bin_tensors_out_op.table):
+    if hot.off:
+        return _histogramdd_from_bin_tensors_out_op(self, bins, weight, density, out)
+    return _table[self._geometry.keys | list_keys(bins) | (0 if weight is None else weight._geometry.keys) | out._geometry.keys](self, bins, weight, density, out)
+
+histogramdd_op = define('histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)', CompositeImplicitAutograd='histograms.histogramdd')
+def histogramdd(self, bins, range, weight, density, _table=histogramdd_op.table):
+    if hot.off:
+        return histogramdd_op(self, bins, range, weight, density)
+    return _table[self._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, bins, range, weight, density)
+
+histogramdd_int_bins_op = define('histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)', CompositeImplicitAutograd='histograms.histogramdd_int_bins')
+def histogramdd_int_bins(self, bins, range, weight, density, _table=histogramdd_int_bins_op.table):
+    if hot.off:
+        return histogramdd_int_bins_op(self, bins, range, weight, density)
+    return _table[self._geometry.keys | (0 if weight is None else weight._geometry.keys)](self, bins, range, weight, density)
+
+histogramdd_TensorList_bins_op = define('histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)', CompositeImplicitAutograd='histograms.histogramdd_TensorList_bins')
+def histogramdd_TensorList_bins(self, bins, range, weight, density, _table=histogramdd_TensorList_bins_op.table):
+    if hot.off:
+        return histogramdd_TensorList_bins_op(self, bins, range, weight, density)
+    return _table[self._geometry.keys | list_keys(bins) | (0 if weight is None else weight._geometry.keys)](self, bins, range, weight, density)
+
+bincount_op = define('bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor', CPU='histograms.bincount', Autograd='_generated.autograd_kernels.bincount')
+def bincount(self, weights, minlength, _table=bincount_op.table):
+    if hot.off:
+        return bincount_op(self, weights, minlength)
+    return _table[self._geometry.keys | (0 if weights is None else weights._geometry.keys)](self, weights, minlength)
+
+bincount_out_op = define('bincount.out(Tensor self, Tensor? weights=None, int minlength=0, *, Tensor(a!) out) -> Tensor(a!)', CPU='_generated.variants.bincount_out', Autograd='autograd.manual.out_variant')
+def bincount_out(self, weights, minlength, out, _table=bincount_out_op.table):
+    if hot.off:
+        return bincount_out_op(self, weights, minlength, out)
+    return _table[self._geometry.keys | (0 if weights is None else weights._geometry.keys) | out._geometry.keys](self, weights, minlength, out)
+
 view_op = define('view(Tensor(a) self, int[] size) -> Tensor(a)', CompositeExplicitAutograd='views.view', Autograd='_generated.autograd_kernels.view')
 def view(self, size, _table=view_op.table):
     if hot.off:
         return view_op(self, size)
     return _table[self._geometry.keys](self, size)
 
+view_copy_op = define('view_copy(Tensor self, int[] size) -> Tensor', CompositeExplicitAutograd='_generated.variants.view_copy', Autograd='_generated.autograd_kernels.view_copy')
+def view_copy(self, size, _table=view_copy_op.table):
+    if hot.off:
+        return view_copy_op(self, size)
+    return _table[self._geometry.keys](self, size)
+
+view_copy_out_op = define('view_copy.out(Tensor self, int[] size, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.view_copy_out', Autograd='autograd.manual.out_variant')
+def view_copy_out(self, size, out, _table=view_copy_out_op.table):
+    if hot.off:
+        return view_copy_out_op(self, size, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, size, out)
+
 view_dtype_op = define('view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)', CompositeExplicitAutograd='views.view_dtype')
 def view_dtype(self, dtype, _table=view_dtype_op.table):
     if hot.off:
         return view_dtype_op(self, dtype)
     return _table[self._geometry.keys](self, dtype)
+
+view_copy_dtype_op = define('view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor', CompositeExplicitAutograd='_generated.variants.view_copy_dtype')
+def view_copy_dtype(self, dtype, _table=view_copy_dtype_op.table):
+    if hot.off:
+        return view_copy_dtype_op(self, dtype)
+    return _table[self._geometry.keys](self, dtype)
+
+view_copy_dtype_out_op = define('view_copy.dtype_out(Tensor self, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.view_copy_dtype_out', Autograd='autograd.manual.out_variant')
+def view_copy_dtype_out(self, dtype, out, _table=view_copy_dtype_out_op.table):
+    if hot.off:
+        return view_copy_dtype_out_op(self, dtype, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dtype, out)
 
 _unsafe_view_op = define('_unsafe_view(Tensor self, int[] size) -> Tensor', CompositeExplicitAutograd='views._unsafe_view', Autograd='_generated.autograd_kernels._unsafe_view')
 def _unsafe_view(self, size, _table=_unsafe_view_op.table):
@@ -4598,11 +9356,35 @@ def _reshape_alias(self, size, stride, _table=_reshape_alias_op.table):
         return _reshape_alias_op(self, size, stride)
     return _table[self._geometry.keys](self, size, stride)
 
+_reshape_alias_copy_op = define('_reshape_alias_copy(Tensor self, int[] size, int[] stride) -> Tensor', CompositeExplicitAutograd='_generated.variants._reshape_alias_copy', Autograd='_generated.autograd_kernels._reshape_alias_copy')
+def _reshape_alias_copy(self, size, stride, _table=_reshape_alias_copy_op.table):
+    if hot.off:
+        return _reshape_alias_copy_op(self, size, stride)
+    return _table[self._geometry.keys](self, size, stride)
+
+_reshape_alias_copy_out_op = define('_reshape_alias_copy.out(Tensor self, int[] size, int[] stride, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants._reshape_alias_copy_out', Autograd='autograd.manual.out_variant')
+def _reshape_alias_copy_out(self, size, stride, out, _table=_reshape_alias_copy_out_op.table):
+    if hot.off:
+        return _reshape_alias_copy_out_op(self, size, stride, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, size, stride, out)
+
 alias_op = define('alias(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.alias', Autograd='_generated.autograd_kernels.alias')
 def alias(self, _table=alias_op.table):
     if hot.off:
         return alias_op(self)
     return _table[self._geometry.keys](self)
+
+alias_copy_op = define('alias_copy(Tensor self) -> Tensor', CompositeExplicitAutograd='_generated.variants.alias_copy', Autograd='_generated.autograd_kernels.alias_copy')
+def alias_copy(self, _table=alias_copy_op.table):
+    if hot.off:
+        return alias_copy_op(self)
+    return _table[self._geometry.keys](self)
+
+alias_copy_out_op = define('alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.alias_copy_out', Autograd='autograd.manual.out_variant')
+def alias_copy_out(self, out, _table=alias_copy_out_op.table):
+    if hot.off:
+        return alias_copy_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
 
 as_strided_op = define('as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)', CompositeExplicitAutograd='views.as_strided', Autograd='_generated.autograd_kernels.as_strided')
 def as_strided(self, size, stride, storage_offset, _table=as_strided_op.table):
@@ -4616,17 +9398,53 @@ def as_strided_(self, size, stride, storage_offset, _table=as_strided__op.table)
         return as_strided__op(self, size, stride, storage_offset)
     return _table[self._geometry.keys](self, size, stride, storage_offset)
 
+as_strided_copy_op = define('as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor', CompositeExplicitAutograd='_generated.variants.as_strided_copy', Autograd='_generated.autograd_kernels.as_strided_copy')
+def as_strided_copy(self, size, stride, storage_offset, _table=as_strided_copy_op.table):
+    if hot.off:
+        return as_strided_copy_op(self, size, stride, storage_offset)
+    return _table[self._geometry.keys](self, size, stride, storage_offset)
+
+as_strided_copy_out_op = define('as_strided_copy.out(Tensor self, int[] size, int[] stride, int? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.as_strided_copy_out', Autograd='autograd.manual.out_variant')
+def as_strided_copy_out(self, size, stride, storage_offset, out, _table=as_strided_copy_out_op.table):
+    if hot.off:
+        return as_strided_copy_out_op(self, size, stride, storage_offset, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, size, stride, storage_offset, out)
+
 expand_op = define('expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)', CompositeExplicitAutograd='views.expand', Autograd='_generated.autograd_kernels.expand')
 def expand(self, size, implicit, _table=expand_op.table):
     if hot.off:
         return expand_op(self, size, implicit)
     return _table[self._geometry.keys](self, size, implicit)
 
+expand_copy_op = define('expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor', CompositeExplicitAutograd='_generated.variants.expand_copy', Autograd='_generated.autograd_kernels.expand_copy')
+def expand_copy(self, size, implicit, _table=expand_copy_op.table):
+    if hot.off:
+        return expand_copy_op(self, size, implicit)
+    return _table[self._geometry.keys](self, size, implicit)
+
+expand_copy_out_op = define('expand_copy.out(Tensor self, int[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.expand_copy_out', Autograd='autograd.manual.out_variant')
+def expand_copy_out(self, size, implicit, out, _table=expand_copy_out_op.table):
+    if hot.off:
+        return expand_copy_out_op(self, size, implicit, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, size, implicit, out)
+
 permute_op = define('permute(Tensor(a) self, int[] dims) -> Tensor(a)', CompositeExplicitAutograd='views.permute', Autograd='_generated.autograd_kernels.permute')
 def permute(self, dims, _table=permute_op.table):
     if hot.off:
         return permute_op(self, dims)
     return _table[self._geometry.keys](self, dims)
+
+permute_copy_op = define('permute_copy(Tensor self, int[] dims) -> Tensor', CompositeExplicitAutograd='_generated.variants.permute_copy', Autograd='_generated.autograd_kernels.permute_copy')
+def permute_copy(self, dims, _table=permute_copy_op.table):
+    if hot.off:
+        return permute_copy_op(self, dims)
+    return _table[self._geometry.keys](self, dims)
+
+permute_copy_out_op = define('permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.permute_copy_out', Autograd='autograd.manual.out_variant')
+def permute_copy_out(self, dims, out, _table=permute_copy_out_op.table):
+    if hot.off:
+        return permute_copy_out_op(self, dims, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dims, out)
 
 transpose_int_op = define('transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', CompositeExplicitAutograd='views.transpose', Autograd='_generated.autograd_kernels.transpose_int')
 def transpose_int(self, dim0, dim1, _table=transpose_int_op.table):
@@ -4640,6 +9458,18 @@ def transpose_(self, dim0, dim1, _table=transpose__op.table):
         return transpose__op(self, dim0, dim1)
     return _table[self._geometry.keys](self, dim0, dim1)
 
+transpose_copy_int_op = define('transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor', CompositeExplicitAutograd='_generated.variants.transpose_copy_int', Autograd='_generated.autograd_kernels.transpose_copy_int')
+def transpose_copy_int(self, dim0, dim1, _table=transpose_copy_int_op.table):
+    if hot.off:
+        return transpose_copy_int_op(self, dim0, dim1)
+    return _table[self._geometry.keys](self, dim0, dim1)
+
+transpose_copy_int_out_op = define('transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.transpose_copy_int_out', Autograd='autograd.manual.out_variant')
+def transpose_copy_int_out(self, dim0, dim1, out, _table=transpose_copy_int_out_op.table):
+    if hot.off:
+        return transpose_copy_int_out_op(self, dim0, dim1, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim0, dim1, out)
+
 t_op = define('t(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.t', Autograd='_generated.autograd_kernels.t')
 def t(self, _table=t_op.table):
     if hot.off:
@@ -4651,6 +9481,18 @@ def t_(self, _table=t__op.table):
     if hot.off:
         return t__op(self)
     return _table[self._geometry.keys](self)
+
+t_copy_op = define('t_copy(Tensor self) -> Tensor', CompositeExplicitAutograd='_generated.variants.t_copy', Autograd='_generated.autograd_kernels.t_copy')
+def t_copy(self, _table=t_copy_op.table):
+    if hot.off:
+        return t_copy_op(self)
+    return _table[self._geometry.keys](self)
+
+t_copy_out_op = define('t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.t_copy_out', Autograd='autograd.manual.out_variant')
+def t_copy_out(self, out, _table=t_copy_out_op.table):
+    if hot.off:
+        return t_copy_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
 
 squeeze_op = define('squeeze(Tensor(a) self) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze', Autograd='_generated.autograd_kernels.squeeze')
 def squeeze(self, _table=squeeze_op.table):
@@ -4664,6 +9506,18 @@ def squeeze_(self, _table=squeeze__op.table):
         return squeeze__op(self)
     return _table[self._geometry.keys](self)
 
+squeeze_copy_op = define('squeeze_copy(Tensor self) -> Tensor', CompositeExplicitAutograd='_generated.variants.squeeze_copy', Autograd='_generated.autograd_kernels.squeeze_copy')
+def squeeze_copy(self, _table=squeeze_copy_op.table):
+    if hot.off:
+        return squeeze_copy_op(self)
+    return _table[self._geometry.keys](self)
+
+squeeze_copy_out_op = define('squeeze_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze_copy_out', Autograd='autograd.manual.out_variant')
+def squeeze_copy_out(self, out, _table=squeeze_copy_out_op.table):
+    if hot.off:
+        return squeeze_copy_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
+
 squeeze_dim_op = define('squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze_dim', Autograd='_generated.autograd_kernels.squeeze_dim')
 def squeeze_dim(self, dim, _table=squeeze_dim_op.table):
     if hot.off:
@@ -4675,6 +9529,18 @@ def squeeze__dim(self, dim, _table=squeeze__dim_op.table):
     if hot.off:
         return squeeze__dim_op(self, dim)
     return _table[self._geometry.keys](self, dim)
+
+squeeze_copy_dim_op = define('squeeze_copy.dim(Tensor self, int dim) -> Tensor', CompositeExplicitAutograd='_generated.variants.squeeze_copy_dim', Autograd='_generated.autograd_kernels.squeeze_copy_dim')
+def squeeze_copy_dim(self, dim, _table=squeeze_copy_dim_op.table):
+    if hot.off:
+        return squeeze_copy_dim_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+squeeze_copy_dim_out_op = define('squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze_copy_dim_out', Autograd='autograd.manual.out_variant')
+def squeeze_copy_dim_out(self, dim, out, _table=squeeze_copy_dim_out_op.table):
+    if hot.off:
+        return squeeze_copy_dim_out_op(self, dim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
 
 squeeze_dims_op = define('squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)', CompositeExplicitAutograd='views.squeeze_dims', Autograd='_generated.autograd_kernels.squeeze_dims')
 def squeeze_dims(self, dim, _table=squeeze_dims_op.table):
@@ -4688,6 +9554,18 @@ def squeeze__dims(self, dim, _table=squeeze__dims_op.table):
         return squeeze__dims_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
+squeeze_copy_dims_op = define('squeeze_copy.dims(Tensor self, int[] dim) -> Tensor', CompositeExplicitAutograd='_generated.variants.squeeze_copy_dims', Autograd='_generated.autograd_kernels.squeeze_copy_dims')
+def squeeze_copy_dims(self, dim, _table=squeeze_copy_dims_op.table):
+    if hot.off:
+        return squeeze_copy_dims_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+squeeze_copy_dims_out_op = define('squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.squeeze_copy_dims_out', Autograd='autograd.manual.out_variant')
+def squeeze_copy_dims_out(self, dim, out, _table=squeeze_copy_dims_out_op.table):
+    if hot.off:
+        return squeeze_copy_dims_out_op(self, dim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
+
 unsqueeze_op = define('unsqueeze(Tensor(a) self, int dim) -> Tensor(a)', CompositeExplicitAutograd='views.unsqueeze', Autograd='_generated.autograd_kernels.unsqueeze')
 def unsqueeze(self, dim, _table=unsqueeze_op.table):
     if hot.off:
@@ -4700,11 +9578,35 @@ def unsqueeze_(self, dim, _table=unsqueeze__op.table):
         return unsqueeze__op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
+unsqueeze_copy_op = define('unsqueeze_copy(Tensor self, int dim) -> Tensor', CompositeExplicitAutograd='_generated.variants.unsqueeze_copy', Autograd='_generated.autograd_kernels.unsqueeze_copy')
+def unsqueeze_copy(self, dim, _table=unsqueeze_copy_op.table):
+    if hot.off:
+        return unsqueeze_copy_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+unsqueeze_copy_out_op = define('unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.unsqueeze_copy_out', Autograd='autograd.manual.out_variant')
+def unsqueeze_copy_out(self, dim, out, _table=unsqueeze_copy_out_op.table):
+    if hot.off:
+        return unsqueeze_copy_out_op(self, dim, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, out)
+
 select_int_op = define('select.int(Tensor(a) self, int dim, int index) -> Tensor(a)', CompositeExplicitAutograd='views.select', Autograd='_generated.autograd_kernels.select_int')
 def select_int(self, dim, index, _table=select_int_op.table):
     if hot.off:
         return select_int_op(self, dim, index)
     return _table[self._geometry.keys](self, dim, index)
+
+select_copy_int_op = define('select_copy.int(Tensor self, int dim, int index) -> Tensor', CompositeExplicitAutograd='_generated.variants.select_copy_int', Autograd='_generated.autograd_kernels.select_copy_int')
+def select_copy_int(self, dim, index, _table=select_copy_int_op.table):
+    if hot.off:
+        return select_copy_int_op(self, dim, index)
+    return _table[self._geometry.keys](self, dim, index)
+
+select_copy_int_out_op = define('select_copy.int_out(Tensor self, int dim, int index, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.select_copy_int_out', Autograd='autograd.manual.out_variant')
+def select_copy_int_out(self, dim, index, out, _table=select_copy_int_out_op.table):
+    if hot.off:
+        return select_copy_int_out_op(self, dim, index, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, index, out)
 
 select_backward_op = define('select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor', CPU='view_backwards.select_backward', CUDA='view_backwards.select_backward', Autograd='_generated.autograd_kernels.select_backward')
 def select_backward(grad_output, input_sizes, dim, index, _table=select_backward_op.table):
@@ -4718,6 +9620,18 @@ def slice_Tensor(self, dim, start, end, step, _table=slice_Tensor_op.table):
         return slice_Tensor_op(self, dim, start, end, step)
     return _table[self._geometry.keys](self, dim, start, end, step)
 
+slice_copy_Tensor_op = define('slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor', CompositeExplicitAutograd='_generated.variants.slice_copy_Tensor', Autograd='_generated.autograd_kernels.slice_copy_Tensor')
+def slice_copy_Tensor(self, dim, start, end, step, _table=slice_copy_Tensor_op.table):
+    if hot.off:
+        return slice_copy_Tensor_op(self, dim, start, end, step)
+    return _table[self._geometry.keys](self, dim, start, end, step)
+
+slice_copy_Tensor_out_op = define('slice_copy.Tensor_out(Tensor self, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.slice_copy_Tensor_out', Autograd='autograd.manual.out_variant')
+def slice_copy_Tensor_out(self, dim, start, end, step, out, _table=slice_copy_Tensor_out_op.table):
+    if hot.off:
+        return slice_copy_Tensor_out_op(self, dim, start, end, step, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dim, start, end, step, out)
+
 slice_backward_op = define('slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor', CPU='view_backwards.slice_backward', CUDA='view_backwards.slice_backward', Autograd='_generated.autograd_kernels.slice_backward')
 def slice_backward(grad_output, input_sizes, dim, start, end, step, _table=slice_backward_op.table):
     if hot.off:
@@ -4729,6 +9643,18 @@ def diagonal(self, offset, dim1, dim2, _table=diagonal_op.table):
     if hot.off:
         return diagonal_op(self, offset, dim1, dim2)
     return _table[self._geometry.keys](self, offset, dim1, dim2)
+
+diagonal_copy_op = define('diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor', CompositeExplicitAutograd='_generated.variants.diagonal_copy', Autograd='_generated.autograd_kernels.diagonal_copy')
+def diagonal_copy(self, offset, dim1, dim2, _table=diagonal_copy_op.table):
+    if hot.off:
+        return diagonal_copy_op(self, offset, dim1, dim2)
+    return _table[self._geometry.keys](self, offset, dim1, dim2)
+
+diagonal_copy_out_op = define('diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.diagonal_copy_out', Autograd='autograd.manual.out_variant')
+def diagonal_copy_out(self, offset, dim1, dim2, out, _table=diagonal_copy_out_op.table):
+    if hot.off:
+        return diagonal_copy_out_op(self, offset, dim1, dim2, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, offset, dim1, dim2, out)
 
 diagonal_backward_op = define('diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor', CPU='view_backwards.diagonal_backward', CUDA='view_backwards.diagonal_backward', Autograd='_generated.autograd_kernels.diagonal_backward')
 def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2, _table=diagonal_backward_op.table):
@@ -4742,6 +9668,18 @@ def unfold(self, dimension, size, step, _table=unfold_op.table):
         return unfold_op(self, dimension, size, step)
     return _table[self._geometry.keys](self, dimension, size, step)
 
+unfold_copy_op = define('unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor', CompositeExplicitAutograd='_generated.variants.unfold_copy', Autograd='_generated.autograd_kernels.unfold_copy')
+def unfold_copy(self, dimension, size, step, _table=unfold_copy_op.table):
+    if hot.off:
+        return unfold_copy_op(self, dimension, size, step)
+    return _table[self._geometry.keys](self, dimension, size, step)
+
+unfold_copy_out_op = define('unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.unfold_copy_out', Autograd='autograd.manual.out_variant')
+def unfold_copy_out(self, dimension, size, step, out, _table=unfold_copy_out_op.table):
+    if hot.off:
+        return unfold_copy_out_op(self, dimension, size, step, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, dimension, size, step, out)
+
 unfold_backward_op = define('unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor', CPU='view_backwards.unfold_backward', CUDA='cuda.moving.unfold_backward', Autograd='_generated.autograd_kernels.unfold_backward')
 def unfold_backward(grad_in, input_sizes, dim, size, step, _table=unfold_backward_op.table):
     if hot.off:
@@ -4752,6 +9690,12 @@ split_Tensor_op = define('split.Tensor(Tensor(a) self, int split_size, int dim=0
 def split_Tensor(self, split_size, dim, _table=split_Tensor_op.table):
     if hot.off:
         return split_Tensor_op(self, split_size, dim)
+    return _table[self._geometry.keys](self, split_size, dim)
+
+split_copy_Tensor_op = define('split_copy.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]', CompositeExplicitAutograd='_generated.variants.split_copy_Tensor', Autograd='_generated.autograd_kernels.split_copy_Tensor')
+def split_copy_Tensor(self, split_size, dim, _table=split_copy_Tensor_op.table):
+    if hot.off:
+        return split_copy_Tensor_op(self, split_size, dim)
     return _table[self._geometry.keys](self, split_size, dim)
 
 split_sizes_op = define('split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]', CompositeImplicitAutograd='view_composites.split_sizes')
@@ -4766,10 +9710,22 @@ def split_with_sizes(self, split_sizes, dim, _table=split_with_sizes_op.table):
         return split_with_sizes_op(self, split_sizes, dim)
     return _table[self._geometry.keys](self, split_sizes, dim)
 
+split_with_sizes_copy_op = define('split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]', CompositeExplicitAutograd='_generated.variants.split_with_sizes_copy', Autograd='_generated.autograd_kernels.split_with_sizes_copy')
+def split_with_sizes_copy(self, split_sizes, dim, _table=split_with_sizes_copy_op.table):
+    if hot.off:
+        return split_with_sizes_copy_op(self, split_sizes, dim)
+    return _table[self._geometry.keys](self, split_sizes, dim)
+
 unbind_int_op = define('unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]', CompositeExplicitAutograd='views.unbind', Autograd='_generated.autograd_kernels.unbind_int')
 def unbind_int(self, dim, _table=unbind_int_op.table):
     if hot.off:
         return unbind_int_op(self, dim)
+    return _table[self._geometry.keys](self, dim)
+
+unbind_copy_int_op = define('unbind_copy.int(Tensor self, int dim=0) -> Tensor[]', CompositeExplicitAutograd='_generated.variants.unbind_copy_int', Autograd='_generated.autograd_kernels.unbind_copy_int')
+def unbind_copy_int(self, dim, _table=unbind_copy_int_op.table):
+    if hot.off:
+        return unbind_copy_int_op(self, dim)
     return _table[self._geometry.keys](self, dim)
 
 lift_fresh_op = define('lift_fresh(Tensor(a) self) -> Tensor(a)', CompositeImplicitAutograd='copying.lift_fresh')
@@ -4789,6 +9745,18 @@ def detach_(self, _table=detach__op.table):
     if hot.off:
         return detach__op(self)
     return _table[self._geometry.keys](self)
+
+detach_copy_op = define('detach_copy(Tensor self) -> Tensor', CompositeExplicitAutograd='_generated.variants.detach_copy')
+def detach_copy(self, _table=detach_copy_op.table):
+    if hot.off:
+        return detach_copy_op(self)
+    return _table[self._geometry.keys](self)
+
+detach_copy_out_op = define('detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', CompositeExplicitAutograd='_generated.variants.detach_copy_out', Autograd='autograd.manual.out_variant')
+def detach_copy_out(self, out, _table=detach_copy_out_op.table):
+    if hot.off:
+        return detach_copy_out_op(self, out)
+    return _table[self._geometry.keys | out._geometry.keys](self, out)
 
 reshape_op = define('reshape(Tensor(a) self, int[] shape) -> Tensor(a)', CompositeImplicitAutograd='view_composites.reshape')
 def reshape(self, shape, _table=reshape_op.table):

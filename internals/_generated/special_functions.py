@@ -7,4 +7,284 @@ Each function parses its arguments against the overloads listed with its parser 
 from internals._generated import ops
 from internals.core.arg_parser import PythonArgParser
 
-__all__ = []
+__all__ = ['erf', 'erfc', 'erfinv', 'exp2', 'expm1', 'log1p', 'expit', 'sinc', 'round', 'logit', 'psi', 'digamma', 'gammaln', 'polygamma', 'multigammaln', 'gammainc', 'gammaincc', 'i0', 'logsumexp', 'softmax', 'log_softmax', 'xlogy', 'ndtr', 'ndtri', 'log_ndtr', 'erfcx', 'zeta', 'entr', 'xlog1py', 'i0e', 'i1', 'i1e', 'bessel_j0', 'bessel_j1', 'bessel_y0', 'bessel_y1', 'modified_bessel_i0', 'modified_bessel_i1', 'modified_bessel_k0', 'modified_bessel_k1', 'scaled_modified_bessel_k0', 'scaled_modified_bessel_k1', 'spherical_bessel_j0', 'airy_ai', 'chebyshev_polynomial_t', 'chebyshev_polynomial_u', 'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u', 'shifted_chebyshev_polynomial_v', 'shifted_chebyshev_polynomial_w', 'hermite_polynomial_h', 'hermite_polynomial_he', 'laguerre_polynomial_l', 'legendre_polynomial_p']
+
+_parse_erf = PythonArgParser('special_erf', [(ops.special_erf_op, ops.special_erf)], False)
+def erf(*args, **kwargs):
+    """aten::special_erf(Tensor self) -> Tensor"""
+    return _parse_erf(args, kwargs)
+
+_parse_erfc = PythonArgParser('special_erfc', [(ops.special_erfc_op, ops.special_erfc)], False)
+def erfc(*args, **kwargs):
+    """aten::special_erfc(Tensor self) -> Tensor"""
+    return _parse_erfc(args, kwargs)
+
+_parse_erfinv = PythonArgParser('special_erfinv', [(ops.special_erfinv_op, ops.special_erfinv)], False)
+def erfinv(*args, **kwargs):
+    """aten::special_erfinv(Tensor self) -> Tensor"""
+    return _parse_erfinv(args, kwargs)
+
+_parse_exp2 = PythonArgParser('special_exp2', [(ops.special_exp2_op, ops.special_exp2)], False)
+def exp2(*args, **kwargs):
+    """aten::special_exp2(Tensor self) -> Tensor"""
+    return _parse_exp2(args, kwargs)
+
+_parse_expm1 = PythonArgParser('special_expm1', [(ops.special_expm1_op, ops.special_expm1)], False)
+def expm1(*args, **kwargs):
+    """aten::special_expm1(Tensor self) -> Tensor"""
+    return _parse_expm1(args, kwargs)
+
+_parse_log1p = PythonArgParser('special_log1p', [(ops.special_log1p_op, ops.special_log1p)], False)
+def log1p(*args, **kwargs):
+    """aten::special_log1p(Tensor self) -> Tensor"""
+    return _parse_log1p(args, kwargs)
+
+_parse_expit = PythonArgParser('special_expit', [(ops.special_expit_op, ops.special_expit)], False)
+def expit(*args, **kwargs):
+    """aten::special_expit(Tensor self) -> Tensor"""
+    return _parse_expit(args, kwargs)
+
+_parse_sinc = PythonArgParser('special_sinc', [(ops.special_sinc_op, ops.special_sinc)], False)
+def sinc(*args, **kwargs):
+    """aten::special_sinc(Tensor self) -> Tensor"""
+    return _parse_sinc(args, kwargs)
+
+_parse_round = PythonArgParser('special_round', [(ops.special_round_op, ops.special_round)], False)
+def round(*args, **kwargs):
+    """aten::special_round(Tensor self, *, int decimals=0) -> Tensor"""
+    return _parse_round(args, kwargs)
+
+_parse_logit = PythonArgParser('special_logit', [(ops.special_logit_op, ops.special_logit)], False)
+def logit(*args, **kwargs):
+    """aten::special_logit(Tensor self, float? eps=None) -> Tensor"""
+    return _parse_logit(args, kwargs)
+
+_parse_psi = PythonArgParser('special_psi', [(ops.special_psi_op, ops.special_psi)], False)
+def psi(*args, **kwargs):
+    """aten::special_psi(Tensor self) -> Tensor"""
+    return _parse_psi(args, kwargs)
+
+_parse_digamma = PythonArgParser('special_digamma', [(ops.special_digamma_op, ops.special_digamma)], False)
+def digamma(*args, **kwargs):
+    """aten::special_digamma(Tensor self) -> Tensor"""
+    return _parse_digamma(args, kwargs)
+
+_parse_gammaln = PythonArgParser('special_gammaln', [(ops.special_gammaln_op, ops.special_gammaln)], False)
+def gammaln(*args, **kwargs):
+    """aten::special_gammaln(Tensor self) -> Tensor"""
+    return _parse_gammaln(args, kwargs)
+
+_parse_polygamma = PythonArgParser('special_polygamma', [(ops.special_polygamma_op, ops.special_polygamma)], False)
+def polygamma(*args, **kwargs):
+    """aten::special_polygamma(int n, Tensor self) -> Tensor"""
+    return _parse_polygamma(args, kwargs)
+
+_parse_multigammaln = PythonArgParser('special_multigammaln', [(ops.special_multigammaln_op, ops.special_multigammaln)], False)
+def multigammaln(*args, **kwargs):
+    """aten::special_multigammaln(Tensor self, int p) -> Tensor"""
+    return _parse_multigammaln(args, kwargs)
+
+_parse_gammainc = PythonArgParser('special_gammainc', [(ops.special_gammainc_op, ops.special_gammainc)], False)
+def gammainc(*args, **kwargs):
+    """aten::special_gammainc(Tensor self, Tensor other) -> Tensor"""
+    return _parse_gammainc(args, kwargs)
+
+_parse_gammaincc = PythonArgParser('special_gammaincc', [(ops.special_gammaincc_op, ops.special_gammaincc)], False)
+def gammaincc(*args, **kwargs):
+    """aten::special_gammaincc(Tensor self, Tensor other) -> Tensor"""
+    return _parse_gammaincc(args, kwargs)
+
+_parse_i0 = PythonArgParser('special_i0', [(ops.special_i0_op, ops.special_i0)], False)
+def i0(*args, **kwargs):
+    """aten::special_i0(Tensor self) -> Tensor"""
+    return _parse_i0(args, kwargs)
+
+_parse_logsumexp = PythonArgParser('special_logsumexp', [(ops.special_logsumexp_op, ops.special_logsumexp)], False)
+def logsumexp(*args, **kwargs):
+    """aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
+    return _parse_logsumexp(args, kwargs)
+
+_parse_softmax = PythonArgParser('special_softmax', [(ops.special_softmax_op, ops.special_softmax)], False)
+def softmax(*args, **kwargs):
+    """aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
+    return _parse_softmax(args, kwargs)
+
+_parse_log_softmax = PythonArgParser('special_log_softmax', [(ops.special_log_softmax_op, ops.special_log_softmax)], False)
+def log_softmax(*args, **kwargs):
+    """aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
+    return _parse_log_softmax(args, kwargs)
+
+_parse_xlogy = PythonArgParser('special_xlogy', [(ops.special_xlogy_op, ops.special_xlogy), (ops.special_xlogy_self_scalar_op, ops.special_xlogy_self_scalar), (ops.special_xlogy_other_scalar_op, ops.special_xlogy_other_scalar)], False)
+def xlogy(*args, **kwargs):
+    """aten::special_xlogy(Tensor self, Tensor other) -> Tensor\naten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor\naten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor"""
+    return _parse_xlogy(args, kwargs)
+
+_parse_ndtr = PythonArgParser('special_ndtr', [(ops.special_ndtr_op, ops.special_ndtr, ops.special_ndtr_out_op, ops.special_ndtr_out)], False)
+def ndtr(*args, **kwargs):
+    """aten::special_ndtr(Tensor self) -> Tensor"""
+    return _parse_ndtr(args, kwargs)
+
+_parse_ndtri = PythonArgParser('special_ndtri', [(ops.special_ndtri_op, ops.special_ndtri, ops.special_ndtri_out_op, ops.special_ndtri_out)], False)
+def ndtri(*args, **kwargs):
+    """aten::special_ndtri(Tensor self) -> Tensor"""
+    return _parse_ndtri(args, kwargs)
+
+_parse_log_ndtr = PythonArgParser('special_log_ndtr', [(ops.special_log_ndtr_op, ops.special_log_ndtr, ops.special_log_ndtr_out_op, ops.special_log_ndtr_out)], False)
+def log_ndtr(*args, **kwargs):
+    """aten::special_log_ndtr(Tensor self) -> Tensor"""
+    return _parse_log_ndtr(args, kwargs)
+
+_parse_erfcx = PythonArgParser('special_erfcx', [(ops.special_erfcx_op, ops.special_erfcx, ops.special_erfcx_out_op, ops.special_erfcx_out)], False)
+def erfcx(*args, **kwargs):
+    """aten::special_erfcx(Tensor self) -> Tensor"""
+    return _parse_erfcx(args, kwargs)
+
+_parse_zeta = PythonArgParser('special_zeta', [(ops.special_zeta_op, ops.special_zeta, ops.special_zeta_out_op, ops.special_zeta_out), (ops.special_zeta_self_scalar_op, ops.special_zeta_self_scalar, ops.special_zeta_self_scalar_out_op, ops.special_zeta_self_scalar_out), (ops.special_zeta_other_scalar_op, ops.special_zeta_other_scalar, ops.special_zeta_other_scalar_out_op, ops.special_zeta_other_scalar_out)], False)
+def zeta(*args, **kwargs):
+    """aten::special_zeta(Tensor self, Tensor other) -> Tensor\naten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor\naten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"""
+    return _parse_zeta(args, kwargs)
+
+_parse_entr = PythonArgParser('special_entr', [(ops.special_entr_op, ops.special_entr, ops.special_entr_out_op, ops.special_entr_out)], False)
+def entr(*args, **kwargs):
+    """aten::special_entr(Tensor self) -> Tensor"""
+    return _parse_entr(args, kwargs)
+
+_parse_xlog1py = PythonArgParser('special_xlog1py', [(ops.special_xlog1py_op, ops.special_xlog1py, ops.special_xlog1py_out_op, ops.special_xlog1py_out), (ops.special_xlog1py_self_scalar_op, ops.special_xlog1py_self_scalar, ops.special_xlog1py_self_scalar_out_op, ops.special_xlog1py_self_scalar_out), (ops.special_xlog1py_other_scalar_op, ops.special_xlog1py_other_scalar, ops.special_xlog1py_other_scalar_out_op, ops.special_xlog1py_other_scalar_out)], False)
+def xlog1py(*args, **kwargs):
+    """aten::special_xlog1py(Tensor self, Tensor other) -> Tensor\naten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor\naten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor"""
+    return _parse_xlog1py(args, kwargs)
+
+_parse_i0e = PythonArgParser('special_i0e', [(ops.special_i0e_op, ops.special_i0e, ops.special_i0e_out_op, ops.special_i0e_out)], False)
+def i0e(*args, **kwargs):
+    """aten::special_i0e(Tensor self) -> Tensor"""
+    return _parse_i0e(args, kwargs)
+
+_parse_i1 = PythonArgParser('special_i1', [(ops.special_i1_op, ops.special_i1, ops.special_i1_out_op, ops.special_i1_out)], False)
+def i1(*args, **kwargs):
+    """aten::special_i1(Tensor self) -> Tensor"""
+    return _parse_i1(args, kwargs)
+
+_parse_i1e = PythonArgParser('special_i1e', [(ops.special_i1e_op, ops.special_i1e, ops.special_i1e_out_op, ops.special_i1e_out)], False)
+def i1e(*args, **kwargs):
+    """aten::special_i1e(Tensor self) -> Tensor"""
+    return _parse_i1e(args, kwargs)
+
+_parse_bessel_j0 = PythonArgParser('special_bessel_j0', [(ops.special_bessel_j0_op, ops.special_bessel_j0, ops.special_bessel_j0_out_op, ops.special_bessel_j0_out)], False)
+def bessel_j0(*args, **kwargs):
+    """aten::special_bessel_j0(Tensor self) -> Tensor"""
+    return _parse_bessel_j0(args, kwargs)
+
+_parse_bessel_j1 = PythonArgParser('special_bessel_j1', [(ops.special_bessel_j1_op, ops.special_bessel_j1, ops.special_bessel_j1_out_op, ops.special_bessel_j1_out)], False)
+def bessel_j1(*args, **kwargs):
+    """aten::special_bessel_j1(Tensor self) -> Tensor"""
+    return _parse_bessel_j1(args, kwargs)
+
+_parse_bessel_y0 = PythonArgParser('special_bessel_y0', [(ops.special_bessel_y0_op, ops.special_bessel_y0, ops.special_bessel_y0_out_op, ops.special_bessel_y0_out)], False)
+def bessel_y0(*args, **kwargs):
+    """aten::special_bessel_y0(Tensor self) -> Tensor"""
+    return _parse_bessel_y0(args, kwargs)
+
+_parse_bessel_y1 = PythonArgParser('special_bessel_y1', [(ops.special_bessel_y1_op, ops.special_bessel_y1, ops.special_bessel_y1_out_op, ops.special_bessel_y1_out)], False)
+def bessel_y1(*args, **kwargs):
+    """aten::special_bessel_y1(Tensor self) -> Tensor"""
+    return _parse_bessel_y1(args, kwargs)
+
+_parse_modified_bessel_i0 = PythonArgParser('special_modified_bessel_i0', [(ops.special_modified_bessel_i0_op, ops.special_modified_bessel_i0, ops.special_modified_bessel_i0_out_op, ops.special_modified_bessel_i0_out)], False)
+def modified_bessel_i0(*args, **kwargs):
+    """aten::special_modified_bessel_i0(Tensor self) -> Tensor"""
+    return _parse_modified_bessel_i0(args, kwargs)
+
+_parse_modified_bessel_i1 = PythonArgParser('special_modified_bessel_i1', [(ops.special_modified_bessel_i1_op, ops.special_modified_bessel_i1, ops.special_modified_bessel_i1_out_op, ops.special_modified_bessel_i1_out)], False)
+def modified_bessel_i1(*args, **kwargs):
+    """aten::special_modified_bessel_i1(Tensor self) -> Tensor"""
+    return _parse_modified_bessel_i1(args, kwargs)
+
+_parse_modified_bessel_k0 = PythonArgParser('special_modified_bessel_k0', [(ops.special_modified_bessel_k0_op, ops.special_modified_bessel_k0, ops.special_modified_bessel_k0_out_op, ops.special_modified_bessel_k0_out)], False)
+def modified_bessel_k0(*args, **kwargs):
+    """aten::special_modified_bessel_k0(Tensor self) -> Tensor"""
+    return _parse_modified_bessel_k0(args, kwargs)
+
+_parse_modified_bessel_k1 = PythonArgParser('special_modified_bessel_k1', [(ops.special_modified_bessel_k1_op, ops.special_modified_bessel_k1, ops.special_modified_bessel_k1_out_op, ops.special_modified_bessel_k1_out)], False)
+def modified_bessel_k1(*args, **kwargs):
+    """aten::special_modified_bessel_k1(Tensor self) -> Tensor"""
+    return _parse_modified_bessel_k1(args, kwargs)
+
+_parse_scaled_modified_bessel_k0 = PythonArgParser('special_scaled_modified_bessel_k0', [(ops.special_scaled_modified_bessel_k0_op, ops.special_scaled_modified_bessel_k0, ops.special_scaled_modified_bessel_k0_out_op, ops.special_scaled_modified_bessel_k0_out)], False)
+def scaled_modified_bessel_k0(*args, **kwargs):
+    """aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor"""
+    return _parse_scaled_modified_bessel_k0(args, kwargs)
+
+_parse_scaled_modified_bessel_k1 = PythonArgParser('special_scaled_modified_bessel_k1', [(ops.special_scaled_modified_bessel_k1_op, ops.special_scaled_modified_bessel_k1, ops.special_scaled_modified_bessel_k1_out_op, ops.special_scaled_modified_bessel_k1_out)], False)
+def scaled_modified_bessel_k1(*args, **kwargs):
+    """aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor"""
+    return _parse_scaled_modified_bessel_k1(args, kwargs)
+
+_parse_spherical_bessel_j0 = PythonArgParser('special_spherical_bessel_j0', [(ops.special_spherical_bessel_j0_op, ops.special_spherical_bessel_j0, ops.special_spherical_bessel_j0_out_op, ops.special_spherical_bessel_j0_out)], False)
+def spherical_bessel_j0(*args, **kwargs):
+    """aten::special_spherical_bessel_j0(Tensor x) -> Tensor"""
+    return _parse_spherical_bessel_j0(args, kwargs)
+
+_parse_airy_ai = PythonArgParser('special_airy_ai', [(ops.special_airy_ai_op, ops.special_airy_ai, ops.special_airy_ai_out_op, ops.special_airy_ai_out)], False)
+def airy_ai(*args, **kwargs):
+    """aten::special_airy_ai(Tensor x) -> Tensor"""
+    return _parse_airy_ai(args, kwargs)
+
+_parse_chebyshev_polynomial_t = PythonArgParser('special_chebyshev_polynomial_t', [(ops.special_chebyshev_polynomial_t_op, ops.special_chebyshev_polynomial_t, ops.special_chebyshev_polynomial_t_out_op, ops.special_chebyshev_polynomial_t_out), (ops.special_chebyshev_polynomial_t_x_scalar_op, ops.special_chebyshev_polynomial_t_x_scalar, ops.special_chebyshev_polynomial_t_x_scalar_out_op, ops.special_chebyshev_polynomial_t_x_scalar_out), (ops.special_chebyshev_polynomial_t_n_scalar_op, ops.special_chebyshev_polynomial_t_n_scalar, ops.special_chebyshev_polynomial_t_n_scalar_out_op, ops.special_chebyshev_polynomial_t_n_scalar_out)], False)
+def chebyshev_polynomial_t(*args, **kwargs):
+    """aten::special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor\naten::special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_chebyshev_polynomial_t(args, kwargs)
+
+_parse_chebyshev_polynomial_u = PythonArgParser('special_chebyshev_polynomial_u', [(ops.special_chebyshev_polynomial_u_op, ops.special_chebyshev_polynomial_u, ops.special_chebyshev_polynomial_u_out_op, ops.special_chebyshev_polynomial_u_out), (ops.special_chebyshev_polynomial_u_x_scalar_op, ops.special_chebyshev_polynomial_u_x_scalar, ops.special_chebyshev_polynomial_u_x_scalar_out_op, ops.special_chebyshev_polynomial_u_x_scalar_out), (ops.special_chebyshev_polynomial_u_n_scalar_op, ops.special_chebyshev_polynomial_u_n_scalar, ops.special_chebyshev_polynomial_u_n_scalar_out_op, ops.special_chebyshev_polynomial_u_n_scalar_out)], False)
+def chebyshev_polynomial_u(*args, **kwargs):
+    """aten::special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor\naten::special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_chebyshev_polynomial_u(args, kwargs)
+
+_parse_chebyshev_polynomial_v = PythonArgParser('special_chebyshev_polynomial_v', [(ops.special_chebyshev_polynomial_v_op, ops.special_chebyshev_polynomial_v, ops.special_chebyshev_polynomial_v_out_op, ops.special_chebyshev_polynomial_v_out), (ops.special_chebyshev_polynomial_v_x_scalar_op, ops.special_chebyshev_polynomial_v_x_scalar, ops.special_chebyshev_polynomial_v_x_scalar_out_op, ops.special_chebyshev_polynomial_v_x_scalar_out), (ops.special_chebyshev_polynomial_v_n_scalar_op, ops.special_chebyshev_polynomial_v_n_scalar, ops.special_chebyshev_polynomial_v_n_scalar_out_op, ops.special_chebyshev_polynomial_v_n_scalar_out)], False)
+def chebyshev_polynomial_v(*args, **kwargs):
+    """aten::special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor\naten::special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_chebyshev_polynomial_v(args, kwargs)
+
+_parse_chebyshev_polynomial_w = PythonArgParser('special_chebyshev_polynomial_w', [(ops.special_chebyshev_polynomial_w_op, ops.special_chebyshev_polynomial_w, ops.special_chebyshev_polynomial_w_out_op, ops.special_chebyshev_polynomial_w_out), (ops.special_chebyshev_polynomial_w_x_scalar_op, ops.special_chebyshev_polynomial_w_x_scalar, ops.special_chebyshev_polynomial_w_x_scalar_out_op, ops.special_chebyshev_polynomial_w_x_scalar_out), (ops.special_chebyshev_polynomial_w_n_scalar_op, ops.special_chebyshev_polynomial_w_n_scalar, ops.special_chebyshev_polynomial_w_n_scalar_out_op, ops.special_chebyshev_polynomial_w_n_scalar_out)], False)
+def chebyshev_polynomial_w(*args, **kwargs):
+    """aten::special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor\naten::special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_chebyshev_polynomial_w(args, kwargs)
+
+_parse_shifted_chebyshev_polynomial_t = PythonArgParser('special_shifted_chebyshev_polynomial_t', [(ops.special_shifted_chebyshev_polynomial_t_op, ops.special_shifted_chebyshev_polynomial_t, ops.special_shifted_chebyshev_polynomial_t_out_op, ops.special_shifted_chebyshev_polynomial_t_out), (ops.special_shifted_chebyshev_polynomial_t_x_scalar_op, ops.special_shifted_chebyshev_polynomial_t_x_scalar, ops.special_shifted_chebyshev_polynomial_t_x_scalar_out_op, ops.special_shifted_chebyshev_polynomial_t_x_scalar_out), (ops.special_shifted_chebyshev_polynomial_t_n_scalar_op, ops.special_shifted_chebyshev_polynomial_t_n_scalar, ops.special_shifted_chebyshev_polynomial_t_n_scalar_out_op, ops.special_shifted_chebyshev_polynomial_t_n_scalar_out)], False)
+def shifted_chebyshev_polynomial_t(*args, **kwargs):
+    """aten::special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor\naten::special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_shifted_chebyshev_polynomial_t(args, kwargs)
+
+_parse_shifted_chebyshev_polynomial_u = PythonArgParser('special_shifted_chebyshev_polynomial_u', [(ops.special_shifted_chebyshev_polynomial_u_op, ops.special_shifted_chebyshev_polynomial_u, ops.special_shifted_chebyshev_polynomial_u_out_op, ops.special_shifted_chebyshev_polynomial_u_out), (ops.special_shifted_chebyshev_polynomial_u_x_scalar_op, ops.special_shifted_chebyshev_polynomial_u_x_scalar, ops.special_shifted_chebyshev_polynomial_u_x_scalar_out_op, ops.special_shifted_chebyshev_polynomial_u_x_scalar_out), (ops.special_shifted_chebyshev_polynomial_u_n_scalar_op, ops.special_shifted_chebyshev_polynomial_u_n_scalar, ops.special_shifted_chebyshev_polynomial_u_n_scalar_out_op, ops.special_shifted_chebyshev_polynomial_u_n_scalar_out)], False)
+def shifted_chebyshev_polynomial_u(*args, **kwargs):
+    """aten::special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor\naten::special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_shifted_chebyshev_polynomial_u(args, kwargs)
+
+_parse_shifted_chebyshev_polynomial_v = PythonArgParser('special_shifted_chebyshev_polynomial_v', [(ops.special_shifted_chebyshev_polynomial_v_op, ops.special_shifted_chebyshev_polynomial_v, ops.special_shifted_chebyshev_polynomial_v_out_op, ops.special_shifted_chebyshev_polynomial_v_out), (ops.special_shifted_chebyshev_polynomial_v_x_scalar_op, ops.special_shifted_chebyshev_polynomial_v_x_scalar, ops.special_shifted_chebyshev_polynomial_v_x_scalar_out_op, ops.special_shifted_chebyshev_polynomial_v_x_scalar_out), (ops.special_shifted_chebyshev_polynomial_v_n_scalar_op, ops.special_shifted_chebyshev_polynomial_v_n_scalar, ops.special_shifted_chebyshev_polynomial_v_n_scalar_out_op, ops.special_shifted_chebyshev_polynomial_v_n_scalar_out)], False)
+def shifted_chebyshev_polynomial_v(*args, **kwargs):
+    """aten::special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor\naten::special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_shifted_chebyshev_polynomial_v(args, kwargs)
+
+_parse_shifted_chebyshev_polynomial_w = PythonArgParser('special_shifted_chebyshev_polynomial_w', [(ops.special_shifted_chebyshev_polynomial_w_op, ops.special_shifted_chebyshev_polynomial_w, ops.special_shifted_chebyshev_polynomial_w_out_op, ops.special_shifted_chebyshev_polynomial_w_out), (ops.special_shifted_chebyshev_polynomial_w_x_scalar_op, ops.special_shifted_chebyshev_polynomial_w_x_scalar, ops.special_shifted_chebyshev_polynomial_w_x_scalar_out_op, ops.special_shifted_chebyshev_polynomial_w_x_scalar_out), (ops.special_shifted_chebyshev_polynomial_w_n_scalar_op, ops.special_shifted_chebyshev_polynomial_w_n_scalar, ops.special_shifted_chebyshev_polynomial_w_n_scalar_out_op, ops.special_shifted_chebyshev_polynomial_w_n_scalar_out)], False)
+def shifted_chebyshev_polynomial_w(*args, **kwargs):
+    """aten::special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor\naten::special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_shifted_chebyshev_polynomial_w(args, kwargs)
+
+_parse_hermite_polynomial_h = PythonArgParser('special_hermite_polynomial_h', [(ops.special_hermite_polynomial_h_op, ops.special_hermite_polynomial_h, ops.special_hermite_polynomial_h_out_op, ops.special_hermite_polynomial_h_out), (ops.special_hermite_polynomial_h_x_scalar_op, ops.special_hermite_polynomial_h_x_scalar, ops.special_hermite_polynomial_h_x_scalar_out_op, ops.special_hermite_polynomial_h_x_scalar_out), (ops.special_hermite_polynomial_h_n_scalar_op, ops.special_hermite_polynomial_h_n_scalar, ops.special_hermite_polynomial_h_n_scalar_out_op, ops.special_hermite_polynomial_h_n_scalar_out)], False)
+def hermite_polynomial_h(*args, **kwargs):
+    """aten::special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor\naten::special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_hermite_polynomial_h(args, kwargs)
+
+_parse_hermite_polynomial_he = PythonArgParser('special_hermite_polynomial_he', [(ops.special_hermite_polynomial_he_op, ops.special_hermite_polynomial_he, ops.special_hermite_polynomial_he_out_op, ops.special_hermite_polynomial_he_out), (ops.special_hermite_polynomial_he_x_scalar_op, ops.special_hermite_polynomial_he_x_scalar, ops.special_hermite_polynomial_he_x_scalar_out_op, ops.special_hermite_polynomial_he_x_scalar_out), (ops.special_hermite_polynomial_he_n_scalar_op, ops.special_hermite_polynomial_he_n_scalar, ops.special_hermite_polynomial_he_n_scalar_out_op, ops.special_hermite_polynomial_he_n_scalar_out)], False)
+def hermite_polynomial_he(*args, **kwargs):
+    """aten::special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor\naten::special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_hermite_polynomial_he(args, kwargs)
+
+_parse_laguerre_polynomial_l = PythonArgParser('special_laguerre_polynomial_l', [(ops.special_laguerre_polynomial_l_op, ops.special_laguerre_polynomial_l, ops.special_laguerre_polynomial_l_out_op, ops.special_laguerre_polynomial_l_out), (ops.special_laguerre_polynomial_l_x_scalar_op, ops.special_laguerre_polynomial_l_x_scalar, ops.special_laguerre_polynomial_l_x_scalar_out_op, ops.special_laguerre_polynomial_l_x_scalar_out), (ops.special_laguerre_polynomial_l_n_scalar_op, ops.special_laguerre_polynomial_l_n_scalar, ops.special_laguerre_polynomial_l_n_scalar_out_op, ops.special_laguerre_polynomial_l_n_scalar_out)], False)
+def laguerre_polynomial_l(*args, **kwargs):
+    """aten::special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor\naten::special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_laguerre_polynomial_l(args, kwargs)
+
+_parse_legendre_polynomial_p = PythonArgParser('special_legendre_polynomial_p', [(ops.special_legendre_polynomial_p_op, ops.special_legendre_polynomial_p, ops.special_legendre_polynomial_p_out_op, ops.special_legendre_polynomial_p_out), (ops.special_legendre_polynomial_p_x_scalar_op, ops.special_legendre_polynomial_p_x_scalar, ops.special_legendre_polynomial_p_x_scalar_out_op, ops.special_legendre_polynomial_p_x_scalar_out), (ops.special_legendre_polynomial_p_n_scalar_op, ops.special_legendre_polynomial_p_n_scalar, ops.special_legendre_polynomial_p_n_scalar_out_op, ops.special_legendre_polynomial_p_n_scalar_out)], False)
+def legendre_polynomial_p(*args, **kwargs):
+    """aten::special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor\naten::special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor\naten::special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor"""
+    return _parse_legendre_polynomial_p(args, kwargs)

@@ -5,36 +5,100 @@ The kernels of in-place and out= twins. A structured kernel writes through `out`
 
 # ruff: noqa
 from internals._generated import ops
-from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_inplace, write_out, write_outs
+from internals.aten.writing import become_view, copy_inplace, fill_out, write_exact_out, write_exact_outs, write_inplace, write_out, write_outs
 from internals.aten.native import activations
 from internals.aten.native import activations_composed
 from internals.aten.native import bitwise
 from internals.aten.native import clamping
 from internals.aten.native import comparison
+from internals.aten.native import complex
+from internals.aten.native import diagonals
 from internals.aten.native import extrema
 from internals.aten.native import factories
+from internals.aten.native import float_parts
+from internals.aten.native import histograms
+from internals.aten.native import index_writes
 from internals.aten.native import indexing
+from internals.aten.native import integers
 from internals.aten.native import joining
+from internals.aten.native.linalg import cholesky as linalg_cholesky
+from internals.aten.native.linalg import cross as linalg_cross
+from internals.aten.native.linalg import determinants as linalg_determinants
+from internals.aten.native.linalg import diagonals as linalg_diagonals
+from internals.aten.native.linalg import eigen as linalg_eigen
+from internals.aten.native.linalg import exponential as linalg_exponential
+from internals.aten.native.linalg import inverse as linalg_inverse
+from internals.aten.native.linalg import ldl as linalg_ldl
+from internals.aten.native.linalg import least_squares as linalg_least_squares
+from internals.aten.native.linalg import lu as linalg_lu
+from internals.aten.native.linalg import lu_solve as linalg_lu_solve
+from internals.aten.native.linalg import outer as linalg_outer
+from internals.aten.native.linalg import pseudo_inverse as linalg_pseudo_inverse
+from internals.aten.native.linalg import qr as linalg_qr
+from internals.aten.native.linalg import reflections as linalg_reflections
+from internals.aten.native.linalg import solving as linalg_solving
+from internals.aten.native.linalg import svd as linalg_svd
+from internals.aten.native.linalg import triangular as linalg_triangular
 from internals.aten.native import linear_algebra
 from internals.aten.native import losses
+from internals.aten.native import membership
 from internals.aten.native import moments
 from internals.aten.native import normalization
 from internals.aten.native import norms
+from internals.aten.native import order_statistics
 from internals.aten.native import pointwise
 from internals.aten.native import pointwise_ternary
 from internals.aten.native import pointwise_unary
 from internals.aten.native import pooling
-from internals.aten.native import random
+from internals.aten.native import pooling_3d
+from internals.aten.native.random import discrete as random_discrete
+from internals.aten.native.random import factories as random_factories
+from internals.aten.native.random import rejection as random_rejection
+from internals.aten.native import ranges
 from internals.aten.native import reductions
 from internals.aten.native import resampling
+from internals.aten.native import running_extrema
 from internals.aten.native import scans
 from internals.aten.native import scatter_gather
+from internals.aten.native import scatter_reduce
+from internals.aten.native import searching
 from internals.aten.native import shape
 from internals.aten.native import softmax
 from internals.aten.native import sorting
+from internals.aten.native.special import bessel_functions as special_bessel_functions
+from internals.aten.native.special import error_functions as special_error_functions
+from internals.aten.native.special import gamma_functions as special_gamma_functions
+from internals.aten.native.special import logarithms as special_logarithms
+from internals.aten.native.special import orthogonal_polynomials as special_orthogonal_polynomials
+from internals.aten.native import stacking
+from internals.aten.native import turning
+from internals.aten.native import unpooling
 from internals.aten.native import upsampling
+from internals.aten.native import view_copies
+from internals.aten.native import view_scatters
 from internals.aten.native import views
 from internals.aten.native import windows
+
+def complex_out(real, imag, out):
+    return complex.complex(real, imag, out=out)
+
+def polar_out(abs, angle, out):
+    return complex.polar(abs, angle, out=out)
+
+def _conj_physical_out(self, out):
+    return complex._conj_physical(self, out=out)
+
+def angle_out(self, out):
+    return complex.angle(self, out=out)
+
+def sgn_(self):
+    return complex.sgn(self, out=self)
+
+def sgn_out(self, out):
+    return complex.sgn(self, out=out)
+
+def vdot_out(self, other, out):
+    return complex.vdot(self, other, out=out)
 
 def empty_out(size, dtype, layout, device, pin_memory, memory_format, out):
     return fill_out(out, factories.empty(size, dtype or out.dtype, layout, device, pin_memory, memory_format))
@@ -62,6 +126,30 @@ def arange_start_out(start, end, step, dtype, layout, device, pin_memory, out):
 
 def linspace_out(start, end, steps, dtype, layout, device, pin_memory, out):
     return factories.linspace(start, end, steps, dtype, layout, device, pin_memory, out=out)
+
+def linspace_Tensor_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out):
+    return fill_out(out, ranges.linspace_of_tensors(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
+
+def linspace_Tensor_Scalar_out(start, end, steps, dtype, layout, device, pin_memory, out):
+    return fill_out(out, ranges.linspace_of_tensors(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
+
+def linspace_Scalar_Tensor_out(start, end, steps, dtype, layout, device, pin_memory, out):
+    return fill_out(out, ranges.linspace_of_tensors(start, end, steps, dtype or out.dtype, layout, device, pin_memory))
+
+def logspace_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
+    return ranges.logspace(start, end, steps, base, dtype, layout, device, pin_memory, out=out)
+
+def logspace_Tensor_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
+    return fill_out(out, ranges.logspace_of_tensors(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory))
+
+def logspace_Tensor_Scalar_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
+    return fill_out(out, ranges.logspace_of_tensors(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory))
+
+def logspace_Scalar_Tensor_out(start, end, steps, base, dtype, layout, device, pin_memory, out):
+    return fill_out(out, ranges.logspace_of_tensors(start, end, steps, base, dtype or out.dtype, layout, device, pin_memory))
+
+def range_out(start, end, step, dtype, layout, device, pin_memory, out):
+    return fill_out(out, ranges.range_step(start, end, step, dtype or out.dtype, layout, device, pin_memory))
 
 def index_Tensor_out(self, indices, out):
     return indexing.index(self, indices, out=out)
@@ -114,6 +202,9 @@ def masked_select_out(self, mask, out):
 def nonzero_out(self, out):
     return indexing.nonzero(self, out=out)
 
+def nonzero_static_out(self, size, fill_value, out):
+    return indexing.nonzero_static(self, size, fill_value, out=out)
+
 def cat_out(tensors, dim, out):
     return joining.cat(tensors, dim, out=out)
 
@@ -131,6 +222,228 @@ def triu_out(self, diagonal, out):
 
 def stack_out(tensors, dim, out):
     return joining.stack(tensors, dim, out=out)
+
+def linalg_norm_out(self, ord, dim, keepdim, dtype, out):
+    return write_exact_out(out, ops.linalg_norm(self, ord, dim, keepdim, dtype))
+
+def linalg_norm_ord_str_out(self, ord, dim, keepdim, dtype, out):
+    return write_exact_out(out, ops.linalg_norm_ord_str(self, ord, dim, keepdim, dtype))
+
+def linalg_matrix_norm_out(self, ord, dim, keepdim, dtype, out):
+    return write_exact_out(out, ops.linalg_matrix_norm(self, ord, dim, keepdim, dtype))
+
+def linalg_matrix_norm_str_ord_out(self, ord, dim, keepdim, dtype, out):
+    return write_exact_out(out, ops.linalg_matrix_norm_str_ord(self, ord, dim, keepdim, dtype))
+
+def frobenius_norm_out(self, dim, keepdim, out):
+    return write_exact_out(out, ops.frobenius_norm_dim(self, dim, keepdim))
+
+def nuclear_norm_out(self, keepdim, out):
+    return write_exact_out(out, ops.nuclear_norm(self, keepdim))
+
+def nuclear_norm_dim_out(self, dim, keepdim, out):
+    return write_exact_out(out, ops.nuclear_norm_dim(self, dim, keepdim))
+
+def _linalg_det_result(A, result, LU, pivots):
+    return write_exact_outs((result, LU, pivots), linalg_determinants._linalg_det(A))
+
+def linalg_det_out(A, out):
+    return write_exact_out(out, ops.linalg_det(A))
+
+def _linalg_slogdet_sign(A, sign, logabsdet, LU, pivots):
+    return write_exact_outs((sign, logabsdet, LU, pivots), linalg_determinants._linalg_slogdet(A))
+
+def linalg_slogdet_out(A, sign, logabsdet):
+    return write_exact_outs((sign, logabsdet), ops.linalg_slogdet(A))
+
+def slogdet_out(self, sign, logabsdet):
+    return write_exact_outs((sign, logabsdet), ops.slogdet(self))
+
+def linalg_inv_ex_inverse(A, check_errors, inverse, info):
+    return write_exact_outs((inverse, info), linalg_inverse.linalg_inv_ex(A, check_errors))
+
+def linalg_inv_out(A, out):
+    return write_exact_out(out, ops.linalg_inv(A))
+
+def inverse_out(self, out):
+    return write_exact_out(out, ops.inverse(self))
+
+def linalg_tensorinv_out(self, ind, out):
+    return write_out(out, ops.linalg_tensorinv(self, ind))
+
+def _linalg_solve_ex_result(A, B, left, check_errors, result, LU, pivots, info):
+    return write_exact_outs((result, LU, pivots, info), linalg_solving._linalg_solve_ex(A, B, left, check_errors))
+
+def linalg_solve_ex_out(A, B, left, check_errors, result, info):
+    return write_exact_outs((result, info), ops.linalg_solve_ex(A, B, left, check_errors))
+
+def linalg_solve_out(A, B, left, out):
+    return write_exact_out(out, ops.linalg_solve(A, B, left))
+
+def linalg_tensorsolve_out(self, other, dims, out):
+    return write_out(out, ops.linalg_tensorsolve(self, other, dims))
+
+def linalg_solve_triangular_out(self, B, upper, left, unitriangular, out):
+    return write_exact_out(out, linalg_triangular.linalg_solve_triangular(self, B, upper, left, unitriangular))
+
+def linalg_matrix_power_out(self, n, out):
+    return write_exact_out(out, ops.linalg_matrix_power(self, n))
+
+def linalg_matrix_exp_out(self, out):
+    return write_exact_out(out, linalg_exponential.linalg_matrix_exp(self))
+
+def linalg_cholesky_ex_L(self, upper, check_errors, L, info):
+    return write_exact_outs((L, info), linalg_cholesky.linalg_cholesky_ex(self, upper, check_errors))
+
+def linalg_cholesky_out(self, upper, out):
+    return write_exact_out(out, ops.linalg_cholesky(self, upper))
+
+def cholesky_out(self, upper, out):
+    return write_out(out, linalg_cholesky.cholesky(self, upper))
+
+def cholesky_solve_out(self, input2, upper, out):
+    return write_out(out, linalg_cholesky.cholesky_solve(self, input2, upper))
+
+def cholesky_inverse_out(self, upper, out):
+    return write_out(out, linalg_cholesky.cholesky_inverse(self, upper))
+
+def linalg_qr_out(A, mode, Q, R):
+    return write_exact_outs((Q, R), linalg_qr.linalg_qr(A, mode))
+
+def qr_Q(self, some, Q, R):
+    return write_exact_outs((Q, R), ops.qr(self, some))
+
+def geqrf_a(self, a, tau):
+    return write_exact_outs((a, tau), linalg_qr.geqrf(self))
+
+def linalg_householder_product_out(input, tau, out):
+    return write_out(out, linalg_reflections.linalg_householder_product(input, tau))
+
+def orgqr_out(self, input2, out):
+    return write_out(out, ops.orgqr(self, input2))
+
+def ormqr_out(self, input2, input3, left, transpose, out):
+    return write_out(out, linalg_reflections.ormqr(self, input2, input3, left, transpose))
+
+def _linalg_svd_U(A, full_matrices, compute_uv, driver, U, S, Vh):
+    return write_exact_outs((U, S, Vh), linalg_svd._linalg_svd(A, full_matrices, compute_uv, driver))
+
+def linalg_svd_U(A, full_matrices, driver, U, S, Vh):
+    return write_exact_outs((U, S, Vh), ops.linalg_svd(A, full_matrices, driver))
+
+def linalg_svdvals_out(A, driver, out):
+    return write_exact_out(out, ops.linalg_svdvals(A, driver))
+
+def svd_U(self, some, compute_uv, U, S, V):
+    return write_outs((U, S, V), ops.svd(self, some, compute_uv))
+
+def _linalg_eigh_eigenvalues(A, UPLO, compute_v, eigenvalues, eigenvectors):
+    return write_exact_outs((eigenvalues, eigenvectors), linalg_eigen._linalg_eigh(A, UPLO, compute_v))
+
+def linalg_eigh_eigvals(self, UPLO, eigenvalues, eigenvectors):
+    return write_exact_outs((eigenvalues, eigenvectors), ops.linalg_eigh(self, UPLO))
+
+def linalg_eigvalsh_out(self, UPLO, out):
+    return write_exact_out(out, ops.linalg_eigvalsh(self, UPLO))
+
+def linalg_eig_out(self, eigenvalues, eigenvectors):
+    return write_outs((eigenvalues, eigenvectors), linalg_eigen.linalg_eig(self))
+
+def linalg_eigvals_out(self, out):
+    return write_out(out, ops.linalg_eigvals(self))
+
+def linalg_lu_factor_ex_out(A, pivot, check_errors, LU, pivots, info):
+    return write_exact_outs((LU, pivots, info), linalg_lu.linalg_lu_factor_ex(A, pivot, check_errors))
+
+def linalg_lu_factor_out(A, pivot, LU, pivots):
+    return write_exact_outs((LU, pivots), ops.linalg_lu_factor(A, pivot))
+
+def linalg_lu_out(A, pivot, P, L, U):
+    return write_exact_outs((P, L, U), linalg_lu.linalg_lu(A, pivot))
+
+def lu_unpack_out(LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U):
+    return write_exact_outs((P, L, U), linalg_lu.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots))
+
+def linalg_lu_solve_out(LU, pivots, B, left, adjoint, out):
+    return write_exact_out(out, linalg_lu_solve.linalg_lu_solve(LU, pivots, B, left, adjoint))
+
+def lu_solve_out(self, LU_data, LU_pivots, out):
+    return write_exact_out(out, ops.lu_solve(self, LU_data, LU_pivots))
+
+def linalg_ldl_factor_ex_out(self, hermitian, check_errors, LD, pivots, info):
+    return write_exact_outs((LD, pivots, info), linalg_ldl.linalg_ldl_factor_ex(self, hermitian, check_errors))
+
+def linalg_ldl_factor_out(self, hermitian, LD, pivots):
+    return write_exact_outs((LD, pivots), ops.linalg_ldl_factor(self, hermitian))
+
+def linalg_ldl_solve_out(LD, pivots, B, hermitian, out):
+    return write_exact_out(out, linalg_ldl.linalg_ldl_solve(LD, pivots, B, hermitian))
+
+def linalg_lstsq_out(self, b, rcond, driver, solution, residuals, rank, singular_values):
+    return write_outs((solution, residuals, rank, singular_values), linalg_least_squares.linalg_lstsq(self, b, rcond, driver))
+
+def linalg_pinv_atol_rtol_tensor_out(self, atol, rtol, hermitian, out):
+    return write_out(out, linalg_pseudo_inverse.linalg_pinv_atol_rtol_tensor(self, atol, rtol, hermitian))
+
+def linalg_pinv_atol_rtol_float_out(self, atol, rtol, hermitian, out):
+    return write_out(out, ops.linalg_pinv_atol_rtol_float(self, atol, rtol, hermitian))
+
+def linalg_pinv_out(self, rcond, hermitian, out):
+    return write_out(out, ops.linalg_pinv(self, rcond, hermitian))
+
+def linalg_pinv_out_rcond_tensor(self, rcond, hermitian, out):
+    return write_out(out, ops.linalg_pinv_rcond_tensor(self, rcond, hermitian))
+
+def linalg_matrix_rank_atol_rtol_tensor_out(input, atol, rtol, hermitian, out):
+    return write_out(out, ops.linalg_matrix_rank_atol_rtol_tensor(input, atol, rtol, hermitian))
+
+def linalg_matrix_rank_atol_rtol_float_out(self, atol, rtol, hermitian, out):
+    return write_out(out, ops.linalg_matrix_rank_atol_rtol_float(self, atol, rtol, hermitian))
+
+def linalg_matrix_rank_out(self, tol, hermitian, out):
+    return write_out(out, ops.linalg_matrix_rank(self, tol, hermitian))
+
+def linalg_matrix_rank_out_tol_tensor(input, tol, hermitian, out):
+    return write_out(out, ops.linalg_matrix_rank_tol_tensor(input, tol, hermitian))
+
+def linalg_cond_out(self, p, out):
+    return write_out(out, ops.linalg_cond(self, p))
+
+def linalg_cond_p_str_out(self, p, out):
+    return write_out(out, ops.linalg_cond_p_str(self, p))
+
+def linalg_multi_dot_out(tensors, out):
+    return write_exact_out(out, ops.linalg_multi_dot(tensors))
+
+def chain_matmul_out(matrices, out):
+    return write_exact_out(out, ops.chain_matmul(matrices))
+
+def tensordot_out(self, other, dims_self, dims_other, out):
+    return write_exact_out(out, ops.tensordot(self, other, dims_self, dims_other))
+
+def inner_out(self, other, out):
+    return write_exact_out(out, ops.inner(self, other))
+
+def linalg_vecdot_out(x, y, dim, out):
+    return write_exact_out(out, ops.linalg_vecdot(x, y, dim))
+
+def kron_out(self, other, out):
+    return write_out(out, ops.kron(self, other))
+
+def addr_(self, vec1, vec2, beta, alpha):
+    return linalg_outer.addr(self, vec1, vec2, beta, alpha, out=self)
+
+def addr_out(self, vec1, vec2, beta, alpha, out):
+    return linalg_outer.addr(self, vec1, vec2, beta, alpha, out=out)
+
+def linalg_cross_out(self, other, dim, out):
+    return linalg_cross.linalg_cross(self, other, dim, out=out)
+
+def cross_out(self, other, dim, out):
+    return write_exact_out(out, ops.cross(self, other, dim))
+
+def trace_out(self, out):
+    return write_exact_out(out, linalg_diagonals.trace(self))
 
 def mm_out(self, mat2, out):
     return linear_algebra.mm(self, mat2, out=out)
@@ -176,6 +489,93 @@ def matmul_out(self, other, out):
 
 def linear_out(input, weight, bias, out):
     return write_exact_out(out, ops.linear(input, weight, bias))
+
+def scatter_reduce__two(self, dim, index, src, reduce, include_self):
+    return scatter_reduce.scatter_reduce(self, dim, index, src, reduce, include_self, out=self)
+
+def scatter_reduce_two_out(self, dim, index, src, reduce, include_self, out):
+    return scatter_reduce.scatter_reduce(self, dim, index, src, reduce, include_self, out=out)
+
+def index_reduce_(self, dim, index, source, reduce, include_self):
+    return scatter_reduce.index_reduce(self, dim, index, source, reduce, include_self, out=self)
+
+def index_reduce_out(self, dim, index, source, reduce, include_self, out):
+    return scatter_reduce.index_reduce(self, dim, index, source, reduce, include_self, out=out)
+
+def index_copy_(self, dim, index, source):
+    return index_writes.index_copy(self, dim, index, source, out=self)
+
+def index_copy_out(self, dim, index, source, out):
+    return index_writes.index_copy(self, dim, index, source, out=out)
+
+def index_fill__int_Scalar(self, dim, index, value):
+    return index_writes.index_fill(self, dim, index, value, out=self)
+
+def index_fill_int_Scalar_out(self, dim, index, value, out):
+    return index_writes.index_fill(self, dim, index, value, out=out)
+
+def index_fill__int_Tensor(self, dim, index, value):
+    return index_writes.index_fill_Tensor(self, dim, index, value, out=self)
+
+def index_fill_int_Tensor_out(self, dim, index, value, out):
+    return index_writes.index_fill_Tensor(self, dim, index, value, out=out)
+
+def masked_scatter_(self, mask, source):
+    return index_writes.masked_scatter(self, mask, source, out=self)
+
+def masked_scatter_out(self, mask, source, out):
+    return index_writes.masked_scatter(self, mask, source, out=out)
+
+def put_(self, index, source, accumulate):
+    return index_writes.put(self, index, source, accumulate, out=self)
+
+def put_out(self, index, source, accumulate, out):
+    return index_writes.put(self, index, source, accumulate, out=out)
+
+def take_out(self, index, out):
+    return index_writes.take(self, index, out=out)
+
+def take_along_dim_out(self, indices, dim, out):
+    return write_out(out, ops.take_along_dim(self, indices, dim))
+
+def select_scatter_out(self, src, dim, index, out):
+    return write_exact_out(out, view_scatters.select_scatter(self, src, dim, index))
+
+def slice_scatter_out(self, src, dim, start, end, step, out):
+    return write_exact_out(out, view_scatters.slice_scatter(self, src, dim, start, end, step))
+
+def diagonal_scatter_out(self, src, offset, dim1, dim2, out):
+    return write_exact_out(out, view_scatters.diagonal_scatter(self, src, offset, dim1, dim2))
+
+def as_strided_scatter_out(self, src, size, stride, storage_offset, out):
+    return write_exact_out(out, view_scatters.as_strided_scatter(self, src, size, stride, storage_offset))
+
+def narrow_copy_out(self, dim, start, length, out):
+    return write_exact_out(out, view_copies.narrow_copy(self, dim, start, length))
+
+def diag_embed_out(self, offset, dim1, dim2, out):
+    return write_exact_out(out, diagonals.diag_embed(self, offset, dim1, dim2))
+
+def diag_out(self, diagonal, out):
+    return write_exact_out(out, ops.diag(self, diagonal))
+
+def block_diag_out(tensors, out):
+    return write_exact_out(out, diagonals.block_diag(tensors))
+
+def rot90_out(self, k, dims, out):
+    return write_exact_out(out, turning.rot90(self, k, dims))
+
+def hstack_out(tensors, out):
+    return stacking.hstack(tensors, out=out)
+
+def vstack_out(tensors, out):
+    return stacking.vstack(tensors, out=out)
+
+def dstack_out(tensors, out):
+    return stacking.dstack(tensors, out=out)
+
+def column_stack_out(tensors, out):
+    return stacking.column_stack(tensors, out=out)
 
 def relu_(self):
     return activations.relu(self, out=self)
@@ -294,6 +694,18 @@ def avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_
 def adaptive_avg_pool2d_out(self, output_size, out):
     return write_out(out, ops.adaptive_avg_pool2d(self, output_size))
 
+def avg_pool3d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out):
+    return write_exact_out(out, pooling_3d.avg_pool3d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+
+def max_unpool2d_out(self, indices, output_size, out):
+    return write_exact_out(out, unpooling.max_unpool2d(self, indices, output_size))
+
+def max_unpool3d_out(self, indices, output_size, stride, padding, out):
+    return write_exact_out(out, unpooling.max_unpool3d(self, indices, output_size, stride, padding))
+
+def adaptive_avg_pool3d_out(self, output_size, out):
+    return write_exact_out(out, ops.adaptive_avg_pool3d(self, output_size))
+
 def upsample_nearest2d_out(self, output_size, scales_h, scales_w, out):
     return write_exact_out(out, resampling.upsample_nearest2d(self, output_size, scales_h, scales_w))
 
@@ -350,6 +762,39 @@ def topk_values(self, k, dim, largest, sorted, values, indices):
 
 def argsort_stable_out(self, stable, dim, descending, out):
     return write_exact_out(out, ops.argsort_stable(self, stable, dim, descending))
+
+def msort_out(self, out):
+    return write_exact_out(out, ops.msort(self))
+
+def kthvalue_values(self, k, dim, keepdim, values, indices):
+    return order_statistics.kthvalue(self, k, dim, keepdim, out=(values, indices))
+
+def median_out(self, out):
+    return write_exact_out(out, order_statistics.median(self))
+
+def median_dim_values(self, dim, keepdim, values, indices):
+    return order_statistics.median_dim(self, dim, keepdim, out=(values, indices))
+
+def nanmedian_out(self, out):
+    return write_exact_out(out, order_statistics.nanmedian(self))
+
+def nanmedian_dim_values(self, dim, keepdim, values, indices):
+    return order_statistics.nanmedian_dim(self, dim, keepdim, out=(values, indices))
+
+def mode_values(self, dim, keepdim, values, indices):
+    return order_statistics.mode(self, dim, keepdim, out=(values, indices))
+
+def searchsorted_Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, out):
+    return searching.searchsorted_Tensor(sorted_sequence, self, out_int32, right, side, sorter, out=out)
+
+def searchsorted_Scalar_out(sorted_sequence, self, out_int32, right, side, sorter, out):
+    return searching.searchsorted_Scalar(sorted_sequence, self, out_int32, right, side, sorter, out=out)
+
+def bucketize_Tensor_out(self, boundaries, out_int32, right, out):
+    return searching.bucketize_Tensor(self, boundaries, out_int32, right, out=out)
+
+def bucketize_Scalar_out(self, boundaries, out_int32, right, out):
+    return write_exact_out(out, searching.bucketize_Scalar(self, boundaries, out_int32, right))
 
 def add__Tensor(self, other, alpha):
     return pointwise.add(self, other, alpha, out=self)
@@ -459,42 +904,6 @@ def maximum_out(self, other, out):
 def minimum_out(self, other, out):
     return pointwise.minimum(self, other, out=out)
 
-def bitwise_and__Scalar(self, other):
-    return bitwise.bitwise_and(self, other, out=self)
-
-def bitwise_and_Scalar_out(self, other, out):
-    return bitwise.bitwise_and(self, other, out=out)
-
-def bitwise_and__Tensor(self, other):
-    return bitwise.bitwise_and(self, other, out=self)
-
-def bitwise_and_Tensor_out(self, other, out):
-    return bitwise.bitwise_and(self, other, out=out)
-
-def bitwise_or__Scalar(self, other):
-    return bitwise.bitwise_or(self, other, out=self)
-
-def bitwise_or_Scalar_out(self, other, out):
-    return bitwise.bitwise_or(self, other, out=out)
-
-def bitwise_or__Tensor(self, other):
-    return bitwise.bitwise_or(self, other, out=self)
-
-def bitwise_or_Tensor_out(self, other, out):
-    return bitwise.bitwise_or(self, other, out=out)
-
-def bitwise_xor__Scalar(self, other):
-    return bitwise.bitwise_xor(self, other, out=self)
-
-def bitwise_xor_Scalar_out(self, other, out):
-    return bitwise.bitwise_xor(self, other, out=out)
-
-def bitwise_xor__Tensor(self, other):
-    return bitwise.bitwise_xor(self, other, out=self)
-
-def bitwise_xor_Tensor_out(self, other, out):
-    return bitwise.bitwise_xor(self, other, out=out)
-
 def logical_and_(self, other):
     return comparison.logical_and(self, other, out=self)
 
@@ -585,8 +994,182 @@ def ge__Tensor(self, other):
 def ge_Tensor_out(self, other, out):
     return comparison.ge(self, other, out=out)
 
-def true_divide_out(self, other, out):
-    return write_out(out, ops.true_divide_Tensor(self, other))
+def copysign__Tensor(self, other):
+    return float_parts.copysign(self, other, out=self)
+
+def copysign_out(self, other, out):
+    return float_parts.copysign(self, other, out=out)
+
+def copysign__Scalar(self, other):
+    return float_parts.copysign(self, other, out=self)
+
+def copysign_Scalar_out(self, other, out):
+    return float_parts.copysign(self, other, out=out)
+
+def nextafter_(self, other):
+    return float_parts.nextafter(self, other, out=self)
+
+def nextafter_out(self, other, out):
+    return float_parts.nextafter(self, other, out=out)
+
+def ldexp_(self, other):
+    return float_parts.ldexp(self, other, out=self)
+
+def ldexp_out(self, other, out):
+    return float_parts.ldexp(self, other, out=out)
+
+def heaviside_(self, values):
+    return pointwise.heaviside(self, values, out=self)
+
+def heaviside_out(self, values, out):
+    return pointwise.heaviside(self, values, out=out)
+
+def hypot_(self, other):
+    return pointwise.hypot(self, other, out=self)
+
+def hypot_out(self, other, out):
+    return pointwise.hypot(self, other, out=out)
+
+def fmax_out(self, other, out):
+    return pointwise.fmax(self, other, out=out)
+
+def fmin_out(self, other, out):
+    return pointwise.fmin(self, other, out=out)
+
+def float_power_Tensor_Tensor_out(self, exponent, out):
+    return write_exact_out(out, ops.float_power_Tensor_Tensor(self, exponent))
+
+def float_power_Scalar_out(self, exponent, out):
+    return write_exact_out(out, ops.float_power_Scalar(self, exponent))
+
+def float_power_Tensor_Scalar_out(self, exponent, out):
+    return write_exact_out(out, ops.float_power_Tensor_Scalar(self, exponent))
+
+def isin_Tensor_Tensor_out(elements, test_elements, assume_unique, invert, out):
+    return membership.isin(elements, test_elements, assume_unique, invert, out=out)
+
+def isin_Tensor_Scalar_out(elements, test_element, assume_unique, invert, out):
+    return membership.isin(elements, test_element, assume_unique, invert, out=out)
+
+def isin_Scalar_Tensor_out(element, test_elements, assume_unique, invert, out):
+    return membership.isin(element, test_elements, assume_unique, invert, out=out)
+
+def igamma_(self, other):
+    return special_gamma_functions.igamma(self, other, out=self)
+
+def igamma_out(self, other, out):
+    return special_gamma_functions.igamma(self, other, out=out)
+
+def igammac_(self, other):
+    return special_gamma_functions.igammac(self, other, out=self)
+
+def igammac_out(self, other, out):
+    return special_gamma_functions.igammac(self, other, out=out)
+
+def logaddexp_out(self, other, out):
+    return special_logarithms.logaddexp(self, other, out=out)
+
+def logaddexp2_out(self, other, out):
+    return special_logarithms.logaddexp2(self, other, out=out)
+
+def xlogy__Tensor(self, other):
+    return special_logarithms.xlogy(self, other, out=self)
+
+def xlogy_OutTensor(self, other, out):
+    return special_logarithms.xlogy(self, other, out=out)
+
+def xlogy_OutScalar_Self(self, other, out):
+    return special_logarithms.xlogy(self, other, out=out)
+
+def xlogy__Scalar_Other(self, other):
+    return special_logarithms.xlogy(self, other, out=self)
+
+def xlogy_OutScalar_Other(self, other, out):
+    return special_logarithms.xlogy(self, other, out=out)
+
+def bitwise_not_(self):
+    return pointwise_unary.bitwise_not(self, out=self)
+
+def bitwise_not_out(self, out):
+    return pointwise_unary.bitwise_not(self, out=out)
+
+def bitwise_and__Scalar(self, other):
+    return bitwise.bitwise_and(self, other, out=self)
+
+def bitwise_and_Scalar_out(self, other, out):
+    return bitwise.bitwise_and(self, other, out=out)
+
+def bitwise_and__Tensor(self, other):
+    return bitwise.bitwise_and(self, other, out=self)
+
+def bitwise_and_Tensor_out(self, other, out):
+    return bitwise.bitwise_and(self, other, out=out)
+
+def bitwise_or__Scalar(self, other):
+    return bitwise.bitwise_or(self, other, out=self)
+
+def bitwise_or_Scalar_out(self, other, out):
+    return bitwise.bitwise_or(self, other, out=out)
+
+def bitwise_or__Tensor(self, other):
+    return bitwise.bitwise_or(self, other, out=self)
+
+def bitwise_or_Tensor_out(self, other, out):
+    return bitwise.bitwise_or(self, other, out=out)
+
+def bitwise_xor__Scalar(self, other):
+    return bitwise.bitwise_xor(self, other, out=self)
+
+def bitwise_xor_Scalar_out(self, other, out):
+    return bitwise.bitwise_xor(self, other, out=out)
+
+def bitwise_xor__Tensor(self, other):
+    return bitwise.bitwise_xor(self, other, out=self)
+
+def bitwise_xor_Tensor_out(self, other, out):
+    return bitwise.bitwise_xor(self, other, out=out)
+
+def bitwise_left_shift__Tensor(self, other):
+    return bitwise.bitwise_left_shift(self, other, out=self)
+
+def bitwise_left_shift_Tensor_out(self, other, out):
+    return bitwise.bitwise_left_shift(self, other, out=out)
+
+def bitwise_left_shift__Tensor_Scalar(self, other):
+    return bitwise.bitwise_left_shift(self, other, out=self)
+
+def bitwise_left_shift_Tensor_Scalar_out(self, other, out):
+    return bitwise.bitwise_left_shift(self, other, out=out)
+
+def bitwise_left_shift_Scalar_Tensor_out(self, other, out):
+    return write_exact_out(out, bitwise.bitwise_left_shift(self, other))
+
+def bitwise_right_shift__Tensor(self, other):
+    return bitwise.bitwise_right_shift(self, other, out=self)
+
+def bitwise_right_shift_Tensor_out(self, other, out):
+    return bitwise.bitwise_right_shift(self, other, out=out)
+
+def bitwise_right_shift__Tensor_Scalar(self, other):
+    return bitwise.bitwise_right_shift(self, other, out=self)
+
+def bitwise_right_shift_Tensor_Scalar_out(self, other, out):
+    return bitwise.bitwise_right_shift(self, other, out=out)
+
+def bitwise_right_shift_Scalar_Tensor_out(self, other, out):
+    return write_exact_out(out, bitwise.bitwise_right_shift(self, other))
+
+def gcd_(self, other):
+    return integers.gcd(self, other, out=self)
+
+def gcd_out(self, other, out):
+    return integers.gcd(self, other, out=out)
+
+def lcm_(self, other):
+    return integers.lcm(self, other, out=self)
+
+def lcm_out(self, other, out):
+    return integers.lcm(self, other, out=out)
 
 def lerp__Scalar(self, end, weight):
     return pointwise_ternary.lerp_Scalar(self, end, weight, out=self)
@@ -795,26 +1378,8 @@ def logical_not_(self):
 def logical_not_out(self, out):
     return pointwise_unary.logical_not(self, out=out)
 
-def bitwise_not_(self):
-    return pointwise_unary.bitwise_not(self, out=self)
-
-def bitwise_not_out(self, out):
-    return pointwise_unary.bitwise_not(self, out=out)
-
 def square_out(self, out):
     return write_out(out, ops.square(self))
-
-def negative_out(self, out):
-    return write_exact_out(out, ops.negative(self))
-
-def absolute_out(self, out):
-    return write_out(out, ops.absolute(self))
-
-def clip_out(self, min, max, out):
-    return write_out(out, ops.clip(self, min, max))
-
-def clip_Tensor_out(self, min, max, out):
-    return write_out(out, ops.clip_Tensor(self, min, max))
 
 def clamp_(self, min, max):
     return clamping.clamp(self, min, max, out=self)
@@ -852,35 +1417,155 @@ def clamp_max__Tensor(self, max):
 def clamp_max_Tensor_out(self, max, out):
     return clamping.clamp_max_Tensor(self, max, out=out)
 
+def exp2_(self):
+    return pointwise_unary.exp2(self, out=self)
+
+def exp2_out(self, out):
+    return pointwise_unary.exp2(self, out=out)
+
+def log10_(self):
+    return pointwise_unary.log10(self, out=self)
+
+def log10_out(self, out):
+    return pointwise_unary.log10(self, out=out)
+
+def asinh_(self):
+    return pointwise_unary.asinh(self, out=self)
+
+def asinh_out(self, out):
+    return pointwise_unary.asinh(self, out=out)
+
+def acosh_(self):
+    return pointwise_unary.acosh(self, out=self)
+
+def acosh_out(self, out):
+    return pointwise_unary.acosh(self, out=out)
+
+def atanh_(self):
+    return pointwise_unary.atanh(self, out=self)
+
+def atanh_out(self, out):
+    return pointwise_unary.atanh(self, out=out)
+
+def sinc_(self):
+    return pointwise_unary.sinc(self, out=self)
+
+def sinc_out(self, out):
+    return pointwise_unary.sinc(self, out=out)
+
+def deg2rad_(self):
+    return pointwise_unary.deg2rad(self, out=self)
+
+def deg2rad_out(self, out):
+    return pointwise_unary.deg2rad(self, out=out)
+
+def rad2deg_(self):
+    return pointwise_unary.rad2deg(self, out=self)
+
+def rad2deg_out(self, out):
+    return pointwise_unary.rad2deg(self, out=out)
+
+def signbit_out(self, out):
+    return float_parts.signbit(self, out=out)
+
+def isposinf_out(self, out):
+    return float_parts.isposinf(self, out=out)
+
+def isneginf_out(self, out):
+    return float_parts.isneginf(self, out=out)
+
+def nan_to_num_(self, nan, posinf, neginf):
+    return float_parts.nan_to_num(self, nan, posinf, neginf, out=self)
+
+def nan_to_num_out(self, nan, posinf, neginf, out):
+    return float_parts.nan_to_num(self, nan, posinf, neginf, out=out)
+
+def frexp_Tensor_out(self, mantissa, exponent):
+    return float_parts.frexp(self, out=(mantissa, exponent))
+
+def erfc_(self):
+    return special_error_functions.erfc(self, out=self)
+
+def erfc_out(self, out):
+    return special_error_functions.erfc(self, out=out)
+
+def erfinv_(self):
+    return special_error_functions.erfinv(self, out=self)
+
+def erfinv_out(self, out):
+    return special_error_functions.erfinv(self, out=out)
+
+def lgamma_(self):
+    return special_gamma_functions.lgamma(self, out=self)
+
+def lgamma_out(self, out):
+    return special_gamma_functions.lgamma(self, out=out)
+
+def digamma_(self):
+    return special_gamma_functions.digamma(self, out=self)
+
+def digamma_out(self, out):
+    return special_gamma_functions.digamma(self, out=out)
+
+def polygamma_out(n, self, out):
+    return special_gamma_functions.polygamma(n, self, out=out)
+
+def mvlgamma_(self, p):
+    return special_gamma_functions.mvlgamma(self, p, out=self)
+
+def mvlgamma_out(self, p, out):
+    return special_gamma_functions.mvlgamma(self, p, out=out)
+
+def i0_(self):
+    return special_bessel_functions.i0(self, out=self)
+
+def i0_out(self, out):
+    return special_bessel_functions.i0(self, out=out)
+
+def logit_(self, eps):
+    return special_logarithms.logit(self, eps, out=self)
+
+def logit_out(self, eps, out):
+    return special_logarithms.logit(self, eps, out=out)
+
 def randperm_out(n, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random.randperm(n, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random_discrete.randperm(n, dtype or out.dtype, layout, device, pin_memory))
+
+def randperm_generator_out(n, generator, dtype, layout, device, pin_memory, out):
+    return fill_out(out, random_discrete.randperm_generator(n, generator, dtype or out.dtype, layout, device, pin_memory))
 
 def multinomial_out(self, num_samples, replacement, generator, out):
-    return write_exact_out(out, random.multinomial(self, num_samples, replacement, generator))
+    return write_exact_out(out, random_discrete.multinomial(self, num_samples, replacement, generator))
 
 def rand_out(size, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random.rand(size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random_factories.rand(size, dtype or out.dtype, layout, device, pin_memory))
+
+def rand_generator_out(size, generator, dtype, layout, device, pin_memory, out):
+    return fill_out(out, random_factories.rand_generator(size, generator, dtype or out.dtype, layout, device, pin_memory))
 
 def randn_out(size, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random.randn(size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random_factories.randn(size, dtype or out.dtype, layout, device, pin_memory))
+
+def randn_generator_out(size, generator, dtype, layout, device, pin_memory, out):
+    return fill_out(out, random_factories.randn_generator(size, generator, dtype or out.dtype, layout, device, pin_memory))
 
 def randint_out(high, size, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random.randint(high, size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random_factories.randint(high, size, dtype or out.dtype, layout, device, pin_memory))
+
+def randint_generator_out(high, size, generator, dtype, layout, device, pin_memory, out):
+    return fill_out(out, random_factories.randint_generator(high, size, generator, dtype or out.dtype, layout, device, pin_memory))
 
 def randint_low_out(low, high, size, dtype, layout, device, pin_memory, out):
-    return fill_out(out, random.randint_low(low, high, size, dtype or out.dtype, layout, device, pin_memory))
+    return fill_out(out, random_factories.randint_low(low, high, size, dtype or out.dtype, layout, device, pin_memory))
 
-def bernoulli_out(self, generator, out):
-    return write_out(out, random.bernoulli(self, generator))
+def randint_low_generator_out(low, high, size, generator, dtype, layout, device, pin_memory, out):
+    return fill_out(out, random_factories.randint_low_generator(low, high, size, generator, dtype or out.dtype, layout, device, pin_memory))
 
-def normal_Tensor_float_out(mean, std, generator, out):
-    return write_out(out, random.normal_Tensor_float(mean, std, generator))
+def poisson_out(self, generator, out):
+    return write_exact_out(out, random_rejection.poisson(self, generator))
 
-def normal_float_Tensor_out(mean, std, generator, out):
-    return write_out(out, random.normal_float_Tensor(mean, std, generator))
-
-def normal_Tensor_Tensor_out(mean, std, generator, out):
-    return write_out(out, random.normal_Tensor_Tensor(mean, std, generator))
+def binomial_out(count, prob, generator, out):
+    return write_exact_out(out, random_rejection.binomial(count, prob, generator))
 
 def sum_IntList_out(self, dim, keepdim, dtype, out):
     return reductions.sum_dim_IntList(self, dim, keepdim, dtype, out=out)
@@ -963,14 +1648,23 @@ def norm_out(self, p, dim, keepdim, out):
 def linalg_vector_norm_out(self, ord, dim, keepdim, dtype, out):
     return norms.linalg_vector_norm(self, ord, dim, keepdim, dtype, out=out)
 
-def nuclear_norm_out(self, keepdim, out):
-    return write_exact_out(out, ops.nuclear_norm(self, keepdim))
-
-def nuclear_norm_dim_out(self, dim, keepdim, out):
-    return write_exact_out(out, ops.nuclear_norm_dim(self, dim, keepdim))
-
 def logsumexp_out(self, dim, keepdim, out):
     return norms.logsumexp(self, dim, keepdim, out=out)
+
+def aminmax_out(self, dim, keepdim, min, max):
+    return extrema.aminmax(self, dim, keepdim, out=(min, max))
+
+def nansum_out(self, dim, keepdim, dtype, out):
+    return reductions.nansum(self, dim, keepdim, dtype, out=out)
+
+def nanmean_out(self, dim, keepdim, dtype, out):
+    return write_out(out, ops.nanmean(self, dim, keepdim, dtype))
+
+def count_nonzero_dim_IntList_out(self, dim, out):
+    return write_exact_out(out, reductions.count_nonzero_dim_IntList(self, dim))
+
+def count_nonzero_out(self, dim, out):
+    return write_exact_out(out, reductions.count_nonzero(self, dim))
 
 def cumsum_(self, dim, dtype):
     return scans.cumsum(self, dim, dtype, out=self)
@@ -984,26 +1678,356 @@ def cumprod_(self, dim, dtype):
 def cumprod_out(self, dim, dtype, out):
     return scans.cumprod(self, dim, dtype, out=out)
 
+def cummax_out(self, dim, values, indices):
+    return running_extrema.cummax(self, dim, out=(values, indices))
+
+def cummin_out(self, dim, values, indices):
+    return running_extrema.cummin(self, dim, out=(values, indices))
+
+def logcumsumexp_out(self, dim, out):
+    return scans.logcumsumexp(self, dim, out=out)
+
+def special_ndtr_out(self, out):
+    return write_out(out, ops.special_ndtr(self))
+
+def special_ndtri_out(self, out):
+    return special_error_functions.ndtri(self, out=out)
+
+def special_log_ndtr_out(self, out):
+    return special_error_functions.log_ndtr(self, out=out)
+
+def special_erfcx_out(self, out):
+    return special_error_functions.erfcx(self, out=out)
+
+def special_zeta_out(self, other, out):
+    return special_gamma_functions.zeta(self, other, out=out)
+
+def special_zeta_self_scalar_out(self, other, out):
+    return special_gamma_functions.zeta(self, other, out=out)
+
+def special_zeta_other_scalar_out(self, other, out):
+    return special_gamma_functions.zeta(self, other, out=out)
+
+def special_entr_out(self, out):
+    return special_logarithms.entr(self, out=out)
+
+def special_xlog1py_out(self, other, out):
+    return special_logarithms.xlog1py(self, other, out=out)
+
+def special_xlog1py_self_scalar_out(self, other, out):
+    return special_logarithms.xlog1py(self, other, out=out)
+
+def special_xlog1py_other_scalar_out(self, other, out):
+    return special_logarithms.xlog1py(self, other, out=out)
+
+def special_i0e_out(self, out):
+    return special_bessel_functions.i0e(self, out=out)
+
+def special_i1_out(self, out):
+    return special_bessel_functions.i1(self, out=out)
+
+def special_i1e_out(self, out):
+    return special_bessel_functions.i1e(self, out=out)
+
+def special_bessel_j0_out(self, out):
+    return special_bessel_functions.bessel_j0(self, out=out)
+
+def special_bessel_j1_out(self, out):
+    return special_bessel_functions.bessel_j1(self, out=out)
+
+def special_bessel_y0_out(self, out):
+    return special_bessel_functions.bessel_y0(self, out=out)
+
+def special_bessel_y1_out(self, out):
+    return special_bessel_functions.bessel_y1(self, out=out)
+
+def special_modified_bessel_i0_out(self, out):
+    return special_bessel_functions.modified_bessel_i0(self, out=out)
+
+def special_modified_bessel_i1_out(self, out):
+    return special_bessel_functions.modified_bessel_i1(self, out=out)
+
+def special_modified_bessel_k0_out(self, out):
+    return special_bessel_functions.modified_bessel_k0(self, out=out)
+
+def special_modified_bessel_k1_out(self, out):
+    return special_bessel_functions.modified_bessel_k1(self, out=out)
+
+def special_scaled_modified_bessel_k0_out(x, out):
+    return special_bessel_functions.scaled_modified_bessel_k0(x, out=out)
+
+def special_scaled_modified_bessel_k1_out(x, out):
+    return special_bessel_functions.scaled_modified_bessel_k1(x, out=out)
+
+def special_spherical_bessel_j0_out(x, out):
+    return special_bessel_functions.spherical_bessel_j0(x, out=out)
+
+def special_airy_ai_out(x, out):
+    return special_bessel_functions.airy_ai(x, out=out)
+
+def special_chebyshev_polynomial_t_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_t(x, n, out=out)
+
+def special_chebyshev_polynomial_t_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_t(x, n, out=out)
+
+def special_chebyshev_polynomial_t_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_t(x, n, out=out)
+
+def special_chebyshev_polynomial_u_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_u(x, n, out=out)
+
+def special_chebyshev_polynomial_u_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_u(x, n, out=out)
+
+def special_chebyshev_polynomial_u_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_u(x, n, out=out)
+
+def special_chebyshev_polynomial_v_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_v(x, n, out=out)
+
+def special_chebyshev_polynomial_v_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_v(x, n, out=out)
+
+def special_chebyshev_polynomial_v_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_v(x, n, out=out)
+
+def special_chebyshev_polynomial_w_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_w(x, n, out=out)
+
+def special_chebyshev_polynomial_w_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_w(x, n, out=out)
+
+def special_chebyshev_polynomial_w_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.chebyshev_polynomial_w(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_t_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_t(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_t_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_t(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_t_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_t(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_u_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_u(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_u_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_u(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_u_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_u(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_v_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_v(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_v_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_v(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_v_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_v(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_w_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_w(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_w_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_w(x, n, out=out)
+
+def special_shifted_chebyshev_polynomial_w_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.shifted_chebyshev_polynomial_w(x, n, out=out)
+
+def special_hermite_polynomial_h_out(x, n, out):
+    return special_orthogonal_polynomials.hermite_polynomial_h(x, n, out=out)
+
+def special_hermite_polynomial_h_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.hermite_polynomial_h(x, n, out=out)
+
+def special_hermite_polynomial_h_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.hermite_polynomial_h(x, n, out=out)
+
+def special_hermite_polynomial_he_out(x, n, out):
+    return special_orthogonal_polynomials.hermite_polynomial_he(x, n, out=out)
+
+def special_hermite_polynomial_he_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.hermite_polynomial_he(x, n, out=out)
+
+def special_hermite_polynomial_he_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.hermite_polynomial_he(x, n, out=out)
+
+def special_laguerre_polynomial_l_out(x, n, out):
+    return special_orthogonal_polynomials.laguerre_polynomial_l(x, n, out=out)
+
+def special_laguerre_polynomial_l_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.laguerre_polynomial_l(x, n, out=out)
+
+def special_laguerre_polynomial_l_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.laguerre_polynomial_l(x, n, out=out)
+
+def special_legendre_polynomial_p_out(x, n, out):
+    return special_orthogonal_polynomials.legendre_polynomial_p(x, n, out=out)
+
+def special_legendre_polynomial_p_x_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.legendre_polynomial_p(x, n, out=out)
+
+def special_legendre_polynomial_p_n_scalar_out(x, n, out):
+    return special_orthogonal_polynomials.legendre_polynomial_p(x, n, out=out)
+
+def histc_out(self, bins, min, max, out):
+    return histograms.histc(self, bins, min, max, out=out)
+
+def histogram_bins_tensor_out(self, bins, weight, density, hist, bin_edges):
+    return histograms.histogram_bins_tensor(self, bins, weight, density, out=(hist, bin_edges))
+
+def histogram_bin_ct_out(self, bins, range, weight, density, hist, bin_edges):
+    return histograms.histogram_bin_ct(self, bins, range, weight, density, out=(hist, bin_edges))
+
+def _histogramdd_from_bin_cts_out(self, bins, range, weight, density, out):
+    return write_exact_out(out, histograms._histogramdd_from_bin_cts(self, bins, range, weight, density))
+
+def _histogramdd_from_bin_tensors_out(self, bins, weight, density, out):
+    return write_exact_out(out, histograms._histogramdd_from_bin_tensors(self, bins, weight, density))
+
+def bincount_out(self, weights, minlength, out):
+    return write_exact_out(out, histograms.bincount(self, weights, minlength))
+
+def view_copy(self, size):
+    return view_copies.copied(view_copies.viewed(self, size))
+
+def view_copy_out(self, size, out):
+    return write_exact_out(out, view_copy(self, size))
+
+def view_copy_dtype(self, dtype):
+    return view_copies.copied(views.view_dtype(self, dtype))
+
+def view_copy_dtype_out(self, dtype, out):
+    return write_exact_out(out, view_copy_dtype(self, dtype))
+
+def _reshape_alias_copy(self, size, stride):
+    return view_copies.copied(views._reshape_alias(self, size, stride))
+
+def _reshape_alias_copy_out(self, size, stride, out):
+    return write_exact_out(out, _reshape_alias_copy(self, size, stride))
+
+def alias_copy(self):
+    return view_copies.copied(views.alias(self))
+
+def alias_copy_out(self, out):
+    return write_exact_out(out, alias_copy(self))
+
 def as_strided_(self, size, stride, storage_offset):
     return become_view(self, views.as_strided(self, size, stride, storage_offset))
+
+def as_strided_copy(self, size, stride, storage_offset):
+    return view_copies.copied(views.as_strided(self, size, stride, storage_offset))
+
+def as_strided_copy_out(self, size, stride, storage_offset, out):
+    return write_exact_out(out, as_strided_copy(self, size, stride, storage_offset))
+
+def expand_copy(self, size, implicit):
+    return view_copies.copied(views.expand(self, size, implicit))
+
+def expand_copy_out(self, size, implicit, out):
+    return write_exact_out(out, expand_copy(self, size, implicit))
+
+def permute_copy(self, dims):
+    return view_copies.copied(views.permute(self, dims))
+
+def permute_copy_out(self, dims, out):
+    return write_exact_out(out, permute_copy(self, dims))
 
 def transpose_(self, dim0, dim1):
     return become_view(self, views.transpose(self, dim0, dim1))
 
+def transpose_copy_int(self, dim0, dim1):
+    return view_copies.copied(views.transpose(self, dim0, dim1))
+
+def transpose_copy_int_out(self, dim0, dim1, out):
+    return write_exact_out(out, transpose_copy_int(self, dim0, dim1))
+
 def t_(self):
     return become_view(self, views.t(self))
+
+def t_copy(self):
+    return view_copies.copied(views.t(self))
+
+def t_copy_out(self, out):
+    return write_exact_out(out, t_copy(self))
 
 def squeeze_(self):
     return become_view(self, views.squeeze(self))
 
+def squeeze_copy(self):
+    return view_copies.copied(views.squeeze(self))
+
+def squeeze_copy_out(self, out):
+    return write_exact_out(out, squeeze_copy(self))
+
 def squeeze__dim(self, dim):
     return become_view(self, views.squeeze_dim(self, dim))
+
+def squeeze_copy_dim(self, dim):
+    return view_copies.copied(views.squeeze_dim(self, dim))
+
+def squeeze_copy_dim_out(self, dim, out):
+    return write_exact_out(out, squeeze_copy_dim(self, dim))
 
 def squeeze__dims(self, dim):
     return become_view(self, views.squeeze_dims(self, dim))
 
+def squeeze_copy_dims(self, dim):
+    return view_copies.copied(views.squeeze_dims(self, dim))
+
+def squeeze_copy_dims_out(self, dim, out):
+    return write_exact_out(out, squeeze_copy_dims(self, dim))
+
 def unsqueeze_(self, dim):
     return become_view(self, views.unsqueeze(self, dim))
 
+def unsqueeze_copy(self, dim):
+    return view_copies.copied(views.unsqueeze(self, dim))
+
+def unsqueeze_copy_out(self, dim, out):
+    return write_exact_out(out, unsqueeze_copy(self, dim))
+
+def select_copy_int(self, dim, index):
+    return view_copies.copied(views.select(self, dim, index))
+
+def select_copy_int_out(self, dim, index, out):
+    return write_exact_out(out, select_copy_int(self, dim, index))
+
+def slice_copy_Tensor(self, dim, start, end, step):
+    return view_copies.copied(views.slice(self, dim, start, end, step))
+
+def slice_copy_Tensor_out(self, dim, start, end, step, out):
+    return write_exact_out(out, slice_copy_Tensor(self, dim, start, end, step))
+
+def diagonal_copy(self, offset, dim1, dim2):
+    return view_copies.copied(views.diagonal(self, offset, dim1, dim2))
+
+def diagonal_copy_out(self, offset, dim1, dim2, out):
+    return write_exact_out(out, diagonal_copy(self, offset, dim1, dim2))
+
+def unfold_copy(self, dimension, size, step):
+    return view_copies.copied(views.unfold(self, dimension, size, step))
+
+def unfold_copy_out(self, dimension, size, step, out):
+    return write_exact_out(out, unfold_copy(self, dimension, size, step))
+
+def split_copy_Tensor(self, split_size, dim):
+    return view_copies.copied(views.split_Tensor(self, split_size, dim))
+
+def split_with_sizes_copy(self, split_sizes, dim):
+    return view_copies.copied(views.split_with_sizes(self, split_sizes, dim))
+
+def unbind_copy_int(self, dim):
+    return view_copies.copied(views.unbind(self, dim))
+
 def detach_(self):
     return become_view(self, views.detach(self))
+
+def detach_copy(self):
+    return view_copies.copied(views.detach(self))
+
+def detach_copy_out(self, out):
+    return write_exact_out(out, detach_copy(self))

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from internals._generated import functions as F
+from internals._generated import nn_functions as nn
 from internals.core.size import Size
 
 
@@ -59,6 +60,27 @@ def instance_norm(
             f"Expected more than 1 spatial element when training, got input size internals.Size({list(input.shape)})"
         )
     return F.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
+
+
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """Divide each element of (N, C, *) by (k + alpha * mean of the squares) ** beta, over `size` neighbouring channels.
+
+    Channels that are not there count as zeros. Raises ValueError for fewer than 3 dimensions.
+    """
+    if input.dim() < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
+    if input.numel() == 0:
+        return input
+    squares = input.mul(input)
+    around = (size // 2, (size - 1) // 2)
+    if input.dim() == 3:
+        rows = nn.pad(squares.unsqueeze(1), (0, 0, *around))
+        means = nn.avg_pool2d(rows, (size, 1), 1).squeeze(1)
+    else:
+        n, channels, height = input.shape[:3]
+        rows = nn.pad(squares.view(n, 1, channels, height, -1), (0, 0, 0, 0, *around))
+        means = nn.avg_pool3d(rows, (size, 1, 1), 1).squeeze(1).view(input.shape)
+    return input / means.mul(alpha).add(k).pow(beta)
 
 
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:

@@ -1,6 +1,6 @@
 """Pooling in one to three dimensions, as `nn.functional` offers it (`torch/nn/functional.py`).
 
-How the real one differs: see `internals.nn.functional`; and `return_indices` of `max_pool3d` is left out here.
+How the real one differs: see `internals.nn.functional`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,14 @@ def max_pool1d(
     """The largest element of every window of (N, C, L) or (C, L); with `return_indices`, also where it was."""
     function = F.max_pool1d_with_indices if return_indices else F.max_pool1d
     return function(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """`max_pool1d(..., return_indices=True)`."""
+    return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool2d(
@@ -41,10 +49,17 @@ def max_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of every window of (N, C, D, H, W) or (C, D, H, W)."""
-    if return_indices:
-        raise NotImplementedError("max_pool3d: return_indices=True is part of PyTorch, but not of internals")
-    return F.max_pool3d(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+    """The largest element of every window of a volume; with `return_indices`, also where it was in D * H * W."""
+    function = nn.max_pool3d_with_indices if return_indices else F.max_pool3d
+    return function(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """`max_pool3d(..., return_indices=True)`."""
+    return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def avg_pool1d(
@@ -90,6 +105,21 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     """The maxima of windows that cover (N, C, D, H, W) or (C, D, H, W) evenly; with `return_indices`, also where they were."""
     result = nn.adaptive_max_pool3d(input, _output_size(input, output_size))
     return result if return_indices else result[0]
+
+
+def adaptive_max_pool1d_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """`adaptive_max_pool1d(..., return_indices=True)`."""
+    return adaptive_max_pool1d(input, output_size, True)
+
+
+def adaptive_max_pool2d_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """`adaptive_max_pool2d(..., return_indices=True)`."""
+    return adaptive_max_pool2d(input, output_size, True)
+
+
+def adaptive_max_pool3d_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """`adaptive_max_pool3d(..., return_indices=True)`."""
+    return adaptive_max_pool3d(input, output_size, True)
 
 
 def _output_size(input: Any, output_size: Any) -> Any:

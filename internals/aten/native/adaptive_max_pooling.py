@@ -18,7 +18,7 @@ from internals.aten.dtype_checks import not_implemented
 from internals.core import dtype as dt
 from internals.core.tensor_impl import array, empty_contiguous
 
-from .pooling_1d_3d import check_one
+from .pooling_1d import check_one
 
 
 def adaptive_max_pool1d(self: Any, output_size: Sequence[int]) -> tuple[Any, Any]:

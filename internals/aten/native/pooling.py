@@ -126,7 +126,7 @@ def _adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     x = array(self)
     dtype = np.float32 if self.dtype is dt.float16 else x.dtype
     for axis, m in zip((-2, -1), output_size):
-        x = _window_means(x.astype(dtype, copy=False), axis, m)
+        x = window_means(x.astype(dtype, copy=False), axis, m)
     return result_like(self, x, self.dtype)
 
 
@@ -139,14 +139,14 @@ def adaptive_avg_pool2d(self: Any, output_size: Sequence[int]) -> Any:
     return ops._adaptive_avg_pool2d(self, output_size)
 
 
-def _window_means(x: Any, axis: int, m: int) -> Any:
+def window_means(x: Any, axis: int, m: int) -> Any:
     """The means of `m` windows along `axis`, number i of which goes from floor(i·n/m) to ceil((i+1)·n/m)."""
     n, i = x.shape[axis], np.arange(m)
     bounds = np.stack([i * n // max(m, 1), -(-(i + 1) * n // max(m, 1))], 1)
     padded = np.concatenate([x, np.zeros_like(x.take([0], axis))], axis)  # reduceat wants every bound to be an index
     sums = np.add.reduceat(padded, bounds.ravel(), axis).take(2 * i, axis)
     lengths = (bounds[:, 1] - bounds[:, 0]).astype(x.dtype)
-    return sums / (lengths if axis == -1 else lengths[:, None])
+    return sums / lengths.reshape(-1, *[1] * (-1 - axis))
 
 
 def _offsets(

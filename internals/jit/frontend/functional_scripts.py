@@ -15,6 +15,7 @@ from . import functional_sources_attention as attention
 from . import functional_sources_layers as layers
 from . import functional_sources_losses as losses
 from . import functional_sources_pooling as pooling
+from . import functional_sources_rare as rare
 
 if TYPE_CHECKING:
     from internals.jit.script_function import ScriptFunction
@@ -35,6 +36,12 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
         return {**flag, "if_true": plain.max_pool2d_with_indices, "if_false": plain.max_pool2d}
     if obj is functional.max_pool1d:
         return {**flag, "if_true": layers.max_pool1d_with_indices, "if_false": layers.max_pool1d}
+    if obj is functional.max_pool3d:
+        return {**flag, "if_true": rare.max_pool3d_with_indices, "if_false": pooling.max_pool3d}
+    for name in ("fractional_max_pool2d", "fractional_max_pool3d"):
+        if obj is getattr(functional, name):
+            both = {"if_true": getattr(rare, f"{name}_with_indices"), "if_false": getattr(rare, name)}
+            return {**flag, "index": 4, **both}
     for name in ("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"):
         if obj is getattr(functional, name):
             both = {"if_true": getattr(pooling, f"{name}_with_indices"), "if_false": getattr(pooling, name)}
@@ -45,7 +52,7 @@ def boolean_dispatch(obj: Any) -> dict[str, Any] | None:
 @cache
 def _sources() -> dict[Any, Any]:
     found = {}
-    for sources in (plain, attention, layers, losses, pooling):
+    for sources in (plain, attention, layers, losses, pooling, rare):
         for name, value in vars(sources).items():
             if getattr(value, "__module__", "") == sources.__name__ and hasattr(functional, name):
                 found[getattr(functional, name)] = value

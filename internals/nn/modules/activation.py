@@ -141,6 +141,24 @@ class LeakyReLU(Module):
         return f"negative_slope={self.negative_slope}{_flag(self.inplace)}"
 
 
+class RReLU(Module):
+    """leaky_relu with a slope between `lower` and `upper`: their middle, in training a random one for each negative element."""
+
+    __constants__ = ["lower", "upper", "inplace"]
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}{_flag(self.inplace)}"
+
+
 class PReLU(Module):
     """leaky_relu with a learned slope: `weight` has one element, or one for each channel, and starts at `init`."""
 

@@ -1,9 +1,9 @@
-"""Batch normalization: `BatchNorm1d`, `BatchNorm2d` (`torch/nn/modules/batchnorm.py`).
+"""Batch normalization: `BatchNorm1d`, `BatchNorm2d`, `BatchNorm3d` (`torch/nn/modules/batchnorm.py`).
 
 In training a channel is normalized by the mean and variance of the batch, and running averages of both are kept as buffers:
 saved with the module, moved with it, but not trained. In evaluation the running averages take the batch's place.
 
-How the real one differs: there are three-dimensional, lazy and synchronized ones too.
+How the real one differs: the lazy ones are in the same file, and one synchronizes the statistics of several processes.
 """
 
 from __future__ import annotations
@@ -113,3 +113,11 @@ class BatchNorm2d(_BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 4:
             raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalization of (N, C, D, H, W). Raises ValueError for other numbers of dimensions."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")

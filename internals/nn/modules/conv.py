@@ -1,8 +1,8 @@
-"""Convolutions: `Conv1d`, `Conv2d`, and their transposes (`torch/nn/modules/conv.py`).
+"""Convolutions: `Conv1d`, `Conv2d`, `Conv3d`, and their transposes (`torch/nn/modules/conv.py`).
 
 All that differs between them is the number of dimensions; `_ConvNd` holds the parameters and what is printed.
 
-How the real one differs: there are three-dimensional and lazy ones too.
+How the real one differs: the lazy ones are in the same file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from internals.nn import functional as F
 from internals.nn import init
 from internals.nn.module import Module
 from internals.nn.modules.linear import reset_bias
-from internals.nn.modules.utils import _pair, _reverse_repeat_tuple, _single
+from internals.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
 from internals.nn.parameter import Parameter
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
@@ -141,6 +141,33 @@ class Conv2d(_ConvNd):
         return F.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
+class Conv3d(_ConvNd):
+    """Slides `out_channels` kernels of shape (in_channels / groups, KD, KH, KW) over volumes.
+
+    (N, C, D, H, W) to (N, out, D', H', W'), with D' = (D + 2 padding - dilation (KD - 1) - 1) // stride + 1. `padding` is a number,
+    three of them, "valid" or "same".
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, _triple(kernel_size), _triple(stride),
+            padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False, (0, 0, 0), groups, bias,
+            padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
+            return F.conv3d(input, weight, bias, self.stride, (0, 0, 0), self.dilation, self.groups)
+        return F.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+
 class _ConvTransposeNd(_ConvNd):
     """What the gradient of a convolution does to its output: every element spreads a kernel over the result."""
 
@@ -210,6 +237,26 @@ class ConvTranspose2d(_ConvTransposeNd):
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
         extra = self._output_padding(input, output_size)
         return F.conv_transpose2d(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    """The transpose of `Conv3d`: (N, C, D, H, W) to (N, out, D', H', W'), sizes as for `ConvTranspose2d`."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding), _triple(dilation),
+            True, _triple(output_padding), groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
+        extra = self._output_padding(input, output_size)
+        return F.conv_transpose3d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 

@@ -2,7 +2,7 @@
 
 By default it has neither parameters nor running statistics and computes the same in training and in evaluation.
 
-How the real one differs: there are three-dimensional and lazy ones, and a word of advice for state dicts older than 0.4.
+How the real one differs: the lazy ones are in the same file, and there is a word of advice for state dicts older than 0.4.
 """
 
 from __future__ import annotations
@@ -67,3 +67,9 @@ class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of (N, C, H, W) or (C, H, W)."""
 
     unbatched_dims = 3
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalization of (N, C, D, H, W) or (C, D, H, W)."""
+
+    unbatched_dims = 4

@@ -1,8 +1,9 @@
-"""Normalizations that do not depend on the batch: `LayerNorm`, `GroupNorm`, `RMSNorm` (`torch/nn/modules/normalization.py`).
+"""Normalizations that do not depend on the batch: `LayerNorm`, `GroupNorm`, ... (`torch/nn/modules/normalization.py`).
 
 They compute the same in training and in evaluation and have no buffers.
 
-How the real one differs: local response normalization is there too.
+How the real one differs: `CrossMapLRN2d`, the old form of `LocalResponseNorm`, is there too. It goes from channel to channel with
+a running sum, from which the first channel never leaves.
 """
 
 from __future__ import annotations
@@ -14,6 +15,25 @@ from internals.nn import functional as F
 from internals.nn import init
 from internals.nn.module import Module
 from internals.nn.parameter import Parameter
+
+
+class LocalResponseNorm(Module):
+    """Each element divided by (k + alpha * mean of squares) ** beta, over `size` neighbouring channels (AlexNet)."""
+
+    __constants__ = ["size", "alpha", "beta", "k"]
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class LayerNorm(Module):

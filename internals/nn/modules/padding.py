@@ -1,8 +1,8 @@
 """Padding layers: constant, reflected, replicated, circular (`torch/nn/modules/padding.py`).
 
-`padding` is a number for all sides, or (left, right), or (left, right, top, bottom).
+`padding` is a number for all sides, or (left, right), or (left, right, top, bottom), or these and (front, back).
 
-How the real one differs: there are three-dimensional ones.
+How the real one differs: nothing but that some methods are written once there per number of dimensions.
 """
 
 from __future__ import annotations
@@ -60,6 +60,12 @@ class ConstantPad2d(_ConstantPadNd):
     sides = 4
 
 
+class ConstantPad3d(_ConstantPadNd):
+    """Adds `value` around the last three dimensions."""
+
+    sides = 6
+
+
 class ZeroPad1d(ConstantPad1d):
     """Adds zeros at both ends of the last dimension."""
 
@@ -80,6 +86,16 @@ class ZeroPad2d(ConstantPad2d):
         return f"{self.padding}"
 
 
+class ZeroPad3d(ConstantPad3d):
+    """Adds zeros around the last three dimensions."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
 class ReflectionPad1d(_PadNd):
     """Mirrors (N, C, L) at its ends, which are not repeated."""
 
@@ -92,6 +108,12 @@ class ReflectionPad2d(_PadNd):
     mode, sides = "reflect", 4
 
 
+class ReflectionPad3d(_PadNd):
+    """Mirrors (N, C, D, H, W) at its faces, which are not repeated."""
+
+    mode, sides = "reflect", 6
+
+
 class ReplicationPad1d(_PadNd):
     """Repeats the ends of (N, C, L)."""
 
@@ -102,6 +124,12 @@ class ReplicationPad2d(_PadNd):
     """Repeats the edges of (N, C, H, W)."""
 
     mode, sides = "replicate", 4
+
+
+class ReplicationPad3d(_PadNd):
+    """Repeats the faces of (N, C, D, H, W)."""
+
+    mode, sides = "replicate", 6
 
 
 class CircularPad1d(_PadNd):
@@ -123,4 +151,15 @@ class CircularPad2d(_PadNd):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
             raise ValueError(f"expected 3D or 4D input (got {input.dim()}D input)")
+        return F.pad(input, self.padding, self.mode)
+
+
+class CircularPad3d(_PadNd):
+    """Goes on at the opposite face of (N, C, D, H, W). Raises ValueError unless there are 4 or 5 dimensions."""
+
+    mode, sides = "circular", 6
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (4, 5):
+            raise ValueError(f"expected 4D or 5D input (got {input.dim()}D input)")
         return F.pad(input, self.padding, self.mode)

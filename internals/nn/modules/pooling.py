@@ -1,6 +1,6 @@
 """Pooling layers (`torch/nn/modules/pooling.py`). The stride is the size of the window unless it is given.
 
-How the real one differs: it also pools in three dimensions, adaptively by the maximum, fractionally, by p-norms, and backwards.
+How the real one differs: nothing but that each layer spells out its constructor.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 from internals import Tensor
 from internals.nn import functional as F
 from internals.nn.module import Module
-from internals.nn.modules.utils import _single
+from internals.nn.modules.utils import _pair, _single, _triple
 
 
 class _MaxPoolNd(Module):
@@ -56,6 +56,65 @@ class MaxPool2d(_MaxPoolNd):
         return F.max_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
+
+
+class MaxPool3d(_MaxPoolNd):
+    """The largest element of every window: (N, C, D, H, W) to (N, C, D', H', W'), sizes as for `MaxPool2d`."""
+
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
+        return F.max_pool3d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
+
+
+class _MaxUnpoolNd(Module):
+    """Each maximum back at its place, which max pooling with `return_indices` told; zeros elsewhere.
+
+    forward(input, indices, output_size=None): several sizes lead to the same when pooled, and one may be asked for. Raises
+    ValueError for a size that cannot be.
+    """
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """The partial inverse of `MaxPool1d`: (N, C, L') to (N, C, L)."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = _single(kernel_size)
+        self.stride = _single(kernel_size if stride is None else stride)
+        self.padding = _single(padding)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
+        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """The partial inverse of `MaxPool2d`: (N, C, H', W') to (N, C, H, W)."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = _pair(kernel_size)
+        self.stride = _pair(kernel_size if stride is None else stride)
+        self.padding = _pair(padding)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
+        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """The partial inverse of `MaxPool3d`: (N, C, D', H', W') to (N, C, D, H, W)."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = _triple(kernel_size)
+        self.stride = _triple(kernel_size if stride is None else stride)
+        self.padding = _triple(padding)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Tensor:
+        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _AvgPoolNd(Module):
@@ -106,6 +165,30 @@ class AvgPool2d(_AvgPoolNd):
         )  # fmt: skip
 
 
+class AvgPool3d(_AvgPoolNd):
+    """The mean of every window: (N, C, D, H, W) to (N, C, D', H', W')."""
+
+    __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool3d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+            self.divisor_override,
+        )  # fmt: skip
+
+
 class _AdaptiveAvgPoolNd(Module):
     """The windows are chosen so that the result has `output_size`."""
 
@@ -131,3 +214,143 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """Means of windows that cover (N, C, D, H, W): (N, C, *output_size)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class _AdaptiveMaxPoolNd(Module):
+    """The windows are chosen so that the result has `output_size`. With `return_indices`, also where each maximum was."""
+
+    __constants__ = ["output_size", "return_indices"]
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """Maxima of windows that cover (N, C, L): (N, C, output_size)."""
+
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """Maxima of windows that cover (N, C, H, W): (N, C, *output_size)."""
+
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """Maxima of windows that cover (N, C, D, H, W): (N, C, *output_size)."""
+
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _LPPoolNd(Module):
+    """The p-norm of every window, p being `norm_type`: with 1 the sum, with infinity the maximum of absolute values."""
+
+    __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPoolNd):
+    """p-norms of the windows of (N, C, L)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_LPPoolNd):
+    """p-norms of the windows of (N, C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool3d(_LPPoolNd):
+    """p-norms of the windows of (N, C, D, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class _FractionalMaxPoolNd(Module):
+    """The largest element of every window, with windows at pseudo-random places so that the result has the size asked for.
+
+    Either `output_size` or `output_ratio`, numbers between 0 and 1, is given. `_random_samples`, (N, C, dimensions), takes the
+    place of random numbers. Raises ValueError for neither, for both, and for ratios outside.
+    """
+
+    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any, parse: Any
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        self.kernel_size = parse(kernel_size)
+        if name == "FractionalMaxPool3d" and min(self.kernel_size) <= 0:
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", samples)
+        self.output_size = None if output_size is None else parse(output_size)
+        self.output_ratio = None if output_ratio is None else parse(output_ratio)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """(N, C, H, W) to (N, C, *output_size), or to `output_ratio` times the size."""
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(kernel_size, output_size, output_ratio, return_indices, _random_samples, _pair)
+
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
+        return F.fractional_max_pool2d(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """(N, C, D, H, W) to (N, C, *output_size), or to `output_ratio` times the size."""
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(kernel_size, output_size, output_ratio, return_indices, _random_samples, _triple)
+
+    def forward(self, input: Tensor):  # type: ignore[no-untyped-def]
+        return F.fractional_max_pool3d(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )

@@ -2,8 +2,8 @@
 
 The modules hold the weights and check the sizes; the loops over time and layers are in `internals.aten.native.recurrent`.
 
-How the real one differs: it also takes packed sequences of different lengths, and on GPUs keeps all weights of a network in one
-piece of memory for cuDNN (`flatten_parameters`, which does nothing here).
+How the real one differs: scripts can give it packed sequences, too; on GPUs it keeps all weights of a network in one piece of
+memory for cuDNN (`flatten_parameters`, which does nothing here).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from internals.aten.native import recurrent
 from internals.nn import init
 from internals.nn.module import Module
 from internals.nn.parameter import Parameter
+from internals.nn.utils.rnn import PackedSequence
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -85,7 +86,12 @@ class RNNBase(Module):
         """Nothing: on a CPU the weights can lie where they are."""
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """`input` (T, N, I), or (N, T, I) if `batch_first`, or unbatched (T, I), and the first state: outputs and last state."""
+        """`input` (T, N, I), or (N, T, I) if `batch_first`, or unbatched (T, I), and the first state: outputs and last state.
+
+        A packed sequence gives a packed one; its states are in the order of the sequences before packing.
+        """
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
         batched = self._check_dims(input, "tensor instead" if self.mode.startswith("RNN") else "instead")
         if hx is not None and hx.dim() != input.dim():
             kind, dims = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
@@ -97,6 +103,26 @@ class RNNBase(Module):
         run = {"GRU": recurrent.gru, "RNN_TANH": recurrent.rnn_tanh, "RNN_RELU": recurrent.rnn_relu}[self.mode]
         output, h = run(x, h, *self._options())
         return (output, h) if batched else (output.squeeze(self._batch_dim), h.squeeze(1))
+
+    def _forward_packed(self, packed: PackedSequence, hx: Any) -> Any:
+        data, batch_sizes, order, back = packed
+        if data.dim() != 2:
+            raise RuntimeError(f"input must have 2 dimensions, got {data.dim()}")
+        self.check_input(data)
+        states = self.num_layers * self._directions, int(batch_sizes[0])
+        is_lstm = self.mode == "LSTM"
+        sizes = [(*states, self.proj_size or self.hidden_size), (*states, self.hidden_size)][: 1 + is_lstm]
+        if hx is None:
+            first = [zeros(size, dtype=data.dtype, device=data.device) for size in sizes]
+        else:
+            first = [_permuted(h, order) for h in (hx if is_lstm else [hx])]
+        for i, (h, size) in enumerate(zip(first, sizes)):
+            what = f"hidden[{i}]" if is_lstm else "hidden"
+            self.check_hidden_size(h, size, f"Expected {what} size {{}}, got {{}}")
+        run = getattr(recurrent, f"{self.mode.lower()}_data")
+        output, *last = run(data, batch_sizes, first if is_lstm else first[0], *self._options()[:-1])
+        last = [_permuted(h, back) for h in last]
+        return PackedSequence(output, batch_sizes, order, back), tuple(last) if is_lstm else last[0]
 
     def check_input(self, input: Tensor) -> None:
         """Raises ValueError for another dtype than the weights', RuntimeError for another number of features."""
@@ -161,6 +187,10 @@ class RNNBase(Module):
         return zeros(self._state_size(x, features), dtype=x.dtype, device=x.device)
 
 
+def _permuted(h: Tensor, order: Tensor | None) -> Tensor:
+    return h if order is None else h.index_select(1, order)
+
+
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) over a sequence, or relu with `nonlinearity="relu"`.
 
@@ -204,6 +234,8 @@ class LSTM(RNNBase):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """`input` as for the others, and the first (h, c): the outputs and the last (h, c)."""
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
         batched = self._check_dims(input, "instead")
         if hx is not None and not hx[0].dim() == hx[1].dim() == input.dim():
             kind, dims = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)

@@ -3,16 +3,21 @@
 A batch is a rectangle. Shorter sequences are filled up with a value that the model is told to ignore: `padding_idx` of an
 embedding, `ignore_index` of a loss, `key_padding_mask` of attention.
 
-How the real one differs: it also has packed sequences, which recurrent layers take instead of padded ones; its `unpad_sequence`
-leaves the tensor it was given transposed, unless `batch_first`.
+Recurrent layers also take packed sequences, which have no padding: it costs time, and a backward LSTM would start in it. A packed
+sequence holds, step after step, the elements of those sequences that are long enough, the longest first.
+
+How the real one differs: scripts can use packed sequences, too; its `unpad_sequence` leaves the tensor it was given transposed,
+unless `batch_first`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+import internals
 from internals import Tensor, arange
+from internals._generated import functions as F
 
 
 def pad_sequence(
@@ -54,3 +59,144 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     batch = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     positions = arange(batch.shape[1], device=lengths.device)
     return [sequence[positions < length] for sequence, length in zip(batch, lengths, strict=True)]
+
+
+class _Fields(NamedTuple):
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+class PackedSequence(_Fields):
+    """`data` (all steps, *), `batch_sizes` (T) on the CPU, and the two permutations, None for sequences that came sorted.
+
+    Made by `pack_padded_sequence` and `pack_sequence`. Raises ValueError for batch sizes on another device.
+    """
+
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
+    ) -> PackedSequence:
+        if batch_sizes is None:
+            data, batch_sizes = data
+        elif batch_sizes.device.type != "cpu":
+            raise ValueError(
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They should "
+                "be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
+            )
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """With the data and the permutations converted or moved, as `Tensor.to` does it; itself where nothing changes."""
+        data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
+        where = {k: v for k, v in kwargs.items() if k in ("non_blocking", "copy")} | {"device": data.device}
+        permutations = (None if p is None else p.to(**where) for p in (self.sorted_indices, self.unsorted_indices))
+        return type(self)(data, self.batch_sizes, *permutations)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        return self.to(*args, **({"device": "cuda"} | kwargs))
+
+    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        return self.to(*args, **({"device": "cpu"} | kwargs))
+
+    def pin_memory(self) -> PackedSequence:
+        pinned = (None if t is None else t.pin_memory() for t in self)
+        return type(self)(*pinned)
+
+    def double(self) -> PackedSequence:
+        return self.to(dtype=internals.double)
+
+    def float(self) -> PackedSequence:
+        return self.to(dtype=internals.float)
+
+    def half(self) -> PackedSequence:
+        return self.to(dtype=internals.half)
+
+    def long(self) -> PackedSequence:
+        return self.to(dtype=internals.long)
+
+    def int(self) -> PackedSequence:
+        return self.to(dtype=internals.int)
+
+    def short(self) -> PackedSequence:
+        return self.to(dtype=internals.short)
+
+    def char(self) -> PackedSequence:
+        return self.to(dtype=internals.int8)
+
+    def byte(self) -> PackedSequence:
+        return self.to(dtype=internals.uint8)
+
+    @property
+    def is_cuda(self) -> bool:
+        return bool(self.data.is_cuda)
+
+    def is_pinned(self) -> bool:
+        return bool(self.data.is_pinned())
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """Where each element went. None for None."""
+    if permutation is None:
+        return None
+    places = internals.arange(0, permutation.numel(), device=permutation.device)
+    return internals.empty_like(permutation).scatter_(0, permutation, places)
+
+
+def pack_padded_sequence(
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """N padded sequences (T, N, *), or (N, T, *) if `batch_first`, and their lengths: the same without padding.
+
+    With `enforce_sorted` the lengths must decrease; otherwise they are sorted, and results are put back in order. Raises
+    RuntimeError for lengths that do not fit.
+    """
+    if isinstance(lengths, Tensor):
+        lengths = lengths.to(dtype=internals.int64)
+    else:
+        lengths = internals.tensor(lengths, dtype=internals.int64)
+    order = None
+    if not enforce_sorted:
+        lengths, order = internals.sort(lengths, descending=True)
+        order = order.to(input.device)
+        input = input.index_select(0 if batch_first else 1, order)
+    data, batch_sizes = F._pack_padded_sequence(input, lengths, batch_first)
+    return PackedSequence(data, batch_sizes, order, None)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """The sequences, padded to the longest or to `total_length`, and their lengths; in the order they had before packing.
+
+    Raises ValueError for a `total_length` below the longest.
+    """
+    longest = sequence.batch_sizes.size(0)
+    if total_length is not None and total_length < longest:
+        raise ValueError(
+            "Expected total_length to be at least the length of the longest sequence in input, but got "
+            f"total_length={total_length} and max sequence length being {longest}"
+        )
+    padded, lengths = F._pad_packed_sequence(
+        sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length or longest
+    )
+    order = sequence.unsorted_indices
+    if order is None:
+        return padded, lengths
+    return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
+
+
+def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
+    """N sequences (L_i, *), longest first unless `enforce_sorted` is False, as a packed one."""
+    lengths = internals.tensor([sequence.size(0) for sequence in sequences])
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences again."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

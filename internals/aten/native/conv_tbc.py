@@ -1,0 +1,67 @@
+"""A convolution of sequences whose channels come last: (time, batch, channels) (`aten/src/ATen/native/ConvolutionTBC.cpp`).
+
+In this order a kernel of K places is K matrix products: place k multiplies all times from k on by its matrix.
+
+How the real one differs: nothing but the language.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.tensor_impl import array, empty_contiguous
+
+
+def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
+    """(T, N, C) with `weight` (K, C, O) and `bias` (O): (T + 2 pad - K + 1, N, O). Raises RuntimeError for other sizes."""
+    _check(self, weight, bias)
+    x, w = array(self), array(weight)
+    time = x.shape[0] + 2 * pad - w.shape[0] + 1
+    sizes = [time, x.shape[1], w.shape[2]]
+    if time < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {time}: {sizes}")
+    if self.dtype is dt.bool_:
+        raise not_implemented("addmm_impl_cpu_", self.dtype)
+    if not self.dtype is weight.dtype is bias.dtype:
+        raise RuntimeError("self, weight and bias must have the same dtype")
+    out = empty_contiguous(sizes, self.dtype)
+    wide = np.float32 if self.dtype is dt.float16 else x.dtype
+    total = np.zeros(sizes, wide) + array(bias)
+    for k in range(w.shape[0]):
+        first = max(pad - k, 0)  # the result's first time whose input at place k is not padding
+        seen = x[first + k - pad : time + k - pad] if time + k > pad else x[:0]
+        total[first : first + len(seen)] += seen.astype(wide, copy=False) @ w[k].astype(wide, copy=False)
+    array(out)[...] = total
+    return out
+
+
+def conv_tbc_backward(self: Any, input: Any, weight: Any, bias: Any, pad: int) -> tuple[Any, Any, Any]:
+    """The gradients of input, weight and bias; `self` is the result's."""
+    times = self.shape[0]
+    padded = ops.constant_pad_nd(input, [0, 0, 0, 0, pad, pad], 0)
+    flat = self.flatten(0, 1)
+    to_input = padded.new_zeros(padded.shape)
+    to_weight = []
+    for k in range(weight.shape[0]):
+        spread = self.matmul(weight[k].t())
+        to_input = to_input + ops.constant_pad_nd(spread, [0, 0, 0, 0, k, padded.shape[0] - times - k], 0)
+        to_weight.append(padded.narrow(0, k, times).flatten(0, 1).t().matmul(flat))
+    return to_input.narrow(0, pad, input.shape[0]), ops.stack(to_weight, 0), self.sum([0, 1])
+
+
+def _check(input: Any, weight: Any, bias: Any) -> None:
+    if input.dim() != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.dim() != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
+    if input.shape[2] != weight.shape[1]:
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if weight.shape[2] != bias.shape[0]:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")

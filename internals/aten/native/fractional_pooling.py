@@ -1,0 +1,123 @@
+"""Max pooling with windows at pseudo-random places (`aten/src/ATen/native/FractionalMaxPool{2d,3d}.cpp`).
+
+Of m windows over n places the starts are floor((i + u) * alpha) - floor(u * alpha), alpha = (n - kernel) / (m - 1): steps of two
+neighbouring sizes in an order that `u` decides, one random number for each channel and dimension. So an image shrinks by
+a factor that is no integer (Graham 2014).
+
+How the real one differs: a kernel each for two and three dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.core import dtype as dt
+from internals.core.tensor_impl import array, empty_contiguous
+
+from .pooling_3d import scatter_to_places
+
+_SIDES = ("time", "height", "width")
+
+
+def fractional_max_pool2d(
+    self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any
+) -> tuple[Any, Any]:
+    """The maxima of (N, C, H, W) or (C, H, W) and their positions in the H·W plane. `random_samples`: (N, C, 2), of [0, 1).
+
+    Raises RuntimeError for sizes that do not fit, NotImplementedError for a dtype that is not of floating point.
+    """
+    return _pool(2, "fractional_max_pool2d", self, kernel_size, output_size, random_samples)
+
+
+def fractional_max_pool3d(
+    self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any
+) -> tuple[Any, Any]:
+    """The maxima of (N, C, D, H, W) or (C, D, H, W) and their positions in the D·H·W volume. `random_samples`: (N, C, 3)."""
+    return _pool(3, "fractional_max_pool3d", self, kernel_size, output_size, random_samples)
+
+
+def fractional_max_pool2d_backward(
+    grad_output: Any, self: Any, kernel_size: Sequence[int], output_size: Sequence[int], indices: Any
+) -> Any:
+    """Each gradient at the place its maximum was, which `indices` tells."""
+    return scatter_to_places(grad_output, indices, self.shape, 2)
+
+
+def fractional_max_pool3d_backward(
+    grad_output: Any, self: Any, kernel_size: Sequence[int], output_size: Sequence[int], indices: Any
+) -> Any:
+    """Each gradient at the place its maximum was, which `indices` tells."""
+    return scatter_to_places(grad_output, indices, self.shape, 3)
+
+
+def _pool(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[int], samples: Any) -> tuple[Any, Any]:
+    _check(dims, name, t, kernel, size, samples)
+    inside, planes = t.shape[-dims:], prod(t.shape[:-dims])
+    x = array(t).reshape(planes, *inside)
+    u = array(samples)[: planes // t.shape[-dims - 1]].reshape(planes, dims)
+    if dims == 2:
+        u = u[:, ::-1]  # the first number is for the width
+    starts = [_starts(u[:, d], inside[d], size[d], kernel[d]) for d in range(dims)]
+    plane = np.arange(planes).reshape(-1, *[1] * dims)
+    best = np.full((planes, *size), -np.inf, x.dtype)
+    place = np.zeros((planes, *size), np.int64)
+    for offset in np.ndindex(*kernel):
+        at = [_along(start + i, d, dims) for d, (start, i) in enumerate(zip(starts, offset))]
+        value = x[(plane, *at)]
+        better = (value > best) | (value != value)  # NaN is not itself
+        if not any(offset):
+            better[...] = True  # a window's first element counts until a larger one is found
+        np.copyto(best, value, where=better)
+        np.copyto(place, np.ravel_multi_index(np.broadcast_arrays(*at), inside) if place.size else place, where=better)
+    values, indices = (empty_contiguous([*t.shape[:-dims], *size], d) for d in (t.dtype, dt.int64))
+    array(values)[...] = best.reshape(values.shape)
+    array(indices)[...] = place.reshape(indices.shape)
+    return values, indices
+
+
+def _starts(u: Any, n: int, m: int, kernel: int) -> Any:
+    """(planes, m): where the windows begin. The last one ends where the input does."""
+    starts = np.zeros((len(u), m), np.int64)
+    if m > 1:
+        alpha = u.dtype.type(n - kernel) / u.dtype.type(m - 1)
+        steps = np.arange(m, dtype=u.dtype) + u[:, None]
+        starts = (steps * alpha).astype(np.int64) - (u * alpha).astype(np.int64)[:, None]
+    starts[:, m - 1 :] = n - kernel
+    return starts
+
+
+def _along(starts: Any, dim: int, dims: int) -> Any:
+    """(planes, m) as (planes, 1, m, 1): broadcastable with the starts of the other dimensions."""
+    return starts.reshape(len(starts), *[1] * dim, -1 if starts.size else starts.shape[1], *[1] * (dims - 1 - dim))
+
+
+def _check(dims: int, name: str, t: Any, kernel: Sequence[int], size: Sequence[int], samples: Any) -> None:
+    for value, what in ((kernel, "kernel_size"), (size, "output_size")):
+        if len(value) != dims:
+            raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
+    if t.dim() not in (dims + 1, dims + 2):
+        raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(t.shape)}")
+    if 0 in t.shape[t.dim() - dims - 1 :]:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(t.shape)}"
+        )
+    for side, n, m, k in zip(_SIDES[-dims:], t.shape[-dims:], size, kernel):
+        if m + k - 1 > n:
+            raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
+    if samples.dtype is not t.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.dim() != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.dim()}")
+    if samples.shape[0] < (t.shape[0] if t.dim() == dims + 2 else 1):
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != t.shape[-dims - 1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != dims:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims} got {samples.shape[2]}.")
+    if not t.dtype.is_floating_point:
+        raise not_implemented(f"{name}_out_frame", t.dtype)

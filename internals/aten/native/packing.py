@@ -1,0 +1,92 @@
+"""Sequences of different lengths without their padding (`aten/src/ATen/native/PackedSequence.cpp`).
+
+A packed batch holds the first steps of all sequences, then the second steps of those that have one, and so on: longer sequences
+come first, so those that take part in a step are always the first `batch_sizes[t]`.
+
+How the real one differs: padding is written step by step into a tensor, in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from internals.core import dtype as dt
+from internals.core.dtype import SCALAR_TYPE_NAME
+from internals.core.tensor_impl import array, empty_contiguous, from_array
+
+
+def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[Any, Any]:
+    """(T, N, *), or (N, T, *) if `batch_first`, and N lengths, longest first: the steps, and how many sequences have each.
+
+    Raises RuntimeError for lengths that are no int64 numbers of the CPU, do not decrease, or are not positive.
+    """
+    if lengths.dim() != 1 or lengths.dtype is not dt.int64 or lengths.device.type != "cpu":
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} "
+            f"{SCALAR_TYPE_NAME[lengths.dtype]} tensor"
+        )
+    x, count = array(input), array(lengths)
+    if not x.size:
+        raise RuntimeError("Cannot pack empty tensors.")
+    x = np.swapaxes(x, 0, 1) if batch_first else x
+    if len(count) != x.shape[1]:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(count)} (batch_size={x.shape[1]})"
+        )
+    if (np.diff(count) > 0).any():
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need "
+            "ONNX exportability."
+        )
+    if count[-1] <= 0:
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
+    if count[0] > x.shape[0]:
+        raise RuntimeError(f"a length of {count[0]} is more than there are steps: {x.shape[0]}")
+    taking_part = np.arange(count[0])[:, None] < count
+    data = empty_contiguous([int(count.sum()), *x.shape[2:]], input.dtype)
+    array(data)[...] = x[: count[0]][taking_part]
+    return data, from_array(taking_part.sum(1))
+
+
+def _pack_padded_sequence_backward(grad: Any, input_size: Sequence[int], batch_sizes: Any, batch_first: bool) -> Any:
+    """Each step's gradient at its place; none for the padding."""
+    time, batch = (input_size[1], input_size[0]) if batch_first else (input_size[0], input_size[1])
+    padded = grad.new_zeros([time * batch, *input_size[2:]]).index_put([_places(batch_sizes, batch, grad)], grad)
+    padded = padded.view([time, batch, *input_size[2:]])
+    return padded.transpose(0, 1) if batch_first else padded
+
+
+def _pad_packed_sequence(
+    data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int
+) -> tuple[Any, Any]:
+    """(T, N, *), or (N, T, *) if `batch_first`, filled up with `padding_value`, and the lengths. `total_length` is T if positive.
+
+    Raises RuntimeError for batch sizes that are no int64 numbers of the CPU, and for a `total_length` below the longest.
+    """
+    if batch_sizes.dim() != 1 or batch_sizes.dtype is not dt.int64 or batch_sizes.device.type != "cpu":
+        raise RuntimeError("batch_sizes should always be a 1D CPU tensor of int64")
+    sizes = array(batch_sizes)
+    batch, time = int(sizes[0]), len(sizes)
+    if total_length > 0:
+        if total_length < time:
+            raise RuntimeError(
+                "Expected total_length to be at least the length of the longest sequence in input, but got "
+                f"total_length={total_length} and max sequence length being {time}"
+            )
+        time = total_length
+    empty = data.new_full([time * batch, *data.shape[1:]], padding_value)
+    padded = empty.index_put([_places(batch_sizes, batch, data)], data).view([time, batch, *data.shape[1:]])
+    lengths = from_array((sizes[:, None] > np.arange(batch)).sum(0))
+    return (padded.transpose(0, 1) if batch_first else padded), lengths
+
+
+def _places(batch_sizes: Any, batch: int, like: Any) -> Any:
+    """Where each row of the data lies among the (time * batch) rows of the padded sequences."""
+    sizes = array(batch_sizes)
+    return from_array(np.flatnonzero(np.arange(batch) < sizes[:, None])).to(like.device)

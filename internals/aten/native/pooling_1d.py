@@ -1,0 +1,78 @@
+"""Pooling of sequences, made of pooling of images (`aten/src/ATen/native/{Pooling,MaxPooling}.cpp`).
+
+A sequence (N, C, L) is an image of height 1.
+
+How the real one differs: nothing but for `max_pool1d` when no gradient is needed, which has a kernel of its own there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import functions as F
+from internals._generated import nn_functions as nn
+
+
+def max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    """The largest element of every window of (N, C, L) or (C, L)."""
+    image, kernel, step, around, apart = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
+    return F.max_pool2d(image, kernel, step, around, apart, ceil_mode).squeeze(-2)
+
+
+def max_pool1d_with_indices(
+    self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[Any, Any]:
+    """The largest element of every window of (N, C, L) or (C, L), and where it was."""
+    image, kernel, step, around, apart = _sequence_to_pool(self, kernel_size, stride, padding, dilation)
+    values, indices = nn.max_pool2d_with_indices(image, kernel, step, around, apart, ceil_mode)
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+def avg_pool1d(
+    self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
+) -> Any:
+    """The mean of every window of (N, C, L) or (C, L)."""
+    for value, name in ((kernel_size, "kernel_size"), (stride or [1], "stride"), (padding, "padding")):
+        check_one(value, "avg_pool1d", name)
+    _check_dims(self, "avg_pool1d")
+    sizes = [1, *kernel_size], [1, *(stride or kernel_size)], [0, *padding]
+    return nn.avg_pool2d(self.unsqueeze(-2), *sizes, ceil_mode, count_include_pad).squeeze(-2)
+
+
+def adaptive_avg_pool1d(self: Any, output_size: Sequence[int]) -> Any:
+    """Mean pooling of (N, C, L) or (C, L) to `output_size` places."""
+    check_one(output_size, "adaptive_avg_pool1d", "output_size")
+    _check_dims(self, "adaptive_avg_pool1d")
+    return nn.adaptive_avg_pool2d(self.unsqueeze(-2), [1, *output_size]).squeeze(-2)
+
+
+def _sequence_to_pool(t: Any, *sizes: Any) -> tuple[Any, ...]:
+    """(…, L) as an image of height 1, and the window's sizes, padding and so on to go with it."""
+    if t.dim() not in (2, 3):
+        raise RuntimeError(
+            "max_pool1d() Expected 2D or 3D input tensor, but got []"
+            if t.dim() == 0
+            else "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{list(t.shape)}"
+        )
+    for value, name in zip(sizes, ("kernel_size", "stride", "padding", "dilation")):
+        if len(value) > 1:
+            raise RuntimeError(
+                f"max_pool1d() {name} must be an int, list of ints or tuple of ints of size 1 but got size {len(value)}"
+            )
+    kernel, stride, padding, dilation = sizes
+    return t.unsqueeze(-2), [1, *kernel], [1, *(stride or kernel)], [0, *padding], [1, *dilation]
+
+
+def check_one(value: Any, name: str, what: str) -> None:
+    if len(value) != 1:
+        raise RuntimeError(f"{name}() argument '{what}' should contain one int (got {len(value)})")
+
+
+def _check_dims(t: Any, name: str) -> None:
+    if t.dim() not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {t.dim()}-dimensional tensor for argument #1 'self' "
+            f"(while checking arguments for {name})"
+        )

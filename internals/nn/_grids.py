@@ -1,0 +1,76 @@
+"""Sampling at the points of a grid, as `nn.functional` offers it (`torch/nn/functional.py`).
+
+How the real one differs: see `internals.nn.functional`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from internals._generated import functions as F
+
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+def grid_sample(
+    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Any:
+    """(N, C, H, W) at the points (x, y) of (N, H', W', 2), or (N, C, D, H, W) at (x, y, z) of (N, D', H', W', 3).
+
+    -1 and 1 are the edges of the image, or with `align_corners` the middles of its outermost elements. `mode` is "bilinear",
+    "nearest" or "bicubic" (images only); `padding_mode` "zeros", "border" or "reflection". Raises ValueError for other words.
+    """
+    if mode not in _MODES:
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in _PADDINGS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    corners = _corners(align_corners)
+    return F.grid_sampler(input, grid, _MODES.index(mode), _PADDINGS.index(padding_mode), corners)
+
+
+def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
+    """The grid that `grid_sample` needs to map an image of `size` (N, C, H, W) by `theta` (N, 2, 3), a volume by (N, 3, 4).
+
+    Raises ValueError for a `theta` that does not fit or is not of floating point and for sizes that are not positive,
+    NotImplementedError for other numbers of dimensions.
+    """
+    corners = _corners(align_corners)
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    dims = len(size) - 2
+    if dims not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size " f"{size}."
+        )
+    if theta.dim() != 3 or tuple(theta.shape[-2:]) != (dims, dims + 1):
+        raise ValueError(
+            f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} for size {size}. Got {theta.shape}."
+        )
+    if corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an "
+            "intended use case of affine_grid. See the documentation of affine_grid for details.",
+            stacklevel=2,
+        )
+    elif min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    return F.affine_grid_generator(theta, size, corners)
+
+
+def _corners(align_corners: bool | None) -> bool:
+    if align_corners is not None:
+        return align_corners
+    warnings.warn(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+        "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+        stacklevel=3,
+    )
+    return False

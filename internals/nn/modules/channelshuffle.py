@@ -1,0 +1,26 @@
+"""The channels of several groups dealt out in turn (`torch/nn/modules/channelshuffle.py`).
+
+How the real one differs: in nothing but the length of its documentation.
+"""
+
+from __future__ import annotations
+
+from internals import Tensor
+from internals.nn import functional as F
+from internals.nn.module import Module
+
+
+class ChannelShuffle(Module):
+    """(N, C, *) with its channels in another order: the first of each of `groups` groups, then the second, and so on."""
+
+    __constants__ = ["groups"]
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"
