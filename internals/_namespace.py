@@ -18,7 +18,24 @@ from internals.core.dtype import dtype
 from internals.core.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from internals.core.tensor_impl import TensorImpl
 from internals.dlpack import from_dlpack
-from internals.functional import broadcast_shapes, broadcast_tensors, einsum, nonzero, norm, where
+from internals.functional import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    block_diag,
+    broadcast_shapes,
+    broadcast_tensors,
+    cartesian_prod,
+    einsum,
+    meshgrid,
+    nonzero,
+    split,
+    unravel_index,
+    where,
+)
+from internals.functional_decompositions import eig, lstsq, lu, matrix_rank, solve, symeig
+from internals.functional_linalg import chain_matmul, norm, tensordot
+from internals.functional_statistics import cdist, unique, unique_consecutive
 from internals.interop import from_numpy, frombuffer
 from internals.legacy import TENSOR_TYPES
 from internals.machine_code.parallel import get_num_threads, set_num_threads
@@ -108,14 +125,17 @@ def _tensor(value: Any, function: str) -> TensorImpl:
 globals().update(TENSOR_TYPES)
 globals().update(STORAGE_TYPES)
 __all__ = [
-    "Tensor", "TypedStorage", "UntypedStorage", "as_tensor", "asarray", "broadcast_shapes", "broadcast_tensors",
-    "can_cast", "default_generator", "e", "einsum", "from_dlpack",
+    "Tensor", "TypedStorage", "UntypedStorage", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag",
+    "broadcast_shapes", "broadcast_tensors", "can_cast", "cartesian_prod", "chain_matmul", "default_generator", "e", "eig", "einsum",
+    "from_dlpack",
     "enable_grad", "from_numpy", "frombuffer", "get_device", "get_num_threads", "get_rng_state", "inf",
     "inference_mode", "initial_seed",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
     "is_inference_mode_enabled", "is_same_size", "is_signed",
-    "is_storage", "is_tensor", "manual_seed", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
-    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "tensor",
-    "typename", "where",
+    "is_storage", "is_tensor", "manual_seed", "meshgrid", "nan", "newaxis", "no_grad", "nonzero", "norm", "numel", "pi",
+    "promote_types", "result_type", "seed", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "split", "tensor",
+    "tensordot", "typename", "unravel_index", "where",
+    "cdist", "unique", "unique_consecutive",
+    "lstsq", "lu", "matrix_rank", "solve", "symeig",
     *TENSOR_TYPES, *STORAGE_TYPES,
 ]  # fmt: skip

@@ -34,6 +34,7 @@ from internals.core.hot import hot
 from internals.core.tensor_impl import TensorImpl, array, set_tensor_class
 from internals.core.tracer import CONSTRUCTOR, tracer, warn_if_tracing
 from internals.functional import nonzero
+from internals.functional_decompositions import eig, lstsq, lu, solve, symeig
 from internals.functional_statistics import unique, unique_consecutive
 from internals.indexing import getitem, setitem
 from internals.interop import from_numpy, to_numpy
@@ -118,6 +119,12 @@ class Tensor(OnDevice, Differentiable, PythonLoops, Operators, TensorMethods, Co
 
     def nonzero(self, *, as_tuple: bool = False) -> Any:
         return nonzero(self, as_tuple=as_tuple)
+
+    def lu(self, pivot: bool = True, get_infos: bool = False) -> Any:
+        """See `internals.lu`."""
+        return lu(self, pivot, get_infos)
+
+    lstsq, symeig, eig, solve = lstsq, symeig, eig, solve  # removed: they say so
 
     def unique(
         self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None

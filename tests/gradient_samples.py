@@ -21,7 +21,7 @@ from internals.core.dispatcher import OperatorHandle
 from internals.core.schema import Argument, FunctionSchema
 from internals.core.tensor_impl import TensorImpl, array, from_array
 from tests.op_arguments import OPTIONS, argument, fits
-from tests.op_recipes import RECIPES
+from tests.op_recipes import recipe
 from tests.op_tensors import Dtype, Sizes, Stream, TensorSpec, shape
 from tests.support import outcome
 
@@ -122,8 +122,8 @@ def samples(
 
 def draw(schema: FunctionSchema, stream: Stream, domain: str) -> dict[str, Any]:
     """One value for each argument: tensors are float64, but for masks and what recipes give as integers."""
-    name = schema.name.removesuffix("_") if schema.name not in RECIPES else schema.name
-    given = RECIPES[name](stream) if name in RECIPES else {}
+    made = recipe(schema)
+    given = made(stream) if made else {}
     sizes = shape(stream)
     while math.prod(sizes) > 16:
         sizes = shape(stream)

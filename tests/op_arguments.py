@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from internals.core.schema import Argument, FunctionSchema
-from tests.op_recipes import RECIPES
+from tests.op_recipes import recipe
 from tests.op_tensors import DTYPES, FLOATS, WEIGHTS, Dtype, Sizes, Stream, TensorSpec, related, reshaped, shape, tensor
 
 OPTIONS = ("dtype", "layout", "device", "pin_memory", "memory_format")  # `out` has them already
 OUT_DTYPES = {"indices": "int64"}
 STRINGS = {
     "padding": ["same", "valid"], "rounding_mode": ["floor", "trunc"], "approximate": ["none", "tanh"], "mode": ["constant"],
-    "p": ["fro"],
+    "p": ["fro"], "ord": ["fro", "nuc"],
 }  # fmt: skip
 
 
 def arguments(schema: FunctionSchema, stream: Stream) -> dict[str, Any]:
     """One value for each argument, by name, in schema order."""
-    name = schema.name.removesuffix("_") if schema.name not in RECIPES else schema.name
-    given = RECIPES[name](stream) if name in RECIPES else {}
+    made = recipe(schema)
+    given = made(stream) if made else {}
     dtype = str(stream.choice(DTYPES, p=WEIGHTS))
     if given.pop("floating", False):
         dtype = str(stream.choice(FLOATS[:2]))

@@ -1,6 +1,7 @@
 """Arguments that fit together, for the operators whose tensors must: matrices, convolutions, indices, losses.
 
-`RECIPES[name](stream)` gives some of the arguments by name, those of all overloads at once; a tuple stands for a tensor of these
+`RECIPES[name](stream)` gives some of the arguments by name, those of all overloads at once
+(a key like "histogramdd.int_bins" is for one of them); a tuple stands for a tensor of these
 sizes. `"floating": True` says that only floating dtypes make sense.
 """
 
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from internals.core.schema import FunctionSchema
 from tests import op_recipes_nn as nn
 from tests.areas import table
 from tests.op_tensors import Dtype, Recipe, Stream, TensorSpec, integers, n, related, shape, tensor, uniform
@@ -316,3 +318,9 @@ RECIPES: dict[str, Recipe] = {
     "expand_as": lambda s: {"self": (1, 4), "other": (3, 4)},
     **table("RECIPES"),
 }
+
+
+def recipe(schema: FunctionSchema) -> Recipe | None:
+    """That of an overload, of an operator, or of the operator that this one is the in-place twin of."""
+    names = (f"{schema.name}.{schema.overload}", schema.name, schema.name.removesuffix("_"))
+    return next((RECIPES[name] for name in names if name in RECIPES), None)

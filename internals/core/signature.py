@@ -98,7 +98,7 @@ class Signature:
         for candidate in (keyword, NUMPY_NAMES.get(keyword, keyword)):
             if candidate in names:
                 return candidate
-            if candidate == "input" and names and names[0] == "self" and not self.parser.method:
+            if candidate == "input" and "self" in names and not self.parser.method:
                 return "self"
         if keyword == "out" and self.out_call is not None:
             return "out"

@@ -4,7 +4,8 @@ NaN counts as larger and as smaller than everything. Among equals, the first win
 
 Values of large tensors, and indices along columns, are left to machine code (`aten/compiled/extrema.py`).
 
-How the real one differs: `max` and `min` along a dimension find value and index in one loop.
+How the real one differs: `max` and `min` along a dimension find value and index in one loop,
+`aminmax` both extrema.
 """
 
 from __future__ import annotations
@@ -70,6 +71,23 @@ def min_other(self: Any, other: Any) -> Any:
     return ops.minimum(self, other)
 
 
+def aminmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """The smallest and the largest elements along `dim`, or of all of them, as (min, max)."""
+    if dim is not None:
+        check_not_empty("aminmax", self, dim)
+    elif not self.numel():
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    dims = reduced_dims(self, dim)
+    sizes = reduced_sizes(self.shape, dims, keepdim)
+    smallest, largest = (set_output(sizes, self.dtype, o) for o in out or (None, None))
+    if self.dtype.category == COMPLEX:
+        raise not_implemented("aminmax_cpu", self.dtype)
+    if self.numel():
+        found = [_reduced(loop, self, dims).reshape(sizes) for loop in (np.minimum, np.maximum)]
+        array(smallest)[...], array(largest)[...] = found
+    return (return_types.aminmax if out is None else return_types.aminmax_out)(smallest, largest)
+
+
 def argmax(self: Any, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """The index of the largest element along `dim`, or in the flattened tensor."""
     return _index("argmax", np.argmax, self, dim, keepdim, out)
@@ -86,7 +104,7 @@ def check_extreme(name: str, self: Any, dim: Sequence[int], out: Any) -> tuple[i
         if not dim:
             raise RuntimeError(_NO_DIM.format(name) + " Specify the reduction dim with the 'dim' argument.")
         for d in dim:
-            _check_not_empty(name, self, d)
+            check_not_empty(name, self, d)
     dims = reduced_dims(self, dim)
     if out is not None and out.dtype is not self.dtype:
         names = dt.SCALAR_TYPE_NAME
@@ -106,7 +124,7 @@ def check_some(name: str, self: Any) -> None:
 def check_extreme_along(name: str, self: Any, dim: int) -> int:
     """The wrapped dimension for an extreme with its position. Raises as `max` along a dimension does."""
     (d,) = wrap_dims(dim, self.dim())
-    _check_not_empty(name, self, d)
+    check_not_empty(name, self, d)
     if self.dtype.category == COMPLEX:
         raise RuntimeError(f"{name}(): does not support complex input")
     return d
@@ -120,7 +138,7 @@ def check_index(name: str, self: Any, dim: int | None) -> tuple[int, ...]:
     if dim is None and not self.numel():
         raise IndexError(_NO_DIM.format(name))
     if dim is not None and dims:
-        _check_not_empty(name, self, dims[0])
+        check_not_empty(name, self, dims[0])
     return dims
 
 
@@ -190,7 +208,8 @@ def _compiled_with_indices(where: Any, self: Any, dims: tuple[int, ...]) -> Any:
     return extremes_with_indices(self, dims[0], where is np.argmax) if use_compiled(numel, THRESHOLD) else None
 
 
-def _check_not_empty(name: str, self: Any, d: int) -> None:
+def check_not_empty(name: str, self: Any, d: int) -> None:
+    """Raises IndexError when a dimension has size 0."""
     if self.shape and self.shape[wrap_dim(d, self.dim())] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 

@@ -121,6 +121,18 @@ def nonzero(self: TensorImpl, out: Any = None) -> Any:
     return out
 
 
+def nonzero_static(self: TensorImpl, size: int, fill_value: int = -1, out: Any = None) -> Any:
+    """The first `size` rows of `nonzero`; if there are fewer, rows of `fill_value` follow."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    check_nonzero_out(out, "nonzero_static")
+    out = set_output((size, self.dim()), dt.int64, out)
+    positions = nonzero(self)
+    n = min(positions.shape[0], size)
+    array(out)[:n], array(out)[n:] = array(positions)[:n], fill_value
+    return out
+
+
 def nonzero_output(self: TensorImpl, count: int, out: Any) -> Any:
     """The tensor that `nonzero` fills, (count, ndim). If it is new, each of its columns is contiguous."""
     by_columns = geometry((count, self.dim()), (1, count), dt.int64, self.device)
@@ -220,10 +232,10 @@ def check_masked_select(self: TensorImpl, mask: TensorImpl, out: Any) -> tuple[i
     return broadcast_shapes(mask.shape, self.shape)
 
 
-def check_nonzero_out(out: Any) -> None:
+def check_nonzero_out(out: Any, name: str = "nonzero") -> None:
     if out is not None and out.dtype is not dt.int64:
         raise RuntimeError(
-            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{SCALAR_TYPE_NAME[out.dtype]}"
+            f"{name}: Expected out tensor to have scalar type Long but got scalar type{SCALAR_TYPE_NAME[out.dtype]}"
         )
 
 

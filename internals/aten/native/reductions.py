@@ -1,4 +1,4 @@
-"""Sums, products, means, and "is any", "are all" (`aten/src/ATen/native/ReduceOps.cpp`).
+"""Sums, products, means, counts, and "is any", "are all" (`aten/src/ATen/native/ReduceOps.cpp`).
 
 `dim` is a list of dimensions, None or [] for all of them; with `keepdim` they stay, with size 1. Sums and products of integers
 and bools are int64. `dtype=` converts the elements first.
@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
 from internals.aten.set_output import set_output
 from internals.aten.writing import check_cast
 from internals.core import dtype as dt
@@ -89,6 +91,43 @@ def mean_dim(
     return store(self, quietly(_mean, cast(self, d), dims, n), dims, keepdim, d, out)
 
 
+def nansum(
+    self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None, out: Any = None
+) -> Any:
+    """`sum`, NaN counting as 0. Raises RuntimeError for complex numbers."""
+    if self.is_complex():
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    d = sum_dtype(self, dtype, out)
+    if self.dtype.category < FLOATING:
+        return sum_dim_IntList(self, dim, keepdim, dtype, out)
+    if d.is_complex or d.category < FLOATING and dtype is None:
+        raise not_implemented("nansum_cpu", d)
+    dims = reduced_dims(self, dim)
+    a = array(self)
+    return store(self, quietly(total, np.where(np.isnan(a), 0, a).astype(d.np), dims), dims, keepdim, d, out)
+
+
+def nanmean(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None) -> Any:
+    """The mean of what is not NaN; NaN of nothing. Raises RuntimeError for integers, bools and complex numbers."""
+    if not is_floating(self.dtype):
+        name = SCALAR_TYPE_NAME[self.dtype]
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {name}")
+    if dtype is not None and not is_floating(dtype):
+        raise RuntimeError(_NO_MEAN.format("nanmean", "Optional", SCALAR_TYPE_NAME[dtype]))
+    numbers = ops.sum_dim_IntList(ops.logical_not(ops.isnan(self.detach())), dim, keepdim, None)
+    return ops.div_Tensor(ops.nansum(self, dim, keepdim, dtype), numbers)
+
+
+def count_nonzero(self: Any, dim: int | None = None) -> Any:
+    """How many elements along `dim`, or of all, are not zero. NaN is not."""
+    return _count_nonzero(self, reduced_dims(self, dim))
+
+
+def count_nonzero_dim_IntList(self: Any, dim: Sequence[int]) -> Any:
+    """The same over several dimensions; [] means all."""
+    return _count_nonzero(self, reduced_dims(self, dim))
+
+
 def any(self: Any, out: Any = None) -> Any:
     """Whether any element is not zero. The result is bool, for uint8 uint8."""
     return _truth("any", np.logical_or, self, reduced_dims(self, None), False, out)
@@ -117,6 +156,10 @@ def all_dims(self: Any, dim: Sequence[int] | None = None, keepdim: bool = False,
     return _truth("all", np.logical_and, self, listed_dims(self, dim), keepdim, out)
 
 
+def _count_nonzero(self: Any, dims: tuple[int, ...]) -> Any:
+    return store(self, np.count_nonzero(array(self), dims), dims, False, dt.int64)
+
+
 def _mean(a: Any, axes: tuple[int, ...], n: int) -> Any:
     s = total(a, axes)
     return np.divide(s, n, dtype=s.dtype)
@@ -136,10 +179,7 @@ def mean_dtype(self: Any, dtype: dtype | None, out: Any) -> Any:
     d = dtype or (out.dtype if out is not None else self.dtype)
     if not is_floating(d if dtype is not None else self.dtype):
         which = "Optional" if dtype is not None else "Input"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
-            f"Got: {SCALAR_TYPE_NAME[dtype or self.dtype]}"
-        )
+        raise RuntimeError(_NO_MEAN.format("mean", which, SCALAR_TYPE_NAME[dtype or self.dtype]))
     if not is_floating(d):
         check_cast(dt.get_default_dtype(), d)
     return d
@@ -187,3 +227,6 @@ def listed_dims(self: Any, dim: Sequence[int] | None) -> tuple[int, ...]:
     return (
         () if dim is not None and not len(dim) or not self.dim() and not wrap_dims(dim, 0) else reduced_dims(self, dim)
     )
+
+
+_NO_MEAN = "{}(): could not infer output dtype. {} dtype must be either a floating point or complex dtype. Got: {}"

@@ -1,4 +1,4 @@
-"""Running sums and products (`aten/src/ATen/native/ReduceOps.cpp`: `cumsum`, `cumprod`).
+"""Running sums and products (`aten/src/ATen/native/ReduceOps.cpp`: `cumsum`, `cumprod`, `logcumsumexp`).
 
 Element i of the result is the sum of elements 0...i. Integers and bools give int64; `dtype=` converts the elements first.
 Floats are added up in the next wider type and every partial result rounded.
@@ -38,6 +38,23 @@ def cumprod(self: Any, dim: int, dtype: dtype | None = None, out: Any = None) ->
     return _scan("cumprod_out_cpu", np.multiply, self, dim, dtype, out)
 
 
+def logcumsumexp(self: Any, dim: int, out: Any = None) -> Any:
+    """log Σ exp of the elements so far along `dim`, without overflow. Raises NotImplementedError for integers and bools."""
+    d = wrap_dim(dim, self.dim())
+    target = set_output(self.shape, self.dtype, out)
+    if not self.numel():
+        return target
+    if self.dtype.category < FLOATING:
+        raise not_implemented("logcumsumexp_out_cpu", self.dtype)
+    a = array(self)
+    if a.ndim and self.is_complex():
+        a = quietly(_log_sums_of_complex, a.astype(np.complex128), d)
+    elif a.ndim:
+        a = quietly(np.logaddexp.accumulate, a, d, np.float64)
+    array(target)[...] = a
+    return target
+
+
 def check_scan(kernel: str, self: Any, dim: int, dtype: dtype | None, out: Any) -> tuple[int, Any]:
     """The wrapped dimension, and the tensor to fill. Raises IndexError, and NotImplementedError for a result of bools."""
     d = wrap_dim(dim, self.dim())
@@ -66,6 +83,17 @@ def _scan(kernel: str, loop: Any, self: Any, dim: int, dtype: dtype | None, out:
         a = quietly(loop.accumulate, a, d, _WIDER.get(result, result.np))
     array(target)[...] = a
     return target
+
+
+def _log_sums_of_complex(a: Any, dim: int) -> Any:
+    """Element by element: of two logarithms the one with the larger real part is taken out of the sum."""
+    rows = np.moveaxis(a, dim, 0)
+    sums = np.empty_like(rows)
+    so_far = sums[0] = rows[0]
+    for i, x in enumerate(rows[1:], 1):
+        larger, smaller = np.where(x.real > so_far.real, (x, so_far), (so_far, x))
+        so_far = sums[i] = np.where(np.isneginf(larger.real), larger, larger + np.log1p(np.exp(smaller - larger)))
+    return np.moveaxis(sums, 0, dim)
 
 
 def _compiled(loop: Any, self: Any, d: int, target: Any) -> bool:

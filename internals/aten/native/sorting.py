@@ -1,4 +1,4 @@
-"""Order: `sort`, `argsort`, `topk` (`aten/src/ATen/native/Sorting.cpp`).
+"""Order: `sort`, `msort`, `argsort`, `topk` (`aten/src/ATen/native/Sorting.cpp`).
 
 All of them know where every element came from, and NaN counts as larger than everything.
 
@@ -41,6 +41,11 @@ def sort_stable(self: TensorImpl, stable: bool | None, dim: int = -1, descending
         array(values)[...] = np.take_along_axis(a, order, d).reshape(self.shape)
         array(indices)[...] = order.reshape(self.shape)
     return (return_types.sort if out is None else return_types.sort_out)(values, indices)
+
+
+def msort(self: Any) -> Any:
+    """The values along the first dimension in order."""
+    return ops.sort(self, 0, False)[0]
 
 
 def argsort(self: Any, dim: int = -1, descending: bool = False) -> Any:

@@ -50,6 +50,22 @@ def amax_backward(grad: Any, self: Any, result: Any, dim: Sequence[int], keepdim
     return grad / mask.sum(dim, True) * mask
 
 
+def aminmax_backward(
+    grads: Sequence[Any], self: Any, smallest: Any, largest: Any, dim: int | None, keepdim: bool
+) -> Any:
+    """As `amax_backward`, for both extrema."""
+    dims = [] if dim is None else [dim]
+    shares = [
+        amax_backward(g, self, r, dims, keepdim) for g, r in zip(grads, (smallest, largest), strict=True) if g is not None
+    ]
+    return shares[0] if len(shares) == 1 else shares[0] + shares[1]
+
+
+def nansum_backward(grad: Any, self: Any, dim: Sequence[int] | None, keepdim: bool) -> Any:
+    """As the sum's, but 0 for NaN."""
+    return sum_backward(grad, self.shape, dim, keepdim) * self.isnan().logical_not()
+
+
 def evenly_distribute_backward(grad: Any, self: Any, value: Any) -> Any:
     """As `amax_backward` over all elements; when the extremum is NaN, the NaNs share."""
     mask = self == value

@@ -16,8 +16,10 @@ from typing import Any
 
 from internals._generated import ops
 from internals._generated.functions import cat, eye
-from internals.core.dtype import dtype
+from internals.core.dtype import dtype, finfo
 from internals.core.grad_mode import is_grad_enabled
+
+from .complex import conj
 
 
 def cumsum_backward(grad: Any, dim: int, dtype: dtype) -> Any:
@@ -33,10 +35,10 @@ def prod_backward(grad: Any, self: Any, result: Any) -> Any:
         return grad
     zeros = (self == 0).sum().item()
     if not zeros:
-        return grad * (result / self)
+        return grad * conj(result / self)
     if zeros > 1 and not is_grad_enabled():
         return ops.zeros_like(self, None, None, None, None, None)
-    return (grad * _product_of_others(self.reshape(-1), 0)).view(self.shape)
+    return (grad * conj(_product_of_others(self.reshape(-1), 0))).view(self.shape)
 
 
 def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool) -> Any:
@@ -46,8 +48,8 @@ def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool
     if not keepdim:
         grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
     if (self == 0).any().item():
-        return grad * _product_of_others(self, dim)
-    return grad * (result / self)
+        return grad * conj(_product_of_others(self, dim))
+    return grad * conj(result / self)
 
 
 def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
@@ -57,6 +59,7 @@ def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
     if self.numel() <= 1 or self.shape[dim] == 1:
         return grad
     zero = self == 0
+    self, result = conj(self), conj(result)
     if not zero.any().item():
         return _sum_from_here_on(grad * result, dim) / self
     if is_grad_enabled():
@@ -67,6 +70,34 @@ def cumprod_backward(grad: Any, self: Any, dim: int, result: Any) -> Any:
     without_first = (grad * self.masked_fill(first_zero, 1).cumprod(dim)).masked_fill(zeros_so_far == 0, 0)
     at_first = without_first.sum(dim, True)
     return before.masked_fill(zeros_so_far != 0, 0) + at_first * first_zero
+
+
+def cummaxmin_backward(grad: Any, dim: int, indices: Any) -> Any:
+    """Each running extremum gives its gradient to the element it is; one element may be many of them."""
+    if not grad.dim():
+        return grad
+    return grad.new_zeros(grad.shape).scatter_add_(dim, indices, grad)
+
+
+def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
+    """For each x the sum of gradient times exp(x - result), over the results from x on.
+
+    exp(x - result) may be the product of a huge and a tiny number. So the sum is taken in logarithms, which a gradient of either
+    sign has for itself.
+    """
+    if not grad.dim() or not grad.numel():
+        return grad
+    if grad.is_complex():
+        return (_log_sum_from_here_on(grad.conj().log() - result, dim) + self).exp().conj()
+    size, none = grad.abs().log(), finfo(grad.dtype).min
+    positive, negative = (
+        (_log_sum_from_here_on(size.masked_fill(sign, none) - result, dim) + self).exp() for sign in (grad <= 0, grad >= 0)
+    )
+    return positive - negative
+
+
+def _log_sum_from_here_on(t: Any, dim: int) -> Any:
+    return t.flip((dim,)).logcumsumexp(dim).flip((dim,))
 
 
 def _sum_from_here_on(t: Any, dim: int) -> Any:

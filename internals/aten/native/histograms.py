@@ -1,0 +1,209 @@
+"""How many elements fall where (`aten/src/ATen/native/Histogram.cpp`, `SummaryOps.cpp`: `bincount`).
+
+Bins stand side by side: n of them have n + 1 edges. An element belongs to the bin whose left edge is not above it and whose
+right edge is; what equals the last edge belongs to the last bin. What lies outside, and NaN, is not counted. In several
+dimensions a bin is a box, and an element a row of the input: it is looked up dimension by dimension.
+
+`histc` computes the bin from the distance to the first edge, in the dtype of the input; `histogram` searches among the edges.
+
+How the real one differs: each thread fills a histogram of its own, and these are added up; for equal bins it computes the place
+first and searches only next to it. Counts are kept in the dtype of the input there, here in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from internals._generated import ops
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.set_output import set_output
+from internals.core import dtype as dt
+from internals.core import return_types
+from internals.core.dtype import FLOATING
+from internals.core.float_errors import quietly
+from internals.core.tensor_impl import array, from_array
+
+from .histogram_bins import (
+    Range,
+    check_bin_counts,
+    check_edges,
+    check_same_dtype,
+    check_weight,
+    equal_bins,
+)
+
+Place = Callable[[Any, Any], Any]
+
+
+def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0, out: Any = None) -> Any:
+    """Counts in `bins` equal bins from `min` to `max`; if these are equal, from the smallest to the largest element.
+
+    Raises RuntimeError for fewer than one bin, for infinite bounds and for `max` below `min`; NotImplementedError for integers.
+    """
+    check_bin_counts([bins])
+    if self.dtype.category != FLOATING:
+        raise not_implemented("histogram_cpu", self.dtype)
+    check_same_dtype("torch.histogram", self, out, "hist")
+    a = array(self).reshape(-1, 1)
+    kind = self.dtype.np
+    low, high = kind.type(min), kind.type(max)
+    if low == high and a.size:
+        low, high = a.min(), a.max()
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    counts = _count(
+        a, [np.array([low, high], kind)], None, False, lambda x, _: _computed_place(x, low, high, bins), [bins]
+    )
+    target = set_output((bins,), self.dtype, out)
+    array(target)[...] = counts
+    return target
+
+
+def histogram_bins_tensor(self: Any, bins: Any, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+    """(counts, edges) for the edges in `bins`, which ascend; each element counts `weight`, or 1.
+
+    With `density` counts are divided so that they integrate to 1. Raises RuntimeError where shapes or dtypes do not fit.
+    """
+    check_edges(self, [bins], 1)
+    return _histogram(self, array(bins), weight, density, out)
+
+
+def histogram_bin_ct(
+    self: Any, bins: int = 100, range: Range = None, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
+    """(counts, edges) for so many equal bins over `range`, or from the smallest to the largest element."""
+    check_bin_counts([bins])
+    return _histogram(self, equal_bins(array(self).reshape(-1, 1), [bins], range, self.dtype)[0], weight, density, out)
+
+
+def histogramdd(self: Any, bins: Any, range: Range = None, weight: Any = None, density: bool = False) -> Any:
+    """(counts, list of edges) of the rows of the input, in as many dimensions as a row has elements. `bins` for each of them."""
+    edges = ops._histogramdd_bin_edges(self, bins, range, weight, density)
+    counts = ops._histogramdd_from_bin_cts(self, bins, range, weight, density)
+    return return_types.histogramdd(counts, tuple(edges))
+
+
+def histogramdd_int_bins(self: Any, bins: int, range: Range = None, weight: Any = None, density: bool = False) -> Any:
+    """The same number of bins in all dimensions."""
+    return histogramdd(self, [bins] * self.shape[-1], range, weight, density)
+
+
+def histogramdd_TensorList_bins(
+    self: Any, bins: Sequence[Any], range: Range = None, weight: Any = None, density: bool = False
+) -> Any:
+    """The edges of each dimension are given."""
+    return return_types.histogramdd(ops._histogramdd_from_bin_tensors(self, list(bins), weight, density), tuple(bins))
+
+
+def _histogramdd_bin_edges(
+    self: Any, bins: Sequence[int], range: Range = None, weight: Any = None, density: bool = False
+) -> Any:
+    """The edges of so many equal bins in each dimension."""
+    rows = _rows(self, bins)
+    return [from_array(e) for e in equal_bins(rows, bins, range, self.dtype)]
+
+
+def _histogramdd_from_bin_cts(
+    self: Any, bins: Sequence[int], range: Range = None, weight: Any = None, density: bool = False
+) -> Any:
+    """The counts in so many equal bins in each dimension."""
+    rows = _rows(self, bins)
+    return from_array(_counts(self, rows, equal_bins(rows, bins, range, self.dtype), weight, density))
+
+
+def _histogramdd_from_bin_tensors(self: Any, bins: Sequence[Any], weight: Any = None, density: bool = False) -> Any:
+    """The counts between the given edges."""
+    if self.dim() < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    check_edges(self, bins, self.shape[-1])
+    rows = array(self).reshape(-1, self.shape[-1])
+    return from_array(_counts(self, rows, [array(b) for b in bins], weight, density))
+
+
+def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """How often 0, 1, 2, ... occur, up to the largest element and at least up to `minlength` - 1; or the sums of their weights.
+
+    Raises RuntimeError for negative elements and for more than one dimension, NotImplementedError for other than integers.
+    """
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    a = array(self)
+    if a.shape == (0,):
+        return from_array(np.zeros(minlength, np.int64))
+    if self.dtype.category == FLOATING or self.dtype is dt.bool_ or self.is_complex():
+        raise not_implemented("bincount_cpu", self.dtype)
+    if a.ndim != 1 or a.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return from_array(np.bincount(a, minlength=minlength))
+    if tuple(weights.shape) != tuple(self.shape):
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    kind = np.float32 if weights.dtype is dt.float32 else np.float64
+    w = array(weights).real.astype(np.float64)
+    return from_array(np.bincount(a, w, minlength).astype(kind))
+
+
+def _histogram(self: Any, edges: Any, weight: Any, density: bool, out: Any) -> Any:
+    hist, bin_edges = out or (None, None)
+    check_same_dtype("torch.histogram", self, hist, "hist")
+    check_same_dtype("torch.histogram", self, bin_edges, "bin_edges", " for dimension 0")
+    counts = _counts(self, array(self).reshape(-1, 1), [edges], weight, density)
+    hist = set_output(counts.shape, self.dtype, hist)
+    bin_edges = set_output(edges.shape, self.dtype, bin_edges)
+    array(hist)[...], array(bin_edges)[...] = counts, edges
+    return (return_types.histogram if out is None else return_types.histogram_out)(hist, bin_edges)
+
+
+def _counts(self: Any, rows: Any, edges: list[Any], weight: Any, density: bool) -> Any:
+    """The histogram in the dtype of `self`, after the checks. Raises NotImplementedError for other than float32 and float64."""
+    check_bin_counts([len(e) - 1 for e in edges])
+    if weight is not None:
+        check_weight(self, rows, weight)
+    if self.dtype not in (dt.float32, dt.float64):
+        raise not_implemented("histogramdd", self.dtype)
+    w = None if weight is None else array(weight).reshape(-1)
+    return _count(rows, edges, w, density, _found_place, [len(e) - 1 for e in edges]).astype(self.dtype.np)
+
+
+def _count(rows: Any, edges: list[Any], weight: Any, density: bool, place: Place, bins: Sequence[int]) -> Any:
+    """Counts of rows by the `place` of each of their elements among the edges of its dimension."""
+    inside = np.ones(len(rows), bool)
+    for x, e in zip(rows.T, edges):
+        inside &= (x >= e[0]) & (x <= e[-1])
+    places = [np.minimum(place(x[inside], e), n - 1) for x, e, n in zip(rows.T, edges, bins)]
+    flat = np.ravel_multi_index(places, bins) if places else np.zeros(0, np.int64)
+    counts = np.bincount(flat, None if weight is None else weight[inside], int(np.prod(bins))).reshape(bins)
+    return quietly(_densities, counts, edges) if density else counts
+
+
+def _densities(counts: Any, edges: list[Any]) -> Any:
+    """Counts over their sum and over the volumes of their boxes."""
+    result = counts / counts.sum()
+    for d, e in enumerate(edges):
+        result = result / np.diff(e).reshape([-1 if d == i else 1 for i in range(len(edges))])
+    return result
+
+
+def _computed_place(x: Any, low: Any, high: Any, bins: int) -> Any:
+    return ((x - low) * x.dtype.type(bins) / (high - low)).astype(np.int64)
+
+
+def _found_place(x: Any, edges: Any) -> Any:
+    return np.searchsorted(edges, x, "right") - 1
+
+
+def _rows(self: Any, bins: Sequence[int]) -> Any:
+    """The input as a matrix. Raises RuntimeError if it is a vector, or if its rows have another length than `bins`."""
+    if self.dim() < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    if len(bins) != self.shape[-1]:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    check_bin_counts(bins)
+    return array(self).reshape(-1, self.shape[-1])

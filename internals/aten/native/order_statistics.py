@@ -1,0 +1,154 @@
+"""The median, the k-th smallest and the most frequent element (`aten/src/ATen/native/Sorting.cpp`, `TensorCompare.cpp`).
+
+The median of an even number of elements is the lower one of the middle two, so that it is always an element, with an index.
+NaN counts as larger than everything; `median` is NaN as soon as one element is, `nanmedian` leaves the NaNs out. Few
+need all elements in order: `np.partition` puts only the k-th where it belongs. The mode needs runs of equal elements, so it sorts.
+
+Of equal elements the index names the first; for the mode, the last.
+
+How the real one differs: a quickselect of its own finds value and index together, so which of equal elements the index names
+is open; its `mode` sorts without minding NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from internals.aten.dtype_checks import not_implemented
+from internals.aten.set_output import set_output
+from internals.core import dtype as dt
+from internals.core import return_types
+from internals.core.dtype import BOOL, COMPLEX
+from internals.core.float_errors import quietly
+from internals.core.geometry import wrap_dim
+from internals.core.tensor_impl import TensorImpl, array
+
+from .extrema import check_not_empty
+from .reduction_tools import reduced_sizes, store
+
+
+def median(self: TensorImpl) -> Any:
+    """The median of all elements; NaN when one is, and of none. Raises NotImplementedError for bools and complex numbers."""
+    return _of_all("median_cpu", self, lambda a: _or_nan(a, _kth(a, (a.size + 1) // 2)))
+
+
+def nanmedian(self: TensorImpl) -> Any:
+    """The median of the elements that are not NaN; NaN when there is none."""
+    return _of_all("nanmedian_cpu", self, _median_of_numbers)
+
+
+def median_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+    """The medians along `dim` and their indices. Raises IndexError for a dimension of size 0."""
+    name = return_types.median if out is None else return_types.median_out
+    return name(*_along("median", self, dim, keepdim, out, lambda a: _or_nan(a, _kth(a, (a.shape[-1] + 1) // 2))))
+
+
+def nanmedian_dim(self: TensorImpl, dim: int, keepdim: bool = False, out: Any = None) -> Any:
+    """The medians along `dim` of what is not NaN, and their indices. Raises IndexError for a dimension of size 0."""
+    name = return_types.nanmedian if out is None else return_types.nanmedian_out
+    return name(*_along("nanmedian", self, dim, keepdim, out, _median_of_numbers))
+
+
+def kthvalue(self: TensorImpl, k: int, dim: int = -1, keepdim: bool = False, out: Any = None) -> Any:
+    """The `k`-th smallest elements along `dim`, counted from 1, and their indices. Raises RuntimeError when there are fewer."""
+    name = return_types.kthvalue if out is None else return_types.kthvalue_out
+    d = _dimension("kthvalue", self, dim)
+    if not 1 <= k <= (self.shape[d] if self.dim() else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    return name(*_along("kthvalue", self, dim, keepdim, out, lambda a: _kth(a, k)))
+
+
+def mode(self: TensorImpl, dim: int = -1, keepdim: bool = False, out: Any = None) -> Any:
+    """The most frequent elements along `dim`, of equally frequent ones the smallest, and their last indices."""
+    name = return_types.mode if out is None else return_types.mode_out
+    d = _dimension("mode", self, dim)
+    values, indices = _outputs(self, d, keepdim, out)
+    if self.numel():
+        if self.dtype.category == COMPLEX:
+            raise not_implemented("mode_cpu", self.dtype)
+        a = _last(self, d)
+        index = _ends_of_longest_runs(a)
+        array(indices)[...] = index.reshape(indices.shape)
+        array(values)[...] = np.take_along_axis(a, index[..., None], -1).reshape(values.shape)
+    return name(values, indices)
+
+
+def _of_all(kernel: str, self: TensorImpl, chosen: Any) -> Any:
+    """What `chosen` takes from all elements as one row; NaN of none."""
+    if self.numel() and self.dtype.category in (BOOL, COMPLEX):
+        raise not_implemented(kernel, self.dtype)
+    found = chosen(array(self).reshape(-1)) if self.numel() else quietly(np.float64(np.nan).astype, self.dtype.np)
+    return store(self, found, range(self.dim()), False, self.dtype)
+
+
+def _along(name: str, self: TensorImpl, dim: int, keepdim: bool, out: Any, chosen: Any) -> tuple[Any, Any]:
+    """The values that `chosen` takes from the rows of an array, and where they are first found."""
+    d = _dimension(name, self, dim)
+    values, indices = _outputs(self, d, keepdim, out)
+    if self.dtype.category in (BOOL, COMPLEX):
+        raise not_implemented(_KERNELS[name], self.dtype)
+    if self.numel():
+        a = _last(self, d)
+        found = chosen(a)
+        array(values)[...] = found.reshape(values.shape)
+        array(indices)[...] = _first_places(a, found).reshape(indices.shape)
+    return values, indices
+
+
+def _dimension(name: str, self: TensorImpl, dim: int) -> int:
+    """The wrapped dimension. Raises IndexError when it has size 0."""
+    d = wrap_dim(dim, self.dim())
+    check_not_empty(name, self, d)
+    return d
+
+
+def _outputs(self: TensorImpl, d: int, keepdim: bool, out: Any) -> tuple[Any, Any]:
+    sizes = reduced_sizes(self.shape, (d,) if self.dim() else (), keepdim)
+    out_values, out_indices = out or (None, None)
+    return set_output(sizes, self.dtype, out_values), set_output(sizes, dt.int64, out_indices)
+
+
+def _last(self: TensorImpl, d: int) -> Any:
+    """The elements with dimension `d` last; a single one is a row, too."""
+    return np.moveaxis(np.atleast_1d(array(self)), wrap_dim(d, max(self.dim(), 1)), -1)
+
+
+def _kth(a: Any, k: int) -> Any:
+    """The k-th smallest of every row, NaN being the largest."""
+    return np.partition(a, k - 1, -1)[..., k - 1]
+
+
+def _or_nan(a: Any, found: Any) -> Any:
+    """`found`, but NaN for rows with a NaN."""
+    return np.where(np.isnan(a).any(-1), np.asarray(np.nan, a.dtype), found) if a.dtype.kind == "f" else found
+
+
+def _median_of_numbers(a: Any) -> Any:
+    """Of every row the median of what is not NaN; NaN where that is nothing."""
+    numbers = a.shape[-1] - np.isnan(a).sum(-1, keepdims=True)
+    return np.take_along_axis(np.sort(a, -1), np.maximum(numbers - 1, 0) // 2, -1)[..., 0]
+
+
+def _first_places(a: Any, found: Any) -> Any:
+    """Where every row has its value first."""
+    value = found[..., None]
+    same = a == value
+    return (same if a.dtype.kind != "f" else same | (np.isnan(a) & np.isnan(value))).argmax(-1)
+
+
+def _ends_of_longest_runs(a: Any) -> Any:
+    """For every row, sorted in thought, the place that the last element of the first longest run of equals came from."""
+    n = a.shape[-1]
+    order = np.argsort(a, -1, kind="stable")
+    ordered = np.take_along_axis(a, order, -1)
+    is_end = np.ones(a.shape, bool)
+    is_end[..., :-1] = ordered[..., 1:] != ordered[..., :-1]
+    begin = np.zeros(a.shape, np.int64)
+    begin[..., 1:] = np.maximum.accumulate(np.where(is_end, np.arange(1, n + 1), 0), -1)[..., :-1]
+    lengths = np.where(is_end, np.arange(n) - begin, -1)
+    return np.take_along_axis(order, lengths.argmax(-1)[..., None], -1)[..., 0]
+
+
+_KERNELS = {"median": "median_out", "nanmedian": "median_out", "kthvalue": "kthvalue_cpu"}
